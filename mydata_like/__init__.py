@@ -1,0 +1,3 @@
+"""mydata-like carries instrument data to a MyTardis server and proves that every byte arrived."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Values, events, errors and ports: standard library only, no I/O, no threads."""

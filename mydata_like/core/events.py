@@ -1,0 +1,260 @@
+"""What happened in a run, in order: the public interface of `run --events` (docs/events.md).
+
+Events about single files carry the file's path below the data directory (`path`, bytes).
+Files that need nothing are counted per group, so that a run over a million known files does
+not say a million times that nothing happened.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from mydata_like.core.errors import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A run began; `at` is wall-clock time in UTC."""
+
+    run: str
+    at: datetime
+    data_directory: bytes
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderFound:
+    """A dataset folder was found."""
+
+    path: bytes
+    dataset: str
+    title: str | None
+    owner: str
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderSkipped:
+    """A folder is left out of the run, with all that is below it."""
+
+    path: bytes
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderFailed:
+    """A folder could not be read, or the server refused what it needs."""
+
+    path: bytes
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesSeen:
+    """So many more local files were found in a dataset folder."""
+
+    folder: bytes
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesKnown:
+    """So many local files of a folder are verified already; nothing to do for them."""
+
+    folder: bytes
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWaiting:
+    """A local file is left for a later run: it is too new, or was not still while read."""
+
+    path: bytes
+    size: int
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSkipped:
+    """A local file is left out for good, by a filter or because it is no regular file."""
+
+    path: bytes
+    size: int
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileWanted:
+    """The server lacks this file (or has other bytes under its name): it will be sent."""
+
+    path: bytes
+    size: int
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferStarted:
+    """A payload began to travel: one file, or a batch of `files`."""
+
+    transfer: int
+    channel: int
+    name: bytes
+    files: int
+    bytes: int
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferProgressed:
+    """So many bytes of the payload have gone; at most ten a second per transfer."""
+
+    transfer: int
+    channel: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferRetried:
+    """An attempt failed; another follows after `delay` seconds."""
+
+    transfer: int
+    channel: int
+    problem: Problem
+    delay: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferFinished:
+    """A payload's transfer ended: so many of its files and bytes are in the staging area."""
+
+    transfer: int
+    channel: int
+    files: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStaged:
+    """The bytes of a local file lie in the staging area; the server does not know it yet."""
+
+    path: bytes
+    size: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRegistered:
+    """The server has a record of the file; its bytes are not verified yet."""
+
+    path: bytes
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileVerified:
+    """The server has compared its replica with our checksum: the file is safe."""
+
+    path: bytes
+    size: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFailed:
+    """A local file could not be brought to the server in this run."""
+
+    path: bytes
+    size: int
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelChanged:
+    """A channel opened, closed or changed its rung; `detail` says why."""
+
+    channel: int
+    state: str  # "open", "closed", "lost"
+    host: str = ""
+    rung: str = ""  # "shell", "scp", "sftp", "http"
+    cipher: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsChanged:
+    """The number of channels that may work at once changed; `reason` says why."""
+
+    channels: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPaused:
+    """Something stopped the whole run; it carries on by itself once that is mended."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResumed:
+    """What had paused the run is gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """Something a person should know; nothing failed because of it."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """The run ended; found = verified + waiting + skipped + failed."""
+
+    run: str
+    at: datetime
+    found: int
+    verified: int
+    waiting: int
+    skipped: int
+    failed: int
+    sent: int  # files whose bytes travelled in this run
+    bytes: int  # bytes that travelled in this run
+    seconds: float
+    problem: Problem | None = None  # why the run ended early, if it did
+
+
+Event = (
+    RunStarted
+    | FolderFound
+    | FolderSkipped
+    | FolderFailed
+    | FilesSeen
+    | FilesKnown
+    | FileWaiting
+    | FileSkipped
+    | FileWanted
+    | TransferStarted
+    | TransferProgressed
+    | TransferRetried
+    | TransferFinished
+    | FileStaged
+    | FileRegistered
+    | FileVerified
+    | FileFailed
+    | ChannelChanged
+    | LimitsChanged
+    | RunPaused
+    | RunResumed
+    | Notice
+    | RunFinished
+)
+
+
+def event_name(event: type[Event] | Event) -> str:
+    """Return the event's stable name, as in `run_started`."""
+    kind = event if isinstance(event, type) else type(event)
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()

@@ -1,0 +1,35 @@
+"""Values as a person reads them: paths, sizes, times."""
+
+import unicodedata
+
+
+def format_path(path: bytes) -> str:
+    r"""Return a path as plain text; bytes that are no text and control characters as \xNN."""
+    text = path.decode("utf-8", "backslashreplace")
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        return character.encode("unicode_escape").decode("ascii")
+    return character
+
+
+def format_size(size: float) -> str:
+    """Return a number of bytes in decimal units, as in `12.3 MB`."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if abs(size) < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def format_duration(seconds: float) -> str:
+    """Return a time span as in `4 min 05 s`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    if minutes:
+        return f"{minutes} min {rest:02d} s"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{rest} s"

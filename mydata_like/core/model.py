@@ -1,0 +1,271 @@
+"""The values that travel through the flow, from a file on the disk to a verified record.
+
+Values made once per local file or per datafile are named tuples: a run may see millions of
+them, and they are made, compared and sent between processes several times faster than frozen
+dataclasses. Sizes are bytes; names and paths of the disk are bytes as the system gave them.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, NewType
+
+ExperimentId = NewType("ExperimentId", int)
+DatasetId = NewType("DatasetId", int)
+DatafileId = NewType("DatafileId", int)
+
+
+class Layout(StrEnum):
+    """How levels of folders map to owner, experiment and dataset; the texts are MyData's."""
+
+    USERNAME_DATASET = "Username / Dataset"
+    EMAIL_DATASET = "Email / Dataset"
+    USERNAME_EXPERIMENT_DATASET = "Username / Experiment / Dataset"
+    EMAIL_EXPERIMENT_DATASET = "Email / Experiment / Dataset"
+    USERNAME_MYTARDIS_EXPERIMENT_DATASET = 'Username / "MyTardis" / Experiment / Dataset'
+    GROUP_INSTRUMENT_FULL_NAME_DATASET = "User Group / Instrument / Full Name / Dataset"
+    GROUP_DATASET = "User Group / Dataset"
+    GROUP_EXPERIMENT_DATASET = "User Group / Experiment / Dataset"
+    EXPERIMENT_DATASET = "Experiment / Dataset"
+    DATASET = "Dataset"
+
+
+class OwnerKind(StrEnum):
+    """How the name of an owner's folder is looked up on the server."""
+
+    ACCOUNT = "account"
+    USERNAME = "username"
+    EMAIL = "email"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetFolder:
+    """One folder of the disk that becomes one dataset of the server.
+
+    `title` is the experiment's title, or None where the experiment is named after the
+    instrument and its owner's full name, which only the server knows.
+    """
+
+    path: bytes
+    name: str
+    title: str | None
+    owner_kind: OwnerKind = OwnerKind.ACCOUNT
+    owner: str = ""  # name of the owner's folder; empty for the account's own
+    group_folder: str = ""  # name of the group's folder, without the prefix; empty for none
+    recursive: bool = True  # files of an experiment's own folder are taken without sub-folders
+
+
+class LocalFile(NamedTuple):
+    """What the disk has: one regular file, as it was when it was seen."""
+
+    path: bytes  # absolute
+    key: bytes  # relative to the data directory; the ledger's key
+    directory: bytes  # of the file, relative to its dataset folder, b"" at the top
+    name: bytes
+    size: int
+    modified_ns: int
+    device: int
+    inode: int
+
+
+class FileGroup(NamedTuple):
+    """Files of one dataset folder that travel through the flow together (at most a thousand).
+
+    `last` says that the folder has been read to its end; the last group may be empty.
+    """
+
+    folder: DatasetFolder
+    files: tuple[LocalFile, ...]
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of users on the server."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An account on the server."""
+
+    id: int
+    username: str
+    full_name: str
+    email: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facility:
+    """A place that runs instruments; its manager group owns what its uploaders make."""
+
+    id: int
+    name: str
+    manager_group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """A machine that makes data."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The upper level of the server's hierarchy."""
+
+    id: ExperimentId
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The middle level: one dataset for one dataset folder. `name` is the server's description."""
+
+    id: DatasetId
+    name: str
+    files: int = 0  # datafiles it held when it was fetched, as the server counted them
+
+
+class DatasetStats(NamedTuple):
+    """How many datafiles a dataset has, and how many of them the server has verified."""
+
+    total: int
+    verified: int
+
+
+class Replica(NamedTuple):
+    """One stored copy of a datafile on the server."""
+
+    uri: str  # path below its box's location
+    location: str  # name of the storage box
+    verified: bool
+    verified_at: str | None  # the server's text; None until the first verification
+
+
+class Datafile(NamedTuple):
+    """What the server has: one record. Times are the server's own texts, without a zone."""
+
+    id: DatafileId
+    dataset: DatasetId
+    directory: str | None
+    name: str
+    size: int
+    checksum: str
+    modified: str
+    replicas: tuple[Replica, ...]
+
+    @property
+    def verified(self) -> bool:
+        return any(replica.verified for replica in self.replicas)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagingArea:
+    """Where the server lets us put bytes: the approved storage box and the hosts before it.
+
+    `location` is the box's absolute path on the hosts; `host_keys` are fingerprints
+    (`SHA256:...`) or public keys that the server's administrator set, possibly none.
+    """
+
+    box: str
+    location: str
+    username: str
+    hosts: tuple[str, ...]
+    port: int = 22
+    host_keys: tuple[str, ...] = ()
+
+
+class Wanted(NamedTuple):
+    """A local file that the server lacks, and where it will lie.
+
+    `remote` is the path below the staging area's location. `datafile` is the record to be
+    repaired when there is one already. `round` counts how often the whole file was sent in
+    this run and did not verify.
+    """
+
+    file: LocalFile
+    dataset: Dataset
+    remote: str
+    datafile: Datafile | None = None
+    round: int = 0
+
+
+class Payload(NamedTuple):
+    """The bytes of one transfer: one file, or a batch of tiny files when `batched`."""
+
+    id: int
+    members: tuple[Wanted, ...]
+    batched: bool
+
+    @property
+    def size(self) -> int:
+        return sum(member.file.size for member in self.members)
+
+
+class Staged(NamedTuple):
+    """A file whose bytes lie in the staging area, proven; not known to the server yet.
+
+    `registered` is true where the transport made the record itself (the HTTP fallback).
+    """
+
+    wanted: Wanted
+    checksum: str
+    registered: bool = False
+
+
+class Registered(NamedTuple):
+    """A datafile that waits for the server's verification.
+
+    `since` is the server's `verified_at` before this run changed the record: a later one
+    is the answer to our bytes.
+    """
+
+    wanted: Wanted
+    checksum: str
+    datafile: DatafileId | None = None
+    since: str | None = None
+
+
+class Registration(NamedTuple):
+    """One record to be made (`datafile` is None) or repaired, as the server is told.
+
+    Times are ISO texts with a zone; `uri` is None where a record keeps its replica.
+    """
+
+    dataset: DatasetId
+    directory: str
+    name: str
+    size: int
+    checksum: str
+    created: str
+    modified: str
+    uri: str | None
+    box: str
+    datafile: DatafileId | None = None
+
+
+class EntryState(StrEnum):
+    """How far a local file has come, as far as the ledger knows."""
+
+    STAGED = "staged"
+    REGISTERED = "registered"
+    VERIFIED = "verified"
+    FAILED = "failed"
+
+
+class Entry(NamedTuple):
+    """A row of the ledger: what became of one local file of one size and time."""
+
+    key: bytes
+    size: int
+    modified_ns: int
+    state: EntryState
+    dataset: DatasetId
+    checksum: str = ""
+    remote: str = ""
+    datafile: DatafileId | None = None
+    problem: str = ""  # the stable code of what went wrong, for FAILED

@@ -1,0 +1,199 @@
+"""What the engine asks of the outside world; implementations say how in their names."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import Event
+from mydata_like.core.model import (
+    Datafile,
+    DatafileId,
+    Dataset,
+    DatasetId,
+    DatasetStats,
+    Entry,
+    Experiment,
+    Facility,
+    Group,
+    Instrument,
+    Payload,
+    Registration,
+    User,
+)
+
+Emit = Callable[[Event], None]
+
+
+class Clock(Protocol):
+    """Time; a fake one moves when it is slept on."""
+
+    def now(self) -> datetime:
+        """Return wall-clock time, aware, in UTC: for schedules, ages and display only."""
+
+    def monotonic(self) -> float:
+        """Return seconds that only grow: for deadlines and rates."""
+
+
+class Cancel(Protocol):
+    """A request to stop that every wait listens to."""
+
+    def is_set(self) -> bool: ...
+
+    def wait(self, timeout: float) -> bool:
+        """Wait so many seconds for the request; return whether it has come."""
+
+
+class ExperimentDraft(NamedTuple):
+    """What makes an experiment: its title, and what it is found by again."""
+
+    title: str
+    description: str
+    layout: str  # the layout's text, which selects the server's rule of matching
+    user_folder: str
+    group_folder: str  # empty for none
+    uploader: str  # uuid of this installation
+
+
+class ServerAPI(Protocol):
+    """The REST API of the upload server (MyTardis with its MyData app).
+
+    Every method may be called from any thread. They raise `TransientError` once their own
+    retries are used up, `AccessDeniedError` when the server does not accept who we are,
+    `ServerUnavailableError` when it cannot be reached, `RejectedError` when it refuses
+    this one request for good. A `find_` that returns None has proved that the empty answer
+    was not a matter of missing rights.
+    """
+
+    def fetch_resources(self) -> frozenset[str]:
+        """Return the names of the API's resources; needs no credentials."""
+
+    def fetch_account(self) -> User:
+        """Return who we are to the server; the proof that the credentials work."""
+
+    def find_user(self, username: str) -> User | None: ...
+
+    def find_user_by_email(self, email: str) -> User | None: ...
+
+    def find_group(self, name: str) -> Group | None: ...
+
+    def fetch_facilities(self) -> list[Facility]:
+        """Return the facilities whose managers we belong to."""
+
+    def ensure_instrument(self, facility: Facility, name: str) -> Instrument:
+        """Return the facility's instrument of this name, making it where it is missing."""
+
+    def find_experiment(self, draft: ExperimentDraft) -> Experiment | None: ...
+
+    def create_experiment(self, draft: ExperimentDraft) -> Experiment:
+        """Make an experiment; a lost reply is resolved by looking for it."""
+
+    def grant(self, experiment: Experiment, holder: User | Group) -> None:
+        """Make a user or a group an owner of the experiment."""
+
+    def fetch_datasets(self, experiment: Experiment, instrument: Instrument) -> list[Dataset]:
+        """Return the experiment's datasets of this instrument, all pages."""
+
+    def create_dataset(self, experiment: Experiment, name: str, instrument: Instrument) -> Dataset:
+        """Make a dataset; a lost reply is resolved by looking for it."""
+
+    def fetch_stats(self, dataset: DatasetId) -> DatasetStats | None:
+        """Return the dataset's numbers, or None where the server cannot tell."""
+
+    def list_datafiles(self, dataset: DatasetId, offset: int = 0) -> Iterator[Datafile]:
+        """Yield all records of a dataset from `offset` on, ordered by id, page by page."""
+
+    def fetch_datafiles(self, ids: Sequence[DatafileId]) -> list[Datafile]:
+        """Return the records of these ids; unknown ones are left out."""
+
+    def register(self, records: Sequence[Registration]) -> None:
+        """Make or repair records in one request that happens wholly or not at all.
+
+        Raises `TransientError` where it is not known whether it happened, `RejectedError`
+        where it did not. It is never repeated here: list first.
+        """
+
+    def request_verification(self, datafile: DatafileId) -> None:
+        """Ask the server to compare the bytes it has with the checksum it was told."""
+
+
+class Sent(NamedTuple):
+    """One member of a payload is in the staging area: `index` is its place in the payload."""
+
+    index: int
+    checksum: str
+    registered: bool = False
+
+
+class Unsent(NamedTuple):
+    """One member of a payload is not proven to be in the staging area.
+
+    `again` says that sending it again may help; otherwise its local file or the server
+    refuses it as it is.
+    """
+
+    index: int
+    problem: Problem
+    again: bool
+
+
+Progress = Callable[[int], None]  # bytes of the payload that have gone, a running total
+
+
+class Channel(Protocol):
+    """One line to the staging area; it carries one payload at a time."""
+
+    @property
+    def number(self) -> int: ...
+
+    def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
+        """Carry a payload and tell the fate of each of its members, in their order.
+
+        Raises `TransientError` when the line broke (the channel has been replaced by then)
+        and nothing is known, a `RunError` when no payload could travel now.
+        """
+
+
+class Transport(Protocol):
+    """The bounded pool of channels that carries payloads."""
+
+    @property
+    def capacity(self) -> int:
+        """How many channels there may be at once."""
+
+    def open_channel(self) -> Channel:
+        """Open one more channel; raises as `Channel.send` does."""
+
+    def close(self) -> None:
+        """Close all channels at once; sends under way raise `TransientError`."""
+
+
+class Ledger(Protocol):
+    """Our local record of what was sent and verified; a cache of truth, never the truth.
+
+    Keys are those of the data directory it was opened for. Safe to call from any thread.
+    """
+
+    def find_entries(self, keys: Sequence[bytes]) -> Mapping[bytes, Entry]:
+        """Return what is known about these files; unknown ones are left out."""
+
+    def count_entries(self, dataset: DatasetId) -> DatasetStats:
+        """Return how many files the ledger knows of a dataset, and how many are verified."""
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Keep these rows (written soon, in order, by one writer); replaces older ones."""
+
+    def flush(self) -> None:
+        """Return once all that was recorded is durable."""
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...

@@ -1,0 +1,108 @@
+"""One SSH session and its streams: the port that libssh and paramiko implement alike."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a session goes, as whom, and what is accepted there; small enough to be pickled.
+
+    `host_keys` are pinned fingerprints (`SHA256:...`); when there are none, the key must stand
+    in `known_hosts`. Time limits are seconds; `stall_timeout` bounds every wait in which no
+    byte moves.
+    """
+
+    host: str
+    port: int
+    username: str
+    key_file: Path
+    known_hosts: Path
+    host_keys: tuple[str, ...] = ()
+    ciphers: tuple[str, ...] = ()
+    connect_timeout: float = 10.0
+    stall_timeout: float = 60.0
+    stack: str = "auto"  # "auto", "libssh" or "paramiko"
+
+
+class Finished(NamedTuple):
+    """How a remote command ended; `status` is None where the server did not say."""
+
+    status: int | None
+    output: bytes
+    errors: bytes
+
+
+class Stream(Protocol):
+    """A remote command at work: its standard input is written, its output drained meanwhile.
+
+    Every method raises `TransientError` when the line breaks or no byte moves for the
+    endpoint's stall timeout; the session is useless from then on.
+    """
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write all of `data`; output that arrives meanwhile is kept, never left to block."""
+
+    def read(self, size: int) -> bytes:
+        """Wait for output and return at most `size` bytes of it; empty at its end."""
+
+    def read_ready(self) -> bytes:
+        """Return the output that has arrived, without waiting; possibly nothing."""
+
+    def finish(self) -> Finished:
+        """Close the standard input, wait for the end; `output` is what was not read before."""
+
+    def close(self) -> None:
+        """Drop the stream without waiting."""
+
+
+class RemoteFile(Protocol):
+    """A file opened by SFTP for writing; writes are pipelined."""
+
+    def write(self, data: bytes | memoryview) -> None: ...
+
+    def close(self) -> None:
+        """Wait until the server has answered every write; raises as `Stream` does."""
+
+
+class SftpSession(Protocol):
+    """File operations by SFTP; paths are bytes. Refusals raise `RejectedError`."""
+
+    def open_file(self, path: bytes, *, append: bool = False) -> RemoteFile: ...
+
+    def make_directories(self, path: bytes, mode: int) -> None: ...
+
+    def find_size(self, path: bytes) -> int | None: ...
+
+    def replace(self, source: bytes, target: bytes) -> None:
+        """Rename over whatever `target` was (posix-rename where the server has it)."""
+
+    def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None: ...
+
+    def remove(self, path: bytes) -> None:
+        """Remove a file; its absence is not an error."""
+
+
+class Session(Protocol):
+    """One authenticated SSH connection to a host whose key was checked."""
+
+    @property
+    def stack(self) -> str:
+        """`libssh` or `paramiko`."""
+
+    @property
+    def cipher(self) -> str:
+        """The cipher agreed on for what we send; empty where the library does not tell."""
+
+    def start(self, command: bytes) -> Stream:
+        """Start a remote command; raises `TransientError` where no channel is granted."""
+
+    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+        """Run a remote command to its end."""
+
+    def open_sftp(self) -> SftpSession:
+        """Open the SFTP subsystem (paramiko only); raises `RejectedError` where refused."""
+
+    def close(self) -> None:
+        """Close the connection; from any thread, at any time, again and again."""
