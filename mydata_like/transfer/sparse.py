@@ -1,0 +1,80 @@
+"""Where a file's data lies between its holes."""
+
+import errno
+import os
+from collections.abc import Iterator
+from typing import Final
+
+Extent = tuple[int, int]  # offset, length
+
+SMALLEST_HOLE: Final = 64 * 1024  # below this, sending the zeros is cheaper than a map entry
+MOST_EXTENTS: Final = 16 * 1024  # bounds memory and the map, however scattered a file is
+_BLOCK: Final = 512  # of a tar: extents but the last fill whole blocks
+_ZEROS: Final = memoryview(bytes(1024 * 1024))
+
+
+def zeros(count: int) -> Iterator[memoryview]:
+    """Yield `count` zero bytes in views of one shared constant."""
+    for _ in range(count // len(_ZEROS)):
+        yield _ZEROS
+    if count % len(_ZEROS):
+        yield _ZEROS[: count % len(_ZEROS)]
+
+
+def find_extents(descriptor: int, size: int) -> list[Extent]:
+    """Return where the data of an open file lies, in order; all that is between is zeros.
+
+    The whole file is one extent where it has no holes or the file system cannot tell. Offsets
+    are multiples of 512, lengths too except where the file ends. Small holes count as data,
+    and ever larger ones where a file has very many. Moves the descriptor's position.
+    """
+    found: list[Extent] = []
+    least = SMALLEST_HOLE
+    try:
+        for extent in _walk(descriptor, size):
+            found.append(extent)
+            if len(found) >= 2 * MOST_EXTENTS:
+                found, least = _condense(found, least)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        return [(0, size)]
+    return _condense(found, least)[0]
+
+
+def _walk(descriptor: int, size: int) -> Iterator[Extent]:
+    """Yield what the file system says holds data (`lseek(2)`, SEEK_DATA and SEEK_HOLE)."""
+    if not hasattr(os, "SEEK_DATA"):
+        yield from [(0, size)] if size else []
+        return
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(descriptor, end, os.SEEK_DATA)
+            end = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # nothing but a hole up to the end
+                raise
+            return
+        if start < end:
+            start -= start % _BLOCK
+            yield start, min(end + -end % _BLOCK, size) - start
+
+
+def _condense(extents: list[Extent], least: int) -> tuple[list[Extent], int]:
+    """Return at most `MOST_EXTENTS` extents, and the least hole that is kept between them."""
+    extents = _join(extents, least)
+    while len(extents) > MOST_EXTENTS:
+        least *= 2
+        extents = _join(extents, least)
+    return extents, least
+
+
+def _join(extents: list[Extent], least: int) -> list[Extent]:
+    joined: list[Extent] = []
+    for offset, length in extents:
+        if joined and offset - sum(joined[-1]) < least:
+            joined[-1] = (joined[-1][0], offset + length - joined[-1][0])
+        else:
+            joined.append((offset, length))
+    return joined
