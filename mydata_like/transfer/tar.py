@@ -40,10 +40,11 @@ _PADDINGS: Final = tuple(bytes(length) for length in range(BLOCK))
 def header(
     name: bytes, size: int, modified: float, mode: int = FILE_MODE, *, precise: bool = False
 ) -> bytes:
-    """Return what precedes the `size` bytes of a regular file.
+    r"""Return what precedes the `size` bytes of a regular file.
 
-    `name` is relative, of plain components; anything else raises ValueError. Times are whole
-    seconds from 1970 on, or as given when `precise`.
+    `name` is relative, of plain components; anything else raises ValueError. (bsdtar cuts what
+    looks like a drive, `C:\`, off the start of a name: let names start with a folder.) Times
+    are whole seconds from 1970 on, or as given when `precise`.
     """
     _check_name(name)
     if precise:
