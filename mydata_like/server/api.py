@@ -1,0 +1,275 @@
+"""`HttpServer`: what the engine asks of the upload server, said in MyTardis's REST API."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+from mydata_like.core.errors import RejectedError, SettingsError, TransientError
+from mydata_like.core.model import (
+    Datafile,
+    DatafileId,
+    Dataset,
+    DatasetId,
+    DatasetStats,
+    Experiment,
+    Facility,
+    Group,
+    Instrument,
+    Registration,
+    User,
+)
+from mydata_like.core.ports import ExperimentDraft
+from mydata_like.server.client import Client, Query
+from mydata_like.server.drafts import (
+    acl_document,
+    check_text,
+    experiment_document,
+    registration_document,
+)
+from mydata_like.server.records import (
+    ShapeError,
+    expect,
+    page_parser,
+    parse_datafile,
+    parse_dataset,
+    parse_experiment,
+    parse_facility,
+    parse_group,
+    parse_instrument,
+    parse_resources,
+    parse_set,
+    parse_stats,
+    parse_user,
+)
+from mydata_like.server.registering import send_registration
+
+T = TypeVar("T")
+
+_SET: Final = 300  # ids in one question: the server's request line ends at 4094 bytes
+_CREATE_ATTEMPTS: Final = 3
+
+
+class HttpServer:
+    """The REST API of a MyTardis server with its MyData app; implements `ServerAPI`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._guard = threading.Lock()
+        self._locks: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
+
+    def fetch_resources(self) -> frozenset[str]:
+        resources = self._client.find("", parse_resources)
+        if resources is None:
+            raise SettingsError(
+                f"{self._client.wire.host} is not a MyTardis server, as far as one can see.",
+                hint="Check the server address in the settings.",
+                code="server.not-mytardis",
+            )
+        return resources
+
+    def fetch_account(self) -> User:
+        return self._client.prove(within=0).user
+
+    def find_user(self, username: str) -> User | None:
+        found = self._look_up_user(username) or self._find_migrated(username)
+        return self._proved(found)
+
+    def find_user_by_email(self, email: str) -> User | None:
+        users = self._rows("user/", parse_user, {"email__iexact": email})
+        # The server tells e-mail addresses to the privileged only; the filter works for all.
+        same = [user for user in users if user.email.casefold() in (email.casefold(), "")]
+        return self._proved(same[0] if len(users) == 1 or (same and same[0].email) else None)
+
+    def find_group(self, name: str) -> Group | None:
+        groups = self._rows("group/", parse_group, {"name": name})
+        return self._proved(_first(groups, lambda group: group.name == name))
+
+    def fetch_facilities(self) -> list[Facility]:
+        pages = self._client.pages("facility/", parse_facility, {})
+        facilities = [facility for page in pages for facility in page]
+        if not facilities:
+            self._client.prove()
+        return facilities
+
+    def ensure_instrument(self, facility: Facility, name: str) -> Instrument:
+        check_text("The instrument's name", name, 100)
+
+        def find() -> Instrument | None:
+            query: Query = {"facility__id": facility.id, "name": name}
+            instruments = self._rows("instrument/", parse_instrument, query)
+            return _first(instruments, lambda instrument: instrument.name == name)
+
+        def make() -> Instrument:
+            document = {"facility": self._client.wire.uri("facility", facility.id), "name": name}
+            return self._client.create("instrument/", document, parse_instrument)
+
+        return self._ensure(("instrument", facility.id, name), find, make)
+
+    def find_experiment(self, draft: ExperimentDraft) -> Experiment | None:
+        return self._proved(self._look_up_experiment(draft))
+
+    def create_experiment(self, draft: ExperimentDraft) -> Experiment:
+        check_text("The experiment's title", draft.title, 400)
+        return self._ensure(
+            ("experiment", draft.title, draft.user_folder, draft.group_folder),
+            lambda: self._look_up_experiment(draft),
+            lambda: self._client.create(
+                "mydata_experiment/", experiment_document(draft), parse_experiment
+            ),
+        )
+
+    def grant(self, experiment: Experiment, holder: User | Group) -> None:
+        uri = self._client.wire.uri("experiment", experiment.id)
+        document = acl_document(experiment.id, uri, holder)
+        try:
+            # A lost reply is no harm: who is made an owner twice is an owner.
+            self._client.change("POST", "objectacl/", document)
+        except RejectedError as error:
+            if error.problem_code != "server.not-found":
+                raise
+            raise RejectedError(
+                f"The server offers no way to share the experiment {experiment.title}.",
+                hint="Its owners have to be set on the server's web pages.",
+                code="server.no-acl",
+            ) from error
+
+    def fetch_datasets(self, experiment: Experiment, instrument: Instrument) -> list[Dataset]:
+        datasets = self._look_up_datasets(experiment, instrument, {})
+        if not datasets:
+            # The list of what one may not see is empty; the experiment itself says so.
+            self._client.fetch(f"experiment/{experiment.id}/", parse_experiment)
+            self._client.prove()
+        return datasets
+
+    def create_dataset(self, experiment: Experiment, name: str, instrument: Instrument) -> Dataset:
+        check_text("The dataset's name", name, 4000)
+
+        def find() -> Dataset | None:
+            datasets = self._look_up_datasets(experiment, instrument, {"description": name})
+            return _first(datasets, lambda dataset: dataset.name == name)
+
+        def make() -> Dataset:
+            uri = self._client.wire.uri
+            document = {
+                "description": name,
+                "experiments": [uri("experiment", experiment.id)],
+                "instrument": uri("instrument", instrument.id),
+                "immutable": False,
+            }
+            return self._client.create("dataset/", document, parse_dataset)
+
+        return self._ensure(("dataset", experiment.id, instrument.id, name), find, make)
+
+    def fetch_stats(self, dataset: DatasetId) -> DatasetStats | None:
+        return self._client.find(f"mydata_dataset_stats/{dataset}/", parse_stats)
+
+    def list_datafiles(self, dataset: DatasetId, offset: int = 0) -> Iterator[Datafile]:
+        def parse(row: Any) -> Datafile:
+            record = parse_datafile(row)
+            if record.dataset != dataset:
+                raise ShapeError("a datafile of another dataset")
+            return record
+
+        empty = True
+        query: Query = {"dataset__id": dataset}
+        for page in self._client.pages("mydata_dataset_file/", parse, query, offset):
+            empty = empty and not page
+            yield from page
+        if empty and not offset:
+            self._client.fetch(f"dataset/{dataset}/", parse_dataset)
+            self._client.prove()
+
+    def fetch_datafiles(self, ids: Sequence[DatafileId]) -> list[Datafile]:
+        found: list[Datafile] = []
+        for start in range(0, len(ids), _SET):
+            asked = ";".join(str(number) for number in ids[start : start + _SET])
+            found += self._client.fetch(f"mydata_dataset_file/set/{asked}/", parse_set)
+        return found
+
+    def register(self, records: Sequence[Registration]) -> None:
+        uri = self._client.wire.uri
+        documents = [registration_document(record, uri) for record in records]
+        send_registration(self._client, documents)
+
+    def request_verification(self, datafile: DatafileId) -> None:
+        self._client.change("GET", f"dataset_file/{datafile}/verify/", None)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def _rows(self, path: str, parse: Callable[[Any], T], query: Query) -> list[T]:
+        """Return the first page of a look-up that has few answers."""
+        return [row for _, row in self._client.fetch(path, page_parser(parse), query).rows]
+
+    def _proved(self, found: T | None) -> T | None:
+        if found is None:
+            self._client.prove()
+        return found
+
+    def _look_up_user(self, username: str) -> User | None:
+        users = self._rows("user/", parse_user, {"username": username})
+        return _first(users, lambda user: user.username == username)
+
+    def _find_migrated(self, username: str) -> User | None:
+        """Ask for an account that has been renamed since, where the server knows of such."""
+        name = self._find_new_name(username)
+        return self._look_up_user(name) if name and name != username else None
+
+    def _find_new_name(self, username: str) -> str | None:
+        def parse(answer: Any) -> str:
+            return expect(answer, "username", str) if expect(answer, "success", bool) else ""
+
+        return self._client.find("mydata_user/", parse, {"username": username})
+
+    def _look_up_experiment(self, draft: ExperimentDraft) -> Experiment | None:
+        query = {"title": draft.title, "folder_structure": draft.layout}
+        if draft.user_folder:
+            query["user_folder_name"] = draft.user_folder
+        if draft.group_folder:
+            query["group_folder_name"] = draft.group_folder
+        experiments = self._rows("mydata_experiment/", parse_experiment, query)
+        return _first(experiments, lambda experiment: experiment.title == draft.title)
+
+    def _look_up_datasets(
+        self, experiment: Experiment, instrument: Instrument, query: Query
+    ) -> list[Dataset]:
+        """Return datasets, the oldest first."""
+        query = {**query, "experiments__id": experiment.id, "instrument__id": instrument.id}
+        pages = self._client.pages("dataset/", parse_dataset, query)
+        return sorted((it for page in pages for it in page), key=lambda dataset: dataset.id)
+
+    def _ensure(self, key: Hashable, find: Callable[[], T | None], make: Callable[[], T]) -> T:
+        """Return what there is, else make it: once, however many threads ask for it.
+
+        A lost reply is settled by looking again before anything is made a second time.
+        """
+        with self._guard:
+            lock = self._locks[key]
+        with lock:
+            for attempt in range(1, _CREATE_ATTEMPTS + 1):
+                found = find()
+                if found is not None:
+                    return found
+                self._client.prove(within=0)
+                try:
+                    return make()
+                except TransientError as error:
+                    lost = error
+                    self._client.rest(float(attempt))
+            found = find()
+            if found is not None:
+                return found
+            raise _give_up(lost)
+
+
+def _give_up(lost: TransientError) -> TransientError | RejectedError:
+    """A server that answers 500 again and again does not like what it is asked to make."""
+    if lost.problem_code != "server.error":
+        return lost
+    return RejectedError(lost.message, hint=lost.hint, code="server.refused")
+
+
+def _first(values: Sequence[T], fits: Callable[[T], bool]) -> T | None:
+    return next((value for value in values if fits(value)), None)

@@ -1,0 +1,296 @@
+"""What each reply means, what is worth repeating, and the proof of who we are."""
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NoReturn, TypeVar
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
+from tenacity.wait import wait_exponential_jitter
+
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    Cancelled,
+    RejectedError,
+    ServerUnavailableError,
+    SettingsError,
+    TransientError,
+    UploaderError,
+)
+from mydata_like.core.ports import Cancel, Clock
+from mydata_like.server.records import Account, ShapeError, page_parser, parse_account
+from mydata_like.server.replies import excerpt, parse_rest, plain
+from mydata_like.server.wire import NotReachedError, Reply, Request, Wire
+from mydata_like.settings.schema import Server
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+ATTEMPTS: Final = 4
+PAGE: Final = 1000
+_PROOF_LASTS: Final = 30.0
+_WALKS: Final = 4  # times that a listing which changes under us is walked anew
+_BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
+_UNTOUCHED: Final = 429  # the one busy answer which says that nothing was done
+
+Query = Mapping[str, str | int]
+
+
+class StrangeAnswerError(TransientError):
+    """The server's answer makes no sense; the second in a row is no accident."""
+
+    code = "server.strange-answer"
+
+
+class Client:
+    """A typed, patient line to one server; every method may be called from any thread."""
+
+    def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: Cancel) -> None:
+        self.wire = Wire(settings, api_key, clock, cancel)
+        self._username = settings.username
+        self._api_key = api_key
+        self._clock = clock
+        self._cancel = cancel
+        self._quiet_until = 0.0  # what the server asked for holds for all threads
+        self._proof_lock = threading.Lock()
+        self._account: Account | None = None
+        self._proved_at = 0.0
+
+    def fetch(self, path: str, parse: Callable[[Any], T], query: Query | None = None) -> T:
+        """Ask for JSON and return what `parse` makes of it."""
+        request = Request("GET", path, {"format": "json", **(query or {})})
+        return self._repeat(lambda: self._fetch_once(request, parse))
+
+    def find(self, path: str, parse: Callable[[Any], T], query: Query | None = None) -> T | None:
+        """Ask for JSON that may not exist."""
+        try:
+            return self.fetch(path, parse, query)
+        except RejectedError as error:
+            if error.problem_code == "server.not-found":
+                return None
+            raise
+
+    def pages(
+        self, path: str, parse_row: Callable[[Any], T], query: Query, offset: int = 0
+    ) -> Iterator[list[T]]:
+        """Yield the rows of all pages from `offset` on, each row (by its id) once.
+
+        Rows are counted, not links followed: some servers ignore the limit, others' links
+        lose the filter. A listing that changes meanwhile is walked anew.
+        """
+        seen: set[int] = set()
+        parse = page_parser(parse_row)
+        for _ in range(_WALKS):
+            position, total = offset, offset
+            while True:
+                page = self.fetch(path, parse, {**query, "limit": PAGE, "offset": position})
+                shrunk, total = page.total < total, page.total
+                fresh = {number: row for number, row in page.rows if number not in seen}
+                seen.update(fresh)
+                yield list(fresh.values())
+                position += len(page.rows)
+                if shrunk or position >= total or not fresh:
+                    break
+            if offset + len(seen) >= total:
+                return
+        raise TransientError(
+            f"A listing of {self.wire.host} changed again and again while it was read.",
+            code="server.listing-unsteady",
+        )
+
+    def change(self, method: str, path: str, document: object) -> Reply:
+        """Ask for a change that does no harm when it is asked for twice."""
+        request = json_request(method, path, document)
+        return self._repeat(lambda: self.check(self.exchange(request), (200, 201, 202, 204)))
+
+    def create(self, path: str, document: object, parse: Callable[[Any], T]) -> T:
+        """Make a record, asking once; after a `TransientError` nobody knows whether it is there."""
+        request = json_request("POST", path, document)
+        return self._decode(self.check(self.submit(request), (201,)), parse)
+
+    def submit(self, request: Request) -> Reply:
+        """Send what must not be done twice: it is repeated only where nothing was done."""
+
+        def attempt() -> Reply:
+            reply = self.exchange(request)
+            if reply.status == _UNTOUCHED:
+                raise self._busy(reply)
+            return reply
+
+        return self._repeat(attempt, lambda error: _is_untouched(error))
+
+    def exchange(self, request: Request) -> Reply:
+        """Send a request once, when the server has had the rest that it asked for."""
+        rest = self._quiet_until - self._clock.monotonic()
+        if rest > 0:
+            self._wait(rest)
+        reply = self.wire.exchange(request)
+        asked = parse_rest(reply, self._clock.now())
+        if asked and reply.status in (429, 503):
+            self._quiet_until = max(self._quiet_until, self._clock.monotonic() + asked)
+        logger.debug("%s %s: %d", request.method, request.path, reply.status)
+        return reply
+
+    def check(self, reply: Reply, expected: tuple[int, ...]) -> Reply:
+        """Return a reply of an expected status; raise what any other one means."""
+        status = reply.status
+        if status in expected:
+            if status == 200 and reply.content_type == "text/html" and reply.body.strip():
+                self._raise_web_page()
+            return reply
+        if 300 <= status < 400:
+            self._raise_moved(reply)
+        if status in (401, 403):
+            self._raise_denied()
+        raise self._busy(reply) if status in _BUSY else self._refused(reply)
+
+    def prove(self, within: float = _PROOF_LASTS) -> Account:
+        """Prove that the server knows us and that we are who we were; `within` seconds will do.
+
+        An empty list means nothing without it: that is also what strangers are given.
+        """
+        with self._proof_lock:
+            age = self._clock.monotonic() - self._proved_at
+            if self._account is None or age > within or within <= 0:
+                self._account = self._ask_who_we_are(self._account)
+                self._proved_at = self._clock.monotonic()
+            return self._account
+
+    def excerpt(self, reply: Reply) -> str:
+        """Return the beginning of what the server said, as plain text without our key."""
+        return excerpt(reply, self._api_key)
+
+    def rest(self, seconds: float) -> None:
+        """Wait, unless somebody asks to stop."""
+        self._wait(seconds)
+
+    def close(self) -> None:
+        self.wire.close()
+
+    def _fetch_once(self, request: Request, parse: Callable[[Any], T]) -> T:
+        return self._decode(self.check(self.exchange(request), (200,)), parse)
+
+    def _decode(self, reply: Reply, parse: Callable[[Any], T]) -> T:
+        if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
+            self._raise_web_page()
+        try:
+            return parse(json.loads(reply.body))
+        except (ShapeError, ValueError, RecursionError) as error:
+            logger.debug("strange answer: %s", error)
+            raise StrangeAnswerError(
+                f"{self.wire.host} gives an answer that makes no sense: {self.excerpt(reply)}",
+                hint="Check that the address is that of a MyTardis server.",
+            ) from error
+
+    def _repeat(
+        self,
+        action: Callable[[], T],
+        worth: Callable[[BaseException], bool] = lambda error: isinstance(error, TransientError),
+    ) -> T:
+        strange = 0
+
+        def is_worth_it(error: BaseException) -> bool:
+            nonlocal strange
+            strange += isinstance(error, StrangeAnswerError)
+            return strange < 2 and worth(error)
+
+        retrying = Retrying(
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=_delay,
+            retry=retry_if_exception(is_worth_it),
+            sleep=self._wait,
+            reraise=True,
+        )
+        try:
+            return retrying(action)
+        except (NotReachedError, StrangeAnswerError) as error:
+            raise ServerUnavailableError(
+                error.message, hint=error.hint, code=error.problem_code
+            ) from error
+
+    def _wait(self, seconds: float) -> None:
+        if self._cancel.wait(seconds):
+            raise Cancelled
+
+    def _ask_who_we_are(self, before: Account | None) -> Account:
+        request = Request("GET", "user/", {"format": "json", "username": self._username})
+
+        def attempt() -> Account | None:
+            reply = self.exchange(request)
+            if reply.status in (401, 403):
+                return None
+            page = self._decode(self.check(reply, (200,)), page_parser(parse_account))
+            mine = (it for _, it in page.rows if it.user.username == self._username)
+            return next(mine, None)
+
+        now = self._repeat(attempt)
+        if now is None:
+            raise AccessDeniedError(
+                f"{self.wire.host} does not accept the account {self._username} with its API key.",
+                hint="Check the account's name and its API key in the settings.",
+            )
+        if before and before.groups - now.groups:
+            raise AccessDeniedError(
+                f"The account {self._username} has lost rights on {self.wire.host}.",
+                hint="Ask the facility's administrator to make it a member of its group again.",
+            )
+        return now
+
+    def _raise_denied(self) -> NoReturn:
+        """Tell a key that is refused from a thing that is not ours: the server says 401 to both."""
+        self.prove(within=0)
+        raise RejectedError(
+            f"The account {self._username} has no permission for this.",
+            hint="Ask the facility's administrator; the dataset may also be locked.",
+            code="server.forbidden",
+        )
+
+    def _raise_moved(self, reply: Reply) -> NoReturn:
+        target = plain(reply.headers.get("Location", ""), 300)
+        raise SettingsError(
+            f"{self.wire.host} sends us to another address: {target or 'it does not say which'}.",
+            hint="If that is your server, change the server address in the settings.",
+            code="server.moved",
+        )
+
+    def _raise_web_page(self) -> NoReturn:
+        raise ServerUnavailableError(
+            f"The address {self.wire.host} answers with a web page.",
+            hint="Check the server address, and whether this network wants a login first.",
+            code="server.web-page",
+        )
+
+    def _busy(self, reply: Reply) -> TransientError:
+        return TransientError(
+            f"{self.wire.host} could not answer (status {reply.status}).",
+            code={500: "server.error", 429: "server.throttled"}.get(reply.status, "server.busy"),
+            retry_after=parse_rest(reply, self._clock.now()),
+        )
+
+    def _refused(self, reply: Reply) -> RejectedError:
+        code = {404: "server.not-found", 409: "server.duplicate"}.get(reply.status)
+        said = self.excerpt(reply) if reply.content_type != "text/html" else ""
+        return RejectedError(
+            f"{self.wire.host} refuses this (status {reply.status}){': ' if said else ''}{said}.",
+            code=code or "server.refused",
+        )
+
+
+def json_request(method: str, path: str, document: object) -> Request:
+    """Return a request that carries JSON; None stands for no body."""
+    if document is None:
+        return Request(method, path)
+    body = json.dumps(document).encode()
+    return Request(method, path, body=body, headers={"Content-Type": "application/json"})
+
+
+def _is_untouched(error: BaseException) -> bool:
+    """Whether a failed request has certainly not been carried out."""
+    if isinstance(error, NotReachedError):
+        return True
+    return isinstance(error, UploaderError) and error.problem_code == "server.throttled"
+
+
+# A rest that the server asked for comes on top, before the next request.
+_delay = wait_exponential_jitter(initial=0.5, max=30.0, jitter=1.0)

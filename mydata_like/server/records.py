@@ -1,0 +1,184 @@
+"""The server's JSON as values: each function raises `ShapeError` for what it does not expect.
+
+Unknown fields are ignored, so that newer servers are understood.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from mydata_like.core.model import (
+    Datafile,
+    DatafileId,
+    Dataset,
+    DatasetId,
+    DatasetStats,
+    Experiment,
+    ExperimentId,
+    Facility,
+    Group,
+    Instrument,
+    Replica,
+    User,
+)
+
+T = TypeVar("T")
+_LARGEST: Final = 2**63  # beyond that, no database of a server or of ours follows
+
+
+class ShapeError(ValueError):
+    """An answer does not look like what was asked for."""
+
+
+class Page(NamedTuple, Generic[T]):
+    """One page of a listing: ids and rows; `total` counts the rows of all pages."""
+
+    rows: list[tuple[int, T]]
+    total: int
+
+
+class Account(NamedTuple):
+    """Who we are to the server, and the groups that this rests on."""
+
+    user: User
+    groups: frozenset[int]
+
+
+def page_parser(parse_row: Callable[[Any], T]) -> Callable[[Any], Page[T]]:
+    """Return the function that reads a page of such rows."""
+
+    def parse_page(answer: Any) -> Page[T]:
+        rows = expect(answer, "objects", list)
+        total = expect(expect(answer, "meta", dict), "total_count", int)
+        return Page([(expect(row, "id", int), parse_row(row)) for row in rows], total)
+
+    return parse_page
+
+
+def parse_set(answer: Any) -> list[Datafile]:
+    """Return the records of an answer to a question for several ids at once."""
+    return [parse_datafile(row) for row in expect(answer, "objects", list)]
+
+
+def expect(record: Any, name: str, kind: type[T]) -> T:
+    """Return a field of a JSON record, which must be of this type."""
+    if type(record) is not dict:
+        raise ShapeError(f"a {type(record).__name__} instead of a record")
+    value = record.get(name)
+    # A bool is an int to Python, not to a server.
+    if type(value) is not kind:
+        raise ShapeError(f"{name} is {type(value).__name__} instead of {kind.__name__}")
+    if kind is int and not 0 <= value < _LARGEST:  # type: ignore[operator]
+        raise ShapeError(f"{name} is out of range")
+    return value
+
+
+def _text(record: Any, name: str) -> str:
+    """Return a text that may be missing or null."""
+    value = record.get(name) if type(record) is dict else None
+    return value if isinstance(value, str) else ""
+
+
+def parse_resources(answer: Any) -> frozenset[str]:
+    """Return the names of an API's resources."""
+    if type(answer) is not dict or not all(type(it) is dict for it in answer.values()):
+        raise ShapeError("not the list of an API's resources")
+    if "dataset" not in answer:
+        raise ShapeError("an API without datasets")
+    return frozenset(answer)
+
+
+def parse_user(row: Any) -> User:
+    """Return an account; other people's names and addresses may be hidden from us."""
+    names = (_text(row, "first_name"), _text(row, "last_name"))
+    return User(
+        expect(row, "id", int),
+        expect(row, "username", str),
+        " ".join(name.strip() for name in names if name.strip()),
+        _text(row, "email"),
+    )
+
+
+def parse_account(row: Any) -> Account:
+    """Return our own account."""
+    groups = row.get("groups") if type(row) is dict else None
+    known = groups if type(groups) is list else []
+    return Account(parse_user(row), frozenset(parse_group(group).id for group in known))
+
+
+def parse_group(row: Any) -> Group:
+    """Return a group of users."""
+    return Group(expect(row, "id", int), expect(row, "name", str))
+
+
+def parse_facility(row: Any) -> Facility:
+    """Return a facility with the group of its managers."""
+    manager_group = parse_group(expect(row, "manager_group", dict))
+    return Facility(expect(row, "id", int), expect(row, "name", str), manager_group)
+
+
+def parse_instrument(row: Any) -> Instrument:
+    """Return an instrument."""
+    return Instrument(expect(row, "id", int), expect(row, "name", str))
+
+
+def parse_experiment(row: Any) -> Experiment:
+    """Return an experiment."""
+    return Experiment(ExperimentId(expect(row, "id", int)), expect(row, "title", str))
+
+
+def parse_dataset(row: Any) -> Dataset:
+    """Return a dataset; older servers do not count its files."""
+    files = row.get("dataset_datafile_count") if type(row) is dict else None
+    return Dataset(
+        DatasetId(expect(row, "id", int)),
+        expect(row, "description", str),
+        files if type(files) is int else 0,
+    )
+
+
+def parse_stats(answer: Any) -> DatasetStats | None:
+    """Return a dataset's numbers, or None where the server failed to count."""
+    if not expect(answer, "success", bool):
+        return None
+    files = expect(answer, "files", dict)
+    return DatasetStats(expect(files, "total", int), expect(files, "verified", int))
+
+
+def parse_datafile(row: Any) -> Datafile:
+    """Return one record; sizes are texts on older servers."""
+    try:
+        directory, checksum = row["directory"], row["md5sum"]
+        replicas = tuple([_parse_replica(replica) for replica in row["replicas"]])
+        size, dataset = row["size"], row["dataset"]
+    except (TypeError, KeyError) as error:
+        raise ShapeError(f"not a datafile: {error!r}") from error
+    if not (isinstance(directory, str | None) and isinstance(checksum, str | None)):
+        raise ShapeError("a datafile's directory or checksum is no text")
+    return Datafile(
+        DatafileId(expect(row, "id", int)),
+        DatasetId(parse_uri(dataset)),
+        directory,
+        expect(row, "filename", str),
+        _parse_number(size) if type(size) is str else expect(row, "size", int),
+        checksum or "",
+        _text(row, "modification_time"),
+        replicas,
+    )
+
+
+def _parse_replica(row: Any) -> Replica:
+    uri, location, verified = row["uri"], row["location"], row["verified"]
+    if type(uri) is not str or type(location) is not str or type(verified) is not bool:
+        raise ShapeError("not a replica")
+    return Replica(uri, location, verified, _text(row, "last_verified_time") or None)
+
+
+def _parse_number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise ShapeError("a text that is no number")
+    return int(text)
+
+
+def parse_uri(uri: Any) -> int:
+    """Return the number at the end of a resource's URI; nothing else of it is believed."""
+    return _parse_number(uri.rstrip("/").rpartition("/")[2] if type(uri) is str else "")

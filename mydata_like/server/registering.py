@@ -1,0 +1,57 @@
+"""Registers many datafiles in one request that happens wholly or not at all."""
+
+import json
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mydata_like.core.errors import RejectedError, TransientError
+from mydata_like.server.client import Client, json_request
+from mydata_like.server.drafts import Document
+from mydata_like.server.wire import Reply
+
+
+def send_registration(client: Client, documents: Sequence[Document]) -> None:
+    """Send the request once; only a 202 means that it happened.
+
+    Raises `RejectedError` where it did not, `TransientError` where nobody knows.
+    """
+    request = json_request("PATCH", "mydata_dataset_file/", {"objects": list(documents)})
+    try:
+        reply = client.submit(request)
+    except TransientError as error:
+        raise _unknown(error.message, error.retry_after) from error
+    if reply.status == 500 and _is_from_the_application(reply):
+        _refuse(client, reply)
+    try:
+        client.check(reply, (202,))
+    except TransientError as error:
+        raise _unknown(error.message, error.retry_after) from error
+    except RejectedError as error:
+        if error.problem_code == "server.forbidden":
+            raise
+        raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
+
+
+def _is_from_the_application(reply: Reply) -> bool:
+    """Tell MyTardis's own 500, after which nothing is stored, from one of a proxy before it."""
+    try:
+        answer = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(answer, dict) and "error_message" in answer
+
+
+def _refuse(client: Client, reply: Reply) -> NoReturn:
+    raise RejectedError(
+        f"The server did not take the records: {client.excerpt(reply)}",
+        hint="A record of that name may exist already, or the server cannot keep the name.",
+        code="register.refused",
+    )
+
+
+def _unknown(message: str, retry_after: float) -> TransientError:
+    return TransientError(
+        f"It is not known whether the server took the records. {message}",
+        code="register.unknown",
+        retry_after=retry_after,
+    )

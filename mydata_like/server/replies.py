@@ -1,0 +1,40 @@
+"""What a reply says beside its JSON: its beginning as plain text, the rest that it asks for."""
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from mydata_like.core.format import format_path
+from mydata_like.server.wire import Reply
+
+LONGEST_REST: Final = 3600.0  # seconds a server may make us wait at most
+
+
+def plain(text: str, limit: int) -> str:
+    """Return a server's text for people: nothing in it can act, and it is not long."""
+    return format_path(text.encode(errors="backslashreplace"))[:limit]
+
+
+def excerpt(reply: Reply, secret: str) -> str:
+    """Return the beginning of a reply as plain text in one line, without the secret."""
+    text = reply.body.decode(errors="backslashreplace")
+    if secret:
+        text = text.replace(secret, "...")
+    return plain(" ".join(text[:1000].split()), 200)
+
+
+def parse_rest(reply: Reply, now: datetime) -> float:
+    """Return how many seconds the server asks us to stay away, within reason."""
+    asked = reply.headers.get("Retry-After", "").strip()
+    try:
+        seconds = float(asked) if asked[:1] in "-0123456789" else _until(asked, now)
+    except (ValueError, OverflowError):
+        return 0.0
+    return min(max(seconds, 0.0), LONGEST_REST)
+
+
+def _until(date: str, now: datetime) -> float:
+    moment = parsedate_to_datetime(date)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - now).total_seconds()

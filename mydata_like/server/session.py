@@ -1,0 +1,155 @@
+"""The HTTP library bent to our rules: limits on waiting, trust, no redirects, no cookies."""
+
+import io
+import socket
+import ssl
+from contextvars import ContextVar
+from dataclasses import dataclass
+from http.client import HTTPResponse
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any, Final
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from mydata_like import __version__
+from mydata_like.core.errors import Cancelled
+from mydata_like.core.ports import Cancel, Clock
+
+_SLICE: Final = 0.25  # seconds within which a blocked read notices a request to stop
+
+
+@dataclass(slots=True)
+class Limit:
+    """How long an answer may take as a whole, counted from the first wait for it."""
+
+    clock: Clock
+    cancel: Cancel
+    silence: float
+    total: float
+    end: float | None = None
+
+    def receive(self, sock: socket.socket, buffer: Any) -> int:
+        """Read what comes next; a dripping server gets no more time than a silent one."""
+        now = self.clock.monotonic()
+        if self.end is None:
+            self.end = now + self.total
+        silent_until = now + self.silence
+        try:
+            while True:
+                if self.cancel.is_set():
+                    raise Cancelled
+                left = min(self.end, silent_until) - self.clock.monotonic()
+                if left <= 0:
+                    raise TimeoutError("the answer took too long")
+                sock.settimeout(min(left, _SLICE))
+                try:
+                    return sock.recv_into(buffer)
+                except TimeoutError:
+                    continue
+        finally:
+            sock.settimeout(self.silence)
+
+
+current_limit: ContextVar[Limit] = ContextVar("limit")
+
+
+class _LimitedReader(io.RawIOBase):
+    """The receiving end of a socket, under the limit of the request that waits for it."""
+
+    def __init__(self, sock: socket.socket, raw: io.RawIOBase) -> None:
+        self._sock = sock
+        self._raw = raw  # keeps the socket open until the reply is read
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return current_limit.get().receive(self._sock, buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _LimitedResponse(HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **more: Any) -> None:
+        super().__init__(sock, *args, **more)
+        self.fp.close()
+        raw: Any = sock.makefile("rb", buffering=0)
+        self.fp = io.BufferedReader(_LimitedReader(sock, raw))
+
+
+class _HttpConnection(HTTPConnection):
+    response_class = _LimitedResponse
+
+
+class _HttpsConnection(HTTPSConnection):
+    response_class = _LimitedResponse
+
+
+class _HttpPool(HTTPConnectionPool):
+    ConnectionCls = _HttpConnection
+
+
+class _HttpsPool(HTTPSConnectionPool):
+    ConnectionCls = _HttpsConnection
+
+
+class _Adapter(HTTPAdapter):
+    """Connections with our limits and our idea of trust, which nothing can switch off."""
+
+    def __init__(self, trust: ssl.SSLContext) -> None:
+        self._trust = trust
+        super().__init__(pool_connections=1, pool_maxsize=1)
+
+    def init_poolmanager(self, *args: Any, **more: Any) -> None:
+        super().init_poolmanager(*args, **more)
+        _limit_pools(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **more: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **more)
+        _limit_pools(manager)
+        return manager
+
+    def build_connection_pool_key_attributes(
+        self, request: requests.PreparedRequest, verify: Any, cert: Any = None
+    ) -> Any:
+        host, _ = super().build_connection_pool_key_attributes(request, verify, cert)
+        return host, {"cert_reqs": "CERT_REQUIRED", "ssl_context": self._trust}
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        """Leave the decision to the context: no bundle is added, no check dropped."""
+
+
+def _limit_pools(manager: Any) -> None:
+    manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+
+
+class ApiKey(AuthBase):
+    """The account's key; set explicitly so that no `.netrc` entry takes its place."""
+
+    def __init__(self, username: str, key: str) -> None:
+        self._header = f"ApiKey {username}:{key}"
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = self._header
+        return request
+
+
+class Session(requests.Session):
+    """A session that neither follows nor reads redirects, and takes no cookies."""
+
+    def __init__(self, trust: ssl.SSLContext) -> None:
+        super().__init__()
+        self.mount("https://", _Adapter(trust))
+        self.mount("http://", _Adapter(trust))
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self.headers["User-Agent"] = f"mydata-like/{__version__}"
+        self.headers["Accept"] = "application/json"
+
+    def get_redirect_target(self, resp: Any) -> None:
+        return None

@@ -1,0 +1,242 @@
+"""One request out, one reply in: what HTTP, TLS, proxies and time limits ask for, and no more.
+
+The API key only ever goes to the address in the settings: every URL is built here from that
+address, redirects are not followed, and links that a server sends are not used.
+"""
+
+import ssl
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+import requests
+import truststore
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError
+
+from mydata_like.core.errors import (
+    Cancelled,
+    ServerUnavailableError,
+    SettingsError,
+    TransientError,
+)
+from mydata_like.core.ports import Cancel, Clock
+from mydata_like.server.session import ApiKey, Limit, Session, current_limit
+from mydata_like.settings.schema import Server
+
+BODY_LIMIT: Final = 16 * 1024 * 1024  # bytes of a reply, after decompression
+_PIECE: Final = 64 * 1024
+_SCHEMES: Final = ("https", "http")
+
+
+class NotReachedError(TransientError):
+    """No connection came about: the request has certainly not been sent."""
+
+    code = "server.unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of the server; `path` lies below `/api/v1/` and ends with a slash.
+
+    `patience` is how long the answer may take where that is longer than the settings say.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str | int] = field(default_factory=lambda: MappingProxyType({}))
+    body: bytes | Iterable[bytes] | None = None
+    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    patience: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the server answered, read to its end; `headers` ignore case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def content_type(self) -> str:
+        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
+class Wire:
+    """Exchanges requests for replies with one server, from any number of threads."""
+
+    def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: Cancel) -> None:
+        address = _check_address(settings)
+        self.host = address.netloc
+        self._origin = f"{address.scheme}://{address.netloc}"
+        self._prefix = address.path.rstrip("/") + "/api/v1/"
+        self._settings = settings
+        self._auth = ApiKey(settings.username, api_key)
+        self._clock = clock
+        self._cancel = cancel
+        self._trust = _build_trust(settings)
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._sessions: list[Session] = []
+
+    def uri(self, resource: str, number: int) -> str:
+        """Return how the server itself names one of its records."""
+        return f"{self._prefix}{resource}/{number}/"
+
+    def exchange(self, request: Request) -> Reply:
+        """Send a request once and read the whole reply, whatever its status.
+
+        Raises `NotReachedError` where nothing was sent, `TransientError` where no complete
+        reply came, `ServerUnavailableError` where the server cannot prove who it is.
+        """
+        if self._cancel.is_set():
+            raise Cancelled
+        settings = self._settings
+        silence = max(settings.read_timeout, request.patience)
+        total = max(settings.deadline, request.patience)
+        token = current_limit.set(Limit(self._clock, self._cancel, silence, total))
+        try:
+            return self._exchange(request, silence)
+        except (requests.RequestException, HTTPError) as error:
+            raise _translate(error, self.host) from error
+        finally:
+            current_limit.reset(token)
+
+    def _exchange(self, request: Request, silence: float) -> Reply:
+        with self._session().request(
+            request.method,
+            self._origin + self._prefix + request.path,
+            params=dict(request.query),
+            data=request.body,
+            headers=dict(request.headers),
+            auth=self._auth,
+            timeout=(self._settings.connect_timeout, silence),
+            allow_redirects=False,
+            stream=True,
+        ) as response:
+            return Reply(response.status_code, response.headers, _read(response))
+
+    def _session(self) -> Session:
+        session: Session | None = getattr(self._local, "session", None)
+        if session is None:
+            session = self._local.session = Session(self._trust)
+            with self._lock:
+                self._sessions.append(session)
+        return session
+
+    def close(self) -> None:
+        """Close every thread's connections."""
+        with self._lock:
+            for session in self._sessions:
+                session.close()
+
+
+def _read(response: requests.Response) -> bytes:
+    body = bytearray()
+    for piece in response.iter_content(_PIECE):
+        body += piece
+        if len(body) > BODY_LIMIT:
+            raise ServerUnavailableError(
+                "The server's answer is larger than any sensible answer.",
+                hint="Check the server address.",
+                code="server.strange-answer",
+            )
+    return bytes(body)
+
+
+def _check_address(settings: Server) -> SplitResult:
+    try:
+        address = urlsplit(settings.url.strip())
+        port_is_sound = address.port != 0
+    except ValueError:
+        address, port_is_sound = urlsplit(""), False
+    plain = not (address.username or address.password or address.query or address.fragment)
+    if not (address.hostname and port_is_sound and plain) or address.scheme not in _SCHEMES:
+        raise SettingsError(
+            f"The server address {settings.url!r} is not a web address.",
+            hint="It looks like https://mytardis.example.org.",
+            code="server.address",
+        )
+    if address.scheme == "http" and not (settings.allow_http or _is_loopback(address.hostname)):
+        raise SettingsError(
+            f"The server address {settings.url} is not encrypted.",
+            hint="Use its https:// address; the setting server.allow_http permits http://.",
+            code="server.address",
+        )
+    return address
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _build_trust(settings: Server) -> ssl.SSLContext:
+    if settings.ca_file is None:
+        context: ssl.SSLContext = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    else:
+        try:
+            context = ssl.create_default_context(cafile=settings.ca_file)
+        except OSError as error:
+            raise SettingsError(
+                f"The certificate authorities in {settings.ca_file} cannot be read: {error}.",
+                hint="The setting server.ca_file wants a PEM file.",
+                code="server.ca-file",
+            ) from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+# What OpenSSL calls a peer that speaks only what is too old, or no TLS at all.
+_NO_COMMON_TLS: Final = (
+    "UNSUPPORTED_PROTOCOL",
+    "WRONG_VERSION_NUMBER",
+    "TLSV1_ALERT_PROTOCOL_VERSION",
+    "NO_PROTOCOLS_AVAILABLE",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE",
+)
+
+
+def _translate(error: Exception, host: str) -> Exception:
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return ServerUnavailableError(
+                f"{host} cannot prove that it is the server: {cause.verify_message}.",
+                hint="Check the address and the clock of this computer; the setting "
+                "server.ca_file names certificate authorities of your own.",
+                code="server.certificate",
+            )
+        if isinstance(cause, ssl.SSLError) and cause.reason in _NO_COMMON_TLS:
+            return ServerUnavailableError(
+                f"{host} and this program have no way of encryption in common.",
+                hint="The server must offer TLS 1.2 or later on this port.",
+                code="server.tls",
+            )
+        if isinstance(cause, (NewConnectionError, ConnectTimeoutError, ProxyError)):
+            return NotReachedError(
+                f"{host} cannot be reached.",
+                hint="Check the network and the server address.",
+            )
+    if any(isinstance(cause, TimeoutError | requests.Timeout) for cause in causes):
+        return TransientError(f"{host} took too long to answer.", code="server.slow")
+    return TransientError(f"The connection to {host} broke.", code="server.connection-lost")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and all that it was made of, as the HTTP libraries nest them."""
+    waiting, seen = [error], set[int]()
+    while waiting:
+        current = waiting.pop(0)
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield current
+        nested = (*current.args, getattr(current, "reason", None), current.__cause__)
+        waiting += [each for each in nested if isinstance(each, BaseException)]
