@@ -1,0 +1,387 @@
+"""All threading of the engine: stages joined by bounded queues, stopped and joined together."""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from time import monotonic
+from types import TracebackType
+from typing import Generic, Protocol, Self, TypeVar
+
+from mydata_like.core.errors import Cancelled
+from mydata_like.core.ports import Cancel
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+In = TypeVar("In")
+Out = TypeVar("Out")
+K = TypeVar("K")
+V = TypeVar("V")
+
+TICK = 0.1  # seconds after which every wait looks again whether it should go on
+
+
+class CancelFlag:
+    """A request to stop, made once and for all, from any thread."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._reason = ""
+
+    @property
+    def reason(self) -> str:
+        """Who asked to stop, and why; the first one to ask is remembered."""
+        return self._reason
+
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+    def wait(self, timeout: float) -> bool:
+        return self._event.wait(timeout)
+
+    def set(self, reason: str = "") -> None:
+        with self._lock:
+            if not self._event.is_set():
+                self._reason = reason
+                self._event.set()
+
+
+class Stoppable(Cancel, Protocol):
+    """A request to stop that can be made here, too."""
+
+    def set(self, reason: str = "") -> None: ...
+
+
+class Source(Protocol[T_co]):
+    """What a stage reads from; the workers of the stage share it. Items are never None."""
+
+    def __iter__(self) -> Iterator[T_co]: ...
+
+    def poll(self, timeout: float | None) -> T_co | None:
+        """Wait so long (None: as long as it takes) for an item; None for none.
+
+        `finished` tells whether one may come later.
+        """
+
+    def take_ready(self, most: int) -> Sequence[T_co]:
+        """Return at most so many of the items that are there already."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether all items have been taken and no more will come."""
+
+    @property
+    def starving(self) -> bool:
+        """Whether a worker of the next stage waits for what this stage may hold back."""
+
+
+class WorkQueue(Generic[T]):
+    """A bounded queue that ends when it is closed and empty, and breaks when cancelled.
+
+    Every method that takes or puts raises `Cancelled` once `cancel` is set.
+    """
+
+    def __init__(self, cancel: Cancel, limit: int = 16) -> None:
+        self._cancel = cancel
+        self._limit = max(1, limit)
+        self._items: deque[T] = deque()
+        self._closed = False
+        self._lock = threading.Lock()
+        self._filled = threading.Condition(self._lock)
+        self._drained = threading.Condition(self._lock)
+        self._takers = 0
+        self._putters = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[T]:
+        while (item := self.poll(None)) is not None:
+            yield item
+
+    def put(self, item: T) -> None:
+        """Add an item as soon as there is room."""
+        with self._lock:
+            self._check()
+            while len(self._items) >= self._limit:
+                self._putters += 1
+                self._drained.wait(TICK)
+                self._putters -= 1
+                self._check()
+            self._items.append(item)
+            if self._takers:
+                self._filled.notify()
+
+    def poll(self, timeout: float | None) -> T | None:
+        """Return the next item, or None at the end and when the time is over."""
+        with self._lock:
+            self._check()
+            if not self._items and not self._closed:
+                self._wait_filled(timeout)
+            return self._take() if self._items else None
+
+    def take_ready(self, most: int) -> list[T]:
+        """Return at most so many of the items that are there already."""
+        with self._lock:
+            self._check()
+            return [self._take() for _ in range(min(most, len(self._items)))]
+
+    def close(self) -> None:
+        """Say that no more items come."""
+        with self._lock:
+            self._closed = True
+            self._filled.notify_all()
+
+    def wake(self) -> None:
+        """Let everybody who waits look again whether to go on."""
+        with self._lock:
+            self._filled.notify_all()
+            self._drained.notify_all()
+
+    @property
+    def finished(self) -> bool:
+        return self._closed and not self._items
+
+    @property
+    def starving(self) -> bool:
+        """Whether somebody waits for an item and there is none."""
+        return self._takers > 0 and not self._items
+
+    def _check(self) -> None:
+        if self._cancel.is_set():
+            raise Cancelled
+
+    def _take(self) -> T:
+        item = self._items.popleft()
+        if self._putters:
+            self._drained.notify()
+        return item
+
+    def _wait_filled(self, timeout: float | None) -> None:
+        deadline = None if timeout is None else monotonic() + timeout
+        while not self._items and not self._closed:
+            rest = TICK if deadline is None else min(TICK, deadline - monotonic())
+            if rest <= 0:
+                return
+            self._takers += 1
+            self._filled.wait(rest)
+            self._takers -= 1
+            self._check()
+
+
+class _Inlet(Generic[T]):
+    """A stage's view of its work: the queue before it, and how the next stage fares."""
+
+    def __init__(self, queue: WorkQueue[T], next_queue: WorkQueue[Out]) -> None:
+        self._queue = queue
+        self._next = next_queue
+        self.poll = queue.poll
+        self.take_ready = queue.take_ready
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._queue)
+
+    @property
+    def finished(self) -> bool:
+        return self._queue.finished
+
+    @property
+    def starving(self) -> bool:
+        return self._next.starving
+
+
+class WorkerGroup:
+    """Owns the threads of a run: the first error stops them all and is raised at the end.
+
+    Leaving it joins every thread; once the run is cancelled that takes at most `patience`
+    seconds. Raises `Cancelled` when a worker was cut short without an error.
+    """
+
+    def __init__(self, cancel: Stoppable, *, patience: float = 10.0) -> None:
+        self.cancel = cancel
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._queues: list[WorkQueue[object]] = []
+        self._error: BaseException | None = None
+        self._cut_short = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is not None:
+            self._stop(f"the run ended early: {type(error).__name__}")
+        try:
+            self._join()
+        except BaseException:
+            self._stop("interrupted")
+            raise
+        if error is not None and not isinstance(error, Cancelled):
+            if self._error is not None:
+                logger.error("A worker failed as well", exc_info=self._error)
+            return
+        if self._error is not None:
+            raise self._error
+        if error is None and self._cut_short:
+            raise Cancelled
+
+    def open_queue(self, limit: int) -> WorkQueue[Out]:
+        """Return a queue that breaks with this group."""
+        queue: WorkQueue[Out] = WorkQueue(self.cancel, limit)
+        self._queues.append(queue)  # type: ignore[arg-type]  # only woken through this list
+        return queue
+
+    def start(self, name: str, work: Callable[[], None]) -> None:
+        """Run `work` in a thread of this group."""
+        thread = threading.Thread(target=self._guard, args=(work,), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _guard(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Cancelled:
+            self._cut_short = True
+            self._stop("a worker was cancelled")
+        except BaseException as error:
+            # Whatever ends a worker early ends the run: a silent end would look like success.
+            self._note(error)
+
+    def _note(self, error: BaseException) -> None:
+        with self._lock:
+            first = self._error is None and not self.cancel.is_set()
+            if first:
+                self._error = error
+        if not first:
+            logger.warning("A worker failed while the run was stopping", exc_info=error)
+        self._stop(f"a worker failed: {type(error).__name__}")
+
+    def _stop(self, reason: str) -> None:
+        self.cancel.set(reason)
+        for queue in self._queues:
+            queue.wake()
+
+    def _join(self) -> None:
+        deadline: float | None = None
+        for thread in self._threads:
+            while thread.is_alive():
+                if deadline is None and self.cancel.is_set():
+                    deadline = monotonic() + self._patience
+                if deadline is not None and monotonic() >= deadline:
+                    logger.error("The worker %s did not stop in time", thread.name)
+                    break
+                thread.join(TICK)
+
+
+def stage(
+    group: WorkerGroup,
+    function: Callable[[Source[In]], Iterator[Out]],
+    source: WorkQueue[In] | Iterable[In],
+    *,
+    workers: int = 1,
+    limit: int = 16,
+) -> WorkQueue[Out]:
+    """Start workers that turn what comes from `source` into what waits in the queue returned.
+
+    The workers share the source; `limit` bounds what they may do in advance. A source that
+    is no queue is iterated in a thread of its own.
+    """
+    queue = source if isinstance(source, WorkQueue) else _feed(group, source, limit)
+    output: WorkQueue[Out] = group.open_queue(limit)
+    name = getattr(function, "__name__", type(function).__name__).strip("_").lower()
+    _start_all(group, name, workers, lambda: function(_Inlet(queue, output)), output)
+    return output
+
+
+def _feed(group: WorkerGroup, items: Iterable[In], limit: int) -> WorkQueue[In]:
+    queue: WorkQueue[In] = group.open_queue(limit)
+    _start_all(group, "source", 1, lambda: iter(items), queue)
+    return queue
+
+
+def _start_all(
+    group: WorkerGroup,
+    name: str,
+    workers: int,
+    produce: Callable[[], Iterator[Out]],
+    output: WorkQueue[Out],
+) -> None:
+    """Start workers that fill the output; the last one to end closes it."""
+    running = [None] * workers
+
+    def work() -> None:
+        _drain(produce(), output)
+        running.pop()  # a worker that fails never gets here: its queue breaks instead
+        if not running:
+            output.close()
+
+    for number in range(1, workers + 1):
+        group.start(f"{name}-{number}", work)
+
+
+def _drain(items: Iterator[Out], output: WorkQueue[Out]) -> None:
+    """Put all items, and run the generator's clean-up here and now where that fails."""
+    try:
+        for item in items:
+            output.put(item)
+    finally:
+        if isinstance(items, Generator):
+            items.close()
+
+
+class KeyedOnce(Generic[K, V]):
+    """Computes a value once per key, however many threads ask; the others wait.
+
+    An error goes to everybody who asked meanwhile and is forgotten: the next one tries again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[K, V] = {}
+        self._pending: dict[K, Future[V]] = {}
+
+    def __call__(self, key: K, compute: Callable[[], V]) -> V:
+        with self._lock:
+            if key in self._values:
+                return self._values[key]
+            future = self._pending.get(key)
+            asked = future is not None
+            if future is None:
+                future = self._pending[key] = Future()
+        if not asked:
+            self._compute(key, compute, future)
+        return future.result()
+
+    def forget(self, key: K) -> None:
+        """Compute anew when asked next; what is being computed now is not kept."""
+        with self._lock:
+            self._values.pop(key, None)
+            self._pending.pop(key, None)
+
+    def _compute(self, key: K, compute: Callable[[], V], future: "Future[V]") -> None:
+        try:
+            value = compute()
+        except BaseException as error:
+            self._settle(key, future)
+            future.set_exception(error)
+            return
+        with self._lock:
+            if self._pending.get(key) is future:
+                self._values[key] = value
+        self._settle(key, future)
+        future.set_result(value)
+
+    def _settle(self, key: K, future: "Future[V]") -> None:
+        with self._lock:
+            if self._pending.get(key) is future:
+                del self._pending[key]
