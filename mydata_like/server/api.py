@@ -1,11 +1,9 @@
 """`HttpServer`: what the engine asks of the upload server, said in MyTardis's REST API."""
 
-import threading
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-from mydata_like.core.errors import RejectedError, SettingsError, TransientError
+from mydata_like.core.errors import RejectedError, SettingsError
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -27,6 +25,7 @@ from mydata_like.server.drafts import (
     experiment_document,
     registration_document,
 )
+from mydata_like.server.once import Once
 from mydata_like.server.records import (
     ShapeError,
     expect,
@@ -47,7 +46,6 @@ from mydata_like.server.registering import send_registration
 T = TypeVar("T")
 
 _SET: Final = 300  # ids in one question: the server's request line ends at 4094 bytes
-_CREATE_ATTEMPTS: Final = 3
 
 
 class HttpServer:
@@ -55,8 +53,7 @@ class HttpServer:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._guard = threading.Lock()
-        self._locks: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
+        self._once = Once(client)
 
     def fetch_resources(self) -> frozenset[str]:
         resources = self._client.find("", parse_resources)
@@ -104,14 +101,14 @@ class HttpServer:
             document = {"facility": self._client.wire.uri("facility", facility.id), "name": name}
             return self._client.create("instrument/", document, parse_instrument)
 
-        return self._ensure(("instrument", facility.id, name), find, make)
+        return self._once.ensure(("instrument", facility.id, name), find, make)
 
     def find_experiment(self, draft: ExperimentDraft) -> Experiment | None:
         return self._proved(self._look_up_experiment(draft))
 
     def create_experiment(self, draft: ExperimentDraft) -> Experiment:
         check_text("The experiment's title", draft.title, 400)
-        return self._ensure(
+        return self._once.ensure(
             ("experiment", draft.title, draft.user_folder, draft.group_folder),
             lambda: self._look_up_experiment(draft),
             lambda: self._client.create(
@@ -159,7 +156,7 @@ class HttpServer:
             }
             return self._client.create("dataset/", document, parse_dataset)
 
-        return self._ensure(("dataset", experiment.id, instrument.id, name), find, make)
+        return self._once.ensure(("dataset", experiment.id, instrument.id, name), find, make)
 
     def fetch_stats(self, dataset: DatasetId) -> DatasetStats | None:
         return self._client.find(f"mydata_dataset_stats/{dataset}/", parse_stats)
@@ -239,36 +236,6 @@ class HttpServer:
         query = {**query, "experiments__id": experiment.id, "instrument__id": instrument.id}
         pages = self._client.pages("dataset/", parse_dataset, query)
         return sorted((it for page in pages for it in page), key=lambda dataset: dataset.id)
-
-    def _ensure(self, key: Hashable, find: Callable[[], T | None], make: Callable[[], T]) -> T:
-        """Return what there is, else make it: once, however many threads ask for it.
-
-        A lost reply is settled by looking again before anything is made a second time.
-        """
-        with self._guard:
-            lock = self._locks[key]
-        with lock:
-            for attempt in range(1, _CREATE_ATTEMPTS + 1):
-                found = find()
-                if found is not None:
-                    return found
-                self._client.prove(within=0)
-                try:
-                    return make()
-                except TransientError as error:
-                    lost = error
-                    self._client.rest(float(attempt))
-            found = find()
-            if found is not None:
-                return found
-            raise _give_up(lost)
-
-
-def _give_up(lost: TransientError) -> TransientError | RejectedError:
-    """A server that answers 500 again and again does not like what it is asked to make."""
-    if lost.problem_code != "server.error":
-        return lost
-    return RejectedError(lost.message, hint=lost.hint, code="server.refused")
 
 
 def _first(values: Sequence[T], fits: Callable[[T], bool]) -> T | None:

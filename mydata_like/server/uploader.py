@@ -1,0 +1,194 @@
+"""This installation as the server knows it, and its request to be let into the staging area."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from mydata_like import __version__
+from mydata_like.core.errors import NotApprovedError
+from mydata_like.core.model import Instrument, StagingArea
+from mydata_like.server.approval import Approval, build_area, parse_approval
+from mydata_like.server.client import Client
+from mydata_like.server.once import Once
+from mydata_like.server.records import expect, page_parser
+
+_UPLOADER: Final = "mydata_uploader"
+_REQUEST: Final = "mydata_uploaderregistrationrequest"
+
+# What the server's columns hold; anything longer is a bare 500.
+_LIMIT: Final = 64
+_LIMITS: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "uuid": 36,
+        "os_release": 32,
+        "os_version": 128,
+        "memory": 32,
+        "data_path": 256,
+        "user_agent_install_location": 256,
+        "user_agent_version": 32,
+        "ipv4_address": 16,
+        "subnet_mask": 16,
+        "requester_public_key": 4096,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What the server is told about this computer; anything may be left empty."""
+
+    hostname: str = ""
+    os_platform: str = ""
+    os_system: str = ""
+    os_release: str = ""
+    os_version: str = ""
+    os_username: str = ""
+    machine: str = ""
+    architecture: str = ""
+    processor: str = ""
+    memory: str = ""
+    cpus: int = 1
+    disk_usage: str = ""
+    interface: str = ""
+    mac_address: str = ""
+    ipv4_address: str = ""
+    ipv6_address: str = ""
+    subnet_mask: str = ""
+    user_agent_install_location: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """Who uploads from where: what a facility's administrator sees of this uploader."""
+
+    uuid: str
+    name: str
+    contact_name: str
+    contact_email: str
+    data_path: str
+    account: str
+    machine: Machine
+
+
+class PublicKey(NamedTuple):
+    """An SSH key that asks for approval: OpenSSH's text and its fingerprints, ours first."""
+
+    text: str
+    fingerprints: tuple[str, ...]
+
+
+class UploaderRecord(NamedTuple):
+    """The server's record of this installation, with the settings that it keeps for us."""
+
+    id: int
+    settings: dict[str, str]
+
+
+class Uploaders:
+    """The server's records of uploaders and their requests for approval."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._once = Once(client)
+
+    def ensure_uploader(self, installation: Installation, instrument: Instrument) -> UploaderRecord:
+        """Tell the server about this installation, whether it knows it already or not."""
+        document = _uploader_document(installation)
+        document["instruments"] = [self._client.wire.uri("instrument", instrument.id)]
+
+        def make() -> UploaderRecord:
+            return self._client.create(f"{_UPLOADER}/", document, _parse_uploader)
+
+        known = self._find_uploader(installation.uuid)
+        if known is None:
+            find = self._find_uploader
+            return self._once.ensure(
+                (_UPLOADER, installation.uuid), lambda: find(installation.uuid), make
+            )
+        self._client.change("PUT", f"{_UPLOADER}/{known.id}/", document)
+        return known
+
+    def request_approval(
+        self, installation: Installation, uploader: UploaderRecord, key: PublicKey
+    ) -> None:
+        """Ask for the key's approval, unless that has been asked already."""
+        document = _shorten(
+            {
+                "uploader": self._client.wire.uri(_UPLOADER, uploader.id),
+                "name": installation.name,
+                "requester_name": installation.contact_name,
+                "requester_email": installation.contact_email,
+                "requester_public_key": key.text,
+                "requester_key_fingerprint": key.fingerprints[0],
+            }
+        )
+        self._once.ensure(
+            (_REQUEST, installation.uuid, key.fingerprints),
+            lambda: self._find_request(installation.uuid, key.fingerprints),
+            lambda: self._client.create(f"{_REQUEST}/", document, parse_approval),
+        )
+
+    def fetch_approval(self, uuid: str, fingerprints: Sequence[str]) -> StagingArea | None:
+        """Return where this uploader may put bytes, or None where it has not asked yet.
+
+        Raises `NotApprovedError` while its request waits for approval, and `StagingError`
+        where the approved storage box lacks what is needed to reach it.
+        """
+        request = self._find_request(uuid, fingerprints)
+        if request is None:
+            self._client.prove()
+            return None
+        if not request.approved or request.box is None:
+            said = f" The administrator wrote: {request.comments}" if request.comments else ""
+            raise NotApprovedError(
+                f"The key {request.fingerprint} of this uploader awaits approval.{said}",
+                hint="Ask the facility's administrator to approve the key of that fingerprint "
+                "and to choose a storage box for it.",
+            )
+        return build_area(request.box)
+
+    def _find_uploader(self, uuid: str) -> UploaderRecord | None:
+        query = {"uuid": uuid}
+        page = self._client.fetch(f"{_UPLOADER}/", page_parser(_parse_uploader), query)
+        return page.rows[0][1] if page.rows else None
+
+    def _find_request(self, uuid: str, fingerprints: Sequence[str]) -> Approval | None:
+        """Return the request under any of these fingerprints, an approved one if there is."""
+        pages = self._client.pages(f"{_REQUEST}/", parse_approval, {"uploader__uuid": uuid})
+        found = [it for page in pages for it in page if it.fingerprint in fingerprints]
+        found.sort(key=lambda request: not (request.approved and request.box))
+        return found[0] if found else None
+
+
+def _uploader_document(installation: Installation) -> dict[str, Any]:
+    return _shorten(
+        {
+            "uuid": installation.uuid,
+            "name": installation.name,
+            "contact_name": installation.contact_name,
+            "contact_email": installation.contact_email,
+            "data_path": installation.data_path,
+            "default_user": installation.account,
+            "user_agent_name": "mydata-like",
+            "user_agent_version": __version__,
+            **asdict(installation.machine),
+        }
+    )
+
+
+def _shorten(document: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.replace("\0", "")[: _LIMITS.get(name, _LIMIT)]
+        if isinstance(value, str)
+        else value
+        for name, value in document.items()
+    }
+
+
+def _parse_uploader(row: Any) -> UploaderRecord:
+    settings = row.get("settings") if type(row) is dict else None
+    pairs = settings if type(settings) is list else []
+    return UploaderRecord(
+        expect(row, "id", int), {expect(it, "key", str): expect(it, "value", str) for it in pairs}
+    )
