@@ -1,0 +1,370 @@
+"""Threads, queues and how they end."""
+
+# ruff: noqa: PT012 - a flow that fails is more than one statement
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from mydata_like.core.errors import Cancelled, TransientError
+from mydata_like.engine.workers import (
+    CancelFlag,
+    KeyedOnce,
+    Source,
+    WorkerGroup,
+    WorkQueue,
+    stage,
+)
+
+SOON = 5.0  # seconds no test should ever need
+
+
+def double(numbers: Iterable[int]) -> Iterator[int]:
+    for number in numbers:
+        yield number * 2
+
+
+def pass_on(numbers: Iterable[int]) -> Iterator[int]:
+    yield from numbers
+
+
+def fail_at_three(numbers: Iterable[int]) -> Iterator[int]:
+    for number in numbers:
+        if number == 3:
+            raise TransientError("three")
+        yield number
+
+
+def endless() -> Iterator[int]:
+    while True:
+        yield 1
+
+
+@pytest.fixture
+def cancel() -> CancelFlag:
+    return CancelFlag()
+
+
+def test_items_pass_all_stages_in_their_order(cancel: CancelFlag) -> None:
+    with WorkerGroup(cancel) as group:
+        doubled = stage(group, double, range(1000), limit=3)
+        result = list(stage(group, double, doubled, limit=2))
+
+    assert result == [number * 4 for number in range(1000)]
+    assert not cancel.is_set()
+
+
+def test_several_workers_share_a_source_and_lose_nothing(cancel: CancelFlag) -> None:
+    with WorkerGroup(cancel) as group:
+        passed = stage(group, pass_on, range(5000), workers=4, limit=2)
+        result = Counter(stage(group, pass_on, passed, workers=3, limit=2))
+
+    assert result == Counter(range(5000))
+
+
+def test_several_workers_work_at_once(cancel: CancelFlag) -> None:
+    both = threading.Barrier(2, timeout=SOON)
+
+    def meet(numbers: Iterable[int]) -> Iterator[int]:
+        for number in numbers:
+            both.wait()
+            yield number
+
+    with WorkerGroup(cancel) as group:
+        assert sorted(stage(group, meet, range(2), workers=2)) == [0, 1]
+
+
+def test_the_first_error_stops_all_and_is_raised_in_the_callers_thread(
+    cancel: CancelFlag,
+) -> None:
+    with pytest.raises(TransientError, match="three"), WorkerGroup(cancel) as group:
+        failing = stage(group, fail_at_three, iter(lambda: 3, None), workers=2)
+        list(stage(group, pass_on, failing))
+
+    assert cancel.is_set()
+    assert "TransientError" in cancel.reason
+
+
+def test_an_error_of_the_source_is_an_error_of_the_run(cancel: CancelFlag) -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise RuntimeError("unreadable")
+
+    with pytest.raises(RuntimeError, match="unreadable"), WorkerGroup(cancel) as group:
+        list(stage(group, pass_on, broken()))
+
+
+def test_a_worker_that_exits_does_not_look_like_success(cancel: CancelFlag) -> None:
+    def leave(numbers: Iterable[int]) -> Iterator[int]:
+        yield from numbers
+        raise SystemExit(0)
+
+    with pytest.raises(SystemExit), WorkerGroup(cancel) as group:
+        list(stage(group, leave, range(3)))
+
+
+def test_an_error_wakes_workers_that_wait_to_put(cancel: CancelFlag) -> None:
+    waiting = threading.Event()
+
+    def fail_late(numbers: Iterable[int]) -> Iterator[int]:
+        waiting.wait(SOON)
+        raise TransientError("late")
+        yield from numbers
+
+    def fill(numbers: Iterable[int]) -> Iterator[int]:
+        for number in numbers:
+            if number == 3:  # two wait in queues, one in the stage between
+                waiting.set()
+            yield number
+
+    with pytest.raises(TransientError, match="late"), WorkerGroup(cancel) as group:
+        filled = stage(group, fill, range(10**9), limit=1)
+        list(stage(group, fail_late, stage(group, pass_on, filled, limit=1)))
+
+
+def test_errors_while_stopping_are_logged_only(
+    cancel: CancelFlag, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail_when_stopped(numbers: Iterable[int]) -> Iterator[int]:
+        cancel.wait(SOON)
+        raise OSError("torn down")
+        yield from numbers
+
+    with pytest.raises(TransientError, match="three"), WorkerGroup(cancel) as group:
+        stage(group, fail_when_stopped, range(1))
+        list(stage(group, fail_at_three, range(9)))
+
+    assert "torn down" in caplog.text
+
+
+def test_a_request_to_stop_ends_the_flow_as_cancelled(cancel: CancelFlag) -> None:
+    def stop_at_nine(numbers: Iterable[int]) -> Iterator[int]:
+        for index, number in enumerate(numbers):
+            if index == 9:
+                cancel.set("a person asked")
+            yield number
+
+    with pytest.raises(Cancelled), WorkerGroup(cancel) as group:
+        list(stage(group, stop_at_nine, endless()))
+
+    assert cancel.reason == "a person asked"
+
+
+def test_cancelled_work_without_a_reader_is_cancelled_too(cancel: CancelFlag) -> None:
+    with pytest.raises(Cancelled), WorkerGroup(cancel) as group:
+        stage(group, pass_on, endless(), limit=1)
+        cancel.set()
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, ValueError, Cancelled])
+def test_leaving_with_an_exception_stops_and_joins(
+    cancel: CancelFlag, kind: type[BaseException]
+) -> None:
+    with pytest.raises(kind), WorkerGroup(cancel) as group:
+        next(iter(stage(group, pass_on, endless())))
+        raise kind
+
+    assert not [thread for thread in threading.enumerate() if thread.daemon]
+
+
+def test_an_error_of_the_caller_wins_over_a_workers(
+    cancel: CancelFlag, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ValueError, match="mine"), WorkerGroup(cancel) as group:
+        stage(group, fail_at_three, [3])
+        cancel.wait(SOON)
+        raise ValueError("mine")
+
+    assert "three" in caplog.text
+
+
+def test_a_worker_that_does_not_stop_is_left_behind(
+    cancel: CancelFlag, caplog: pytest.LogCaptureFixture
+) -> None:
+    release = threading.Event()
+
+    def hang(numbers: Iterable[int]) -> Iterator[int]:
+        release.wait(SOON)
+        yield from numbers
+
+    with pytest.raises(ValueError, match="mine"), WorkerGroup(cancel, patience=0.05) as group:
+        stage(group, hang, range(1))
+        raise ValueError("mine")
+
+    assert "hang-1 did not stop in time" in caplog.text
+    release.set()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(SOON)
+
+
+def test_a_stage_cleans_up_before_the_group_is_left(cancel: CancelFlag) -> None:
+    cleaned = []
+
+    def tidy(numbers: Iterable[int]) -> Iterator[int]:
+        try:
+            yield from numbers
+        finally:
+            cleaned.append(threading.current_thread().name)
+
+    with pytest.raises(ValueError, match="enough"), WorkerGroup(cancel) as group:
+        next(iter(stage(group, tidy, endless(), workers=2)))
+        raise ValueError("enough")
+
+    assert sorted(cleaned) == ["tidy-1", "tidy-2"]
+
+
+def test_back_pressure_bounds_what_is_made_in_advance(cancel: CancelFlag) -> None:
+    made = []
+
+    def count(numbers: Iterable[int]) -> Iterator[int]:
+        for number in numbers:
+            made.append(number)
+            yield number
+
+    with WorkerGroup(cancel) as group:
+        results = stage(group, count, range(100), limit=2)
+        for index, _ in enumerate(results):
+            assert len(made) <= index + 1 + 2 + 1
+    assert len(made) == 100
+
+
+def test_polling_tells_nothing_yet_from_the_end(cancel: CancelFlag) -> None:
+    queue: WorkQueue[str] = WorkQueue(cancel)
+
+    assert queue.poll(0) is None
+    assert not queue.finished
+
+    queue.put("last")
+    queue.close()
+
+    assert not queue.finished
+    assert queue.poll(None) == "last"
+    assert queue.poll(None) is None
+    assert queue.finished
+
+
+def test_what_is_ready_is_taken_at_once(cancel: CancelFlag) -> None:
+    queue: WorkQueue[int] = WorkQueue(cancel)
+    for number in range(5):
+        queue.put(number)
+
+    assert queue.take_ready(3) == [0, 1, 2]
+    assert queue.take_ready(-1) == []
+    assert queue.take_ready(9) == [3, 4]
+    assert queue.take_ready(9) == []
+
+
+def test_a_stage_learns_that_the_next_one_starves(cancel: CancelFlag) -> None:
+    def hold_back(source: Source[int]) -> Iterator[int]:
+        held = []
+        while not source.finished:
+            number = source.poll(0.01)
+            if number is not None:
+                held.append(number)
+            elif source.starving and held:
+                yield sum(held)
+                held.clear()
+
+    with WorkerGroup(cancel) as group:
+        numbers = group.open_queue(5)
+        sums = iter(stage(group, hold_back, numbers))
+        numbers.put(1)
+        numbers.put(2)
+        total = next(sums)
+        while total < 3:
+            total += next(sums)
+        numbers.close()
+        assert list(sums) == []
+
+
+def test_a_cancelled_queue_gives_and_takes_nothing(cancel: CancelFlag) -> None:
+    queue: WorkQueue[int] = WorkQueue(cancel)
+    queue.put(1)
+    cancel.set()
+
+    for use in (lambda: queue.put(2), lambda: queue.poll(None), lambda: queue.take_ready(1)):
+        with pytest.raises(Cancelled):
+            use()
+
+
+def test_the_first_reason_to_stop_is_remembered(cancel: CancelFlag) -> None:
+    cancel.set("first")
+    cancel.set("second")
+
+    assert cancel.reason == "first"
+    assert cancel.wait(0)
+
+
+def test_a_value_is_computed_once_however_many_ask() -> None:
+    once: KeyedOnce[str, int] = KeyedOnce()
+    computed = []
+    ready = threading.Barrier(8, timeout=SOON)
+
+    def compute() -> int:
+        computed.append(1)
+        return 42
+
+    def ask(numbers: Iterable[int]) -> Iterator[int]:
+        for _ in numbers:
+            ready.wait()
+            yield once("key", compute)
+
+    with WorkerGroup(CancelFlag()) as group:
+        answers = list(stage(group, ask, range(8), workers=8))
+
+    assert answers == [42] * 8
+    assert len(computed) == 1
+
+
+def test_an_error_goes_to_all_who_wait_and_is_not_kept() -> None:
+    once: KeyedOnce[str, int] = KeyedOnce()
+    entered, release = threading.Event(), threading.Event()
+
+    def fail() -> int:
+        entered.set()
+        release.wait(SOON)
+        raise TransientError("not now")
+
+    def ask(numbers: Iterable[int]) -> Iterator[str]:
+        for _ in numbers:
+            try:
+                once("key", fail)
+            except TransientError as error:
+                yield error.message
+
+    with WorkerGroup(CancelFlag()) as group:
+        answers = stage(group, ask, range(2), workers=2)
+        entered.wait(SOON)
+        release.set()
+        assert list(answers) == ["not now"] * 2
+
+    assert once("key", lambda: 7) == 7
+
+
+def test_keys_do_not_wait_for_one_another() -> None:
+    once: KeyedOnce[str, int] = KeyedOnce()
+
+    assert once("outer", lambda: once("inner", lambda: 1) + 1) == 2
+
+
+def test_a_forgotten_key_is_computed_anew() -> None:
+    once: KeyedOnce[str, int] = KeyedOnce()
+    once("key", lambda: 1)
+
+    once.forget("key")
+
+    assert once("key", lambda: 2) == 2
+
+
+def test_what_is_forgotten_while_computed_is_not_kept() -> None:
+    once: KeyedOnce[str, int] = KeyedOnce()
+
+    def compute() -> int:
+        once.forget("key")
+        return 1
+
+    assert once("key", compute) == 1
+    assert once("key", lambda: 2) == 2
