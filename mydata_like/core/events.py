@@ -6,10 +6,11 @@ not say a million times that nothing happened.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.format import format_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,3 +259,21 @@ def event_name(event: type[Event] | Event) -> str:
     """Return the event's stable name, as in `run_started`."""
     kind = event if isinstance(event, type) else type(event)
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def event_record(event: Event) -> dict[str, object]:
+    """Return the event as plain values for JSON: its name, then its fields in order."""
+    values = {field.name: _plain(getattr(event, field.name)) for field in fields(event)}
+    return {"event": event_name(event)} | values
+
+
+def _plain(value: object) -> object:
+    match value:
+        case bytes():
+            return format_path(value)
+        case datetime():
+            return value.isoformat()
+        case Problem():
+            return value._asdict()
+        case _:
+            return value

@@ -7,7 +7,7 @@ dataclasses. Sizes are bytes; names and paths of the disk are bytes as the syste
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import NamedTuple, NewType, Self
 
 ExperimentId = NewType("ExperimentId", int)
 DatasetId = NewType("DatasetId", int)
@@ -249,10 +249,15 @@ class Registration(NamedTuple):
 
 
 class EntryState(StrEnum):
-    """How far a local file has come, as far as the ledger knows."""
+    """How far a local file has come, as far as the ledger knows.
+
+    REPAIRED is a registered file whose record had other bytes before: the record's verified
+    flag means nothing until the server has looked again.
+    """
 
     STAGED = "staged"
     REGISTERED = "registered"
+    REPAIRED = "repaired"
     VERIFIED = "verified"
     FAILED = "failed"
 
@@ -269,3 +274,24 @@ class Entry(NamedTuple):
     remote: str = ""
     datafile: DatafileId | None = None
     problem: str = ""  # the stable code of what went wrong, for FAILED
+
+    @classmethod
+    def of(
+        cls,
+        wanted: Wanted,
+        state: EntryState,
+        checksum: str,
+        datafile: DatafileId | None = None,
+    ) -> Self:
+        """Return the row that says how far a wanted file has come."""
+        file = wanted.file
+        return cls(
+            file.key,
+            file.size,
+            file.modified_ns,
+            state,
+            wanted.dataset.id,
+            checksum,
+            wanted.remote,
+            datafile,
+        )

@@ -1,0 +1,45 @@
+# make demo    upload sample instrument data to an embedded server, see every file verified
+# make test    the whole gate: format, lint, types, import contracts, tests
+# make bench   speed against scp, tar over ssh, rsync and rclone
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test format lint types contracts tests bench kill-test clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml packaging/setup.sh
+	PYTHON="$(PYTHON)" sh packaging/setup.sh
+	touch $@
+
+demo: setup
+	$(BIN)/mydata-like demo --no-window
+
+test: lint types contracts tests
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: setup
+	$(BIN)/mypy
+
+contracts: setup
+	$(BIN)/lint-imports
+
+tests: setup
+	$(BIN)/pytest -n 2 --dist loadfile
+
+bench: setup
+	sh benchmarks/setup.sh
+	$(BIN)/python -m benchmarks
+
+kill-test: setup
+	$(BIN)/python -m tests.killtest --rounds 40
+
+clean:
+	rm -rf .venv build dist

@@ -1,0 +1,194 @@
+"""Asks ledger and server what is already there: yes, no or some of a group of files."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+
+from mydata_like.core.errors import ItemError, Problem
+from mydata_like.core.events import (
+    FileFailed,
+    FilesKnown,
+    FileSkipped,
+    FileWanted,
+    FolderFailed,
+    FolderSkipped,
+)
+from mydata_like.core.model import (
+    Datafile,
+    DatasetId,
+    Entry,
+    EntryState,
+    FileGroup,
+    LocalFile,
+    Registered,
+    Staged,
+    Wanted,
+)
+from mydata_like.core.ports import Emit
+from mydata_like.core.staging import staged_path
+from mydata_like.engine.knowledge import DatasetView, Knowledge
+from mydata_like.engine.places import OwnerUnknownError, Places
+from mydata_like.engine.workers import KeyedOnce
+
+Checked = Wanted | Staged | Registered
+ELSEWHERE = Problem(
+    "server.elsewhere",
+    "The local file differs from the server's, whose copy has left the staging area.",
+    "Ask the facility's administrator to replace the datafile, or rename the local file.",
+)
+
+
+class Check:
+    """The stage that compares local files with the ledger and one listing per dataset.
+
+    It yields, group by group, what is not verified yet: files to send, files whose bytes
+    are in the staging area already, and datafiles that only wait for verification.
+    """
+
+    def __init__(self, knowledge: Knowledge, places: Places, emit: Emit, *, box: str) -> None:
+        self._knowledge = knowledge
+        self._ledger = knowledge.ledger
+        self._places = places
+        self._emit = emit
+        self._box = box
+        self._views: KeyedOnce[bytes, DatasetView] = KeyedOnce()
+        self._claims: KeyedOnce[DatasetId, bytes] = KeyedOnce()
+
+    def __call__(self, groups: Iterable[FileGroup]) -> Iterator[list[Checked]]:
+        for group in groups:
+            path = group.folder.path
+            try:
+                view = self._views(path, lambda group=group: self._open_view(group))  # type: ignore[misc]
+            except OwnerUnknownError as error:
+                self._leave_out(group, error.problem)
+            except ItemError as error:
+                self._fail(group, error.problem)
+            else:
+                if group.files:
+                    yield self._compare(view, group)
+            if group.last:
+                self._views.forget(path)
+
+    def _open_view(self, group: FileGroup) -> DatasetView:
+        try:
+            return self._make_view(group)
+        except OwnerUnknownError as error:
+            self._emit(FolderSkipped(path=group.folder.path, problem=error.problem))
+            raise
+        except ItemError as error:
+            self._emit(FolderFailed(path=group.folder.path, problem=error.problem))
+            raise
+
+    def _make_view(self, group: FileGroup) -> DatasetView:
+        folder = group.folder.path
+        dataset = self._knowledge.gate.call(lambda: self._places.find_dataset(group.folder))
+        if dataset.id and self._claims(dataset.id, lambda: folder) != folder:
+            raise ItemError(
+                f"Another folder of this run becomes the dataset {dataset.name} too.",
+                hint="Rename one of the two folders, so that their files do not mix.",
+                code="folder.same-dataset",
+            )
+        return self._knowledge.look_up(dataset)
+
+    def _leave_out(self, group: FileGroup, problem: Problem) -> None:
+        for file in group.files:
+            self._emit(FileSkipped(path=file.key, size=file.size, problem=problem))
+
+    def _fail(self, group: FileGroup, problem: Problem) -> None:
+        for file in group.files:
+            self._emit(FileFailed(path=file.key, size=file.size, problem=problem))
+
+    def _compare(self, view: DatasetView, group: FileGroup) -> list[Checked]:
+        entries = self._ledger.find_entries([file.key for file in group.files])
+        open_files: list[Checked] = []
+        known, known_bytes = 0, 0
+        learnt: list[Entry] = []
+        for file in group.files:
+            entry = entries.get(file.key)
+            found = self._judge(view, file, entry)
+            match found:
+                case Entry():
+                    known += 1
+                    known_bytes += file.size
+                    if found != entry:
+                        learnt.append(found)
+                case Problem():
+                    self._emit(FileFailed(path=file.key, size=file.size, problem=found))
+                case _:
+                    open_files.append(found)
+        self._tell(group, open_files, known, known_bytes)
+        if learnt:
+            self._ledger.record(learnt)
+        return open_files
+
+    def _tell(self, group: FileGroup, open_files: list[Checked], known: int, size: int) -> None:
+        if known:
+            self._emit(FilesKnown(folder=group.folder.path, files=known, bytes=size))
+        for item in open_files:
+            if isinstance(item, Wanted):
+                changed = bool(item.datafile and item.datafile.replicas)
+                file = item.file
+                self._emit(FileWanted(path=file.key, size=file.size, changed=changed))
+
+    def _judge(self, view: DatasetView, file: LocalFile, entry: Entry | None) -> Checked | Entry | Problem:
+        """Return an entry for a verified file, a problem for a hopeless one, else what to do."""
+        same = entry is not None and (entry.size, entry.modified_ns) == (file.size, file.modified_ns)
+        here = entry is not None and entry.dataset == view.dataset.id
+        if view.agrees and not here:
+            return self._want(view, file, None)
+        if entry is not None and view.agrees and same and entry.state is EntryState.VERIFIED:
+            return entry
+        return self._judge_record(view, file, entry if same and here else None)
+
+    def _judge_record(
+        self, view: DatasetView, file: LocalFile, entry: Entry | None
+    ) -> Checked | Entry | Problem:
+        record = view.find(file)
+        wanted = self._want(view, file, record)
+        if record is None:
+            if entry and entry.state is EntryState.STAGED:
+                return Staged(wanted._replace(remote=entry.remote), entry.checksum)
+            return wanted
+        if not record.replicas:
+            return wanted
+        if not _matches(record, file, entry):
+            return wanted if record.replicas[0].location == self._box else ELSEWHERE
+        if record.verified and not (entry and entry.state is EntryState.REPAIRED):
+            return Entry.of(wanted, EntryState.VERIFIED, record.checksum, record.id)
+        return Registered(wanted, record.checksum, record.id, record.replicas[0].verified_at)
+
+    def _want(self, view: DatasetView, file: LocalFile, record: Datafile | None) -> Wanted:
+        if record and record.replicas:
+            return Wanted(file, view.dataset, record.replicas[0].uri, record)
+        directory, name = file.directory.decode(), file.name.decode()
+        remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
+        return Wanted(file, view.dataset, remote, record)
+
+
+def _matches(record: Datafile, file: LocalFile, entry: Entry | None) -> bool:
+    """Return whether the record describes the bytes that the local file has."""
+    if record.size != file.size:
+        return False
+    if entry and entry.checksum:
+        return record.checksum == entry.checksum
+    return times_agree(record.modified, file.modified_ns)
+
+
+def times_agree(text: str, modified_ns: int) -> bool:
+    """Return whether a server's time without a zone may be this local file's time.
+
+    The server answers in its own zone, which it does not tell. Zones differ from UTC by
+    whole quarters of an hour, so times agree when what is left of that is next to nothing.
+    Servers that keep no fractions of a second are met halfway.
+    """
+    try:
+        told = datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    if told.tzinfo is None:
+        told = told.replace(tzinfo=UTC)
+    local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=modified_ns // 1000)
+    difference = abs((told - local).total_seconds())
+    tolerance = 0.01 if told.microsecond else 1.0
+    rest = difference % 900
+    return difference <= 15 * 3600 and min(rest, 900 - rest) <= tolerance
+

@@ -1,0 +1,165 @@
+"""Finds or makes the experiment and the dataset that a dataset folder becomes."""
+
+from dataclasses import dataclass
+
+from mydata_like.core.errors import ItemError
+from mydata_like.core.model import (
+    Dataset,
+    DatasetFolder,
+    DatasetId,
+    Experiment,
+    ExperimentId,
+    Facility,
+    Group,
+    Instrument,
+    OwnerKind,
+    User,
+)
+from mydata_like.core.ports import ExperimentDraft, ServerAPI
+from mydata_like.engine.workers import KeyedOnce
+from mydata_like.settings.schema import Data
+
+# MyData's text for owners whom the server does not know; kept so that the experiments that
+# it made for them are found again.
+UNKNOWN_OWNER = "USER NOT FOUND IN MYTARDIS"
+
+
+class OwnerUnknownError(ItemError):
+    """The server knows no such user or group, and the settings say to leave such folders out."""
+
+    code = "skipped.owner"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who sends: the account, its facility and instrument, and this installation."""
+
+    account: User
+    facility: Facility
+    instrument: Instrument
+    uploader: str  # uuid
+    origin: str  # "host:data directory", told in the descriptions of experiments
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """Whom a folder belongs to, as far as the server knows."""
+
+    user: User | None
+    group: Group | None
+
+
+class Places:
+    """The server's experiments and datasets by dataset folder, each made once.
+
+    With `dry_run` nothing is made: what is missing has the id 0.
+    """
+
+    def __init__(
+        self, server: ServerAPI, identity: Identity, settings: Data, *, dry_run: bool
+    ) -> None:
+        self._server = server
+        self._identity = identity
+        self._settings = settings
+        self._dry_run = dry_run
+        self._holders: KeyedOnce[tuple[OwnerKind, str, str], _Holder] = KeyedOnce()
+        self._experiments: KeyedOnce[ExperimentDraft, Experiment] = KeyedOnce()
+        self._datasets: KeyedOnce[ExperimentId, dict[str, Dataset]] = KeyedOnce()
+        self._made: KeyedOnce[tuple[ExperimentId, str], Dataset] = KeyedOnce()
+
+    def find_dataset(self, folder: DatasetFolder) -> Dataset:
+        """Return the folder's dataset, made where it is missing.
+
+        Raises `OwnerUnknownError` for a folder to be left out, else as `ServerAPI` does.
+        """
+        key = (folder.owner_kind, folder.owner, folder.group_folder)
+        holder = self._holders(key, lambda: self._find_holder(folder))
+        draft = self._draft(folder, holder)
+        experiment = self._experiments(draft, lambda: self._find_experiment(draft, holder))
+        if not experiment.id:
+            return Dataset(DatasetId(0), folder.name)
+        known = self._datasets(experiment.id, lambda: self._fetch_datasets(experiment))
+        if folder.name in known:
+            return known[folder.name]
+        if self._dry_run:
+            return Dataset(DatasetId(0), folder.name)
+        return self._made(
+            (experiment.id, folder.name),
+            lambda: self._server.create_dataset(
+                experiment, folder.name, self._identity.instrument
+            ),
+        )
+
+    def _find_holder(self, folder: DatasetFolder) -> _Holder:
+        user, group = self._find_user(folder), None
+        if folder.group_folder:
+            group = self._server.find_group(self._settings.group_prefix + folder.group_folder)
+        unknown = user is None or (folder.group_folder and group is None)
+        if unknown and self._settings.unknown_owners == "skip":
+            name = folder.group_folder if user else folder.owner
+            raise OwnerUnknownError(
+                f"The server knows no user or group for the folder {name}.",
+                hint="Rename the folder, ask the facility to add the user or group, or set "
+                "data.unknown_owners to upload such folders under the facility's account.",
+            )
+        return _Holder(user, group)
+
+    def _find_user(self, folder: DatasetFolder) -> User | None:
+        match folder.owner_kind:
+            case OwnerKind.ACCOUNT:
+                return self._identity.account
+            case OwnerKind.USERNAME:
+                return self._server.find_user(folder.owner)
+            case OwnerKind.EMAIL:
+                return self._server.find_user_by_email(folder.owner)
+
+    def _draft(self, folder: DatasetFolder, holder: _Holder) -> ExperimentDraft:
+        instrument = self._identity.instrument.name
+        title = folder.title
+        if title is None and holder.user:
+            title = f"{instrument} - {holder.user.full_name}"
+        elif title is None:
+            title = f"{instrument} - {folder.owner} ({UNKNOWN_OWNER})"
+        user_folder = folder.owner or self._identity.account.username
+        lines = [
+            f"Instrument: {instrument}",
+            f"User folder name: {user_folder}",
+            f"Uploaded from: {self._identity.origin}",
+        ]
+        if folder.group_folder:
+            lines.append(f"Group folder name: {folder.group_folder}")
+        return ExperimentDraft(
+            title=title,
+            description="\n".join(lines),
+            layout=self._settings.layout.value,
+            user_folder=user_folder,
+            group_folder=folder.group_folder,
+            uploader=self._identity.uploader,
+        )
+
+    def _find_experiment(self, draft: ExperimentDraft, holder: _Holder) -> Experiment:
+        found = self._server.find_experiment(draft)
+        if found is not None:
+            return found
+        if self._dry_run:
+            return Experiment(ExperimentId(0), draft.title)
+        made = self._server.create_experiment(draft)
+        for owner in self._owners(holder):
+            self._server.grant(made, owner)
+        return made
+
+    def _owners(self, holder: _Holder) -> list[User | Group]:
+        """Return who owns a new experiment beside the account that makes it."""
+        managers = self._identity.facility.manager_group
+        owners: list[User | Group] = [managers]
+        if holder.user and holder.user.id != self._identity.account.id:
+            owners.append(holder.user)
+        if holder.group and holder.group.id != managers.id:
+            owners.append(holder.group)
+        return owners
+
+    def _fetch_datasets(self, experiment: Experiment) -> dict[str, Dataset]:
+        datasets = self._server.fetch_datasets(experiment, self._identity.instrument)
+        # Where several have one name, the first is the one that MyData used.
+        return {dataset.name: dataset for dataset in reversed(datasets)}
+

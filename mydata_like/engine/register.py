@@ -1,0 +1,209 @@
+"""Tells the server what lies in the staging area, many files in one request."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+
+from mydata_like.core.errors import (
+    ItemError,
+    Problem,
+    RejectedError,
+    ServerUnavailableError,
+    UploaderError,
+)
+from mydata_like.core.events import FileFailed, FileRegistered
+from mydata_like.core.model import (
+    Datafile,
+    DatasetId,
+    Entry,
+    EntryState,
+    Registered,
+    Registration,
+    Staged,
+    Wanted,
+)
+from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
+from mydata_like.engine.retry import Gate
+from mydata_like.engine.workers import Source
+
+logger = logging.getLogger(__name__)
+
+# A request that takes longer than five seconds loses the verifications that the server
+# queues inside its transaction, so requests are kept far below that.
+WANTED_SECONDS = 1.0
+LONGEST_SECONDS = 2.5
+LARGEST_REQUEST = 1000
+FAILURES = 6  # of the line or the server, for one request, before its files fail
+REJECTIONS = 2  # of one record alone: servers answer 500 when they are busy, too
+
+CONFLICT = Problem(
+    "register.conflict",
+    "Another program registered this name with other bytes while we were sending.",
+    "Run again: the file will be compared with what the server has now.",
+)
+
+Key = tuple[DatasetId, str, str]
+
+
+class Register:
+    """The stage that registers; its workers keep several requests in flight.
+
+    A request that failed or whose reply was lost is settled by listing what the server
+    has, then by halves: what is refused alone fails alone.
+    """
+
+    def __init__(
+        self, server: ServerAPI, ledger: Ledger, emit: Emit, gate: Gate, filing: "Filing"
+    ) -> None:
+        self._server = server
+        self._ledger = ledger
+        self._emit = emit
+        self._gate = gate
+        self._box = filing.box
+        self._pace = filing.pace
+
+    def __call__(
+        self, source: Source[list[Staged | Registered]]
+    ) -> Iterator[list[Registered]]:
+        for items in source:
+            ready = [items, *source.take_ready(self._pace.size - len(items))]
+            staged, passing = [], []
+            for item in chain.from_iterable(ready):
+                (passing if isinstance(item, Registered) else staged).append(item)
+            if passing:
+                yield passing
+            while staged:
+                batch, staged = staged[: self._pace.size], staged[self._pace.size :]
+                yield from self._settle(batch)
+
+    def _settle(self, batch: list[Staged], failures: int = 0) -> Iterator[list[Registered]]:
+        error = self._register(batch)
+        if error is None:
+            yield self._record(batch)
+            return
+        logger.info("%d records were not registered: %s", len(batch), error)
+        known, batch = self._split(batch)
+        if known:
+            yield self._record(known)
+        rejected = isinstance(error, RejectedError)
+        if len(batch) > 1 and rejected:
+            middle = len(batch) // 2
+            yield from self._settle(batch[:middle])
+            yield from self._settle(batch[middle:])
+        elif batch and failures < (REJECTIONS if rejected else FAILURES):
+            self._gate.rest(self._gate.delay(failures + 1))
+            yield from self._settle(batch, failures + 1)
+        else:
+            self._fail(batch, error.problem)
+
+    def _register(self, batch: list[Staged]) -> UploaderError | None:
+        """Send one request; return why it did not succeed, or why that is not known."""
+        records = [_registration(item, self._box) for item in batch if not item.registered]
+        if not records:
+            return None
+        try:
+            with self._pace.measured(len(records)):
+                self._server.register(records)
+        except (ItemError, ServerUnavailableError) as error:
+            return error
+        return None
+
+    def _split(self, batch: list[Staged]) -> tuple[list[Staged], list[Staged]]:
+        """Ask the server which of these it knows by now; return the known and the others."""
+        records: dict[Key, Datafile] = {}
+        for dataset in {item.wanted.dataset.id for item in batch}:
+            for record in self._list(dataset):
+                records[dataset, record.directory or "", record.name] = record
+        known, others = [], []
+        for item in batch:
+            found = records.get(_key(item))
+            if found and found.checksum == item.checksum and found.replicas:
+                known.append(item)
+            elif found and found.replicas and found.replicas[0].uri != item.wanted.remote:
+                self._fail([item], CONFLICT)
+            else:
+                others.append(item._replace(wanted=item.wanted._replace(datafile=found)))
+        return known, others
+
+    def _list(self, dataset: DatasetId) -> list[Datafile]:
+        return self._gate.call(lambda: list(self._server.list_datafiles(dataset)))
+
+    def _record(self, batch: list[Staged]) -> list[Registered]:
+        self._ledger.record(
+            [Entry.of(item.wanted, _state(item.wanted), item.checksum) for item in batch]
+        )
+        for item in batch:
+            self._emit(FileRegistered(path=item.wanted.file.key, size=item.wanted.file.size))
+        return [_registered(item) for item in batch]
+
+    def _fail(self, batch: list[Staged], problem: Problem) -> None:
+        for item in batch:
+            file = item.wanted.file
+            self._emit(FileFailed(path=file.key, size=file.size, problem=problem))
+
+
+@dataclass(frozen=True, slots=True)
+class Filing:
+    """Into which storage box records go, and how many at once."""
+
+    box: str
+    pace: "Pace"
+
+
+class Pace:
+    """How many records go into one request: as many as the server makes in about a second."""
+
+    def __init__(self, first: int, clock: Clock) -> None:
+        self.size = first
+        self._clock = clock
+
+    @contextmanager
+    def measured(self, records: int) -> Iterator[None]:
+        """Learn from how long one request with so many records takes."""
+        begun = self._clock.monotonic()
+        yield
+        seconds = self._clock.monotonic() - begun
+        if seconds > LONGEST_SECONDS:
+            self.size = max(1, records // 2)
+        elif records >= self.size and seconds < WANTED_SECONDS / 2:
+            self.size = min(self.size * 2, LARGEST_REQUEST)
+
+
+def _registration(item: Staged, box: str) -> Registration:
+    wanted, file = item.wanted, item.wanted.file
+    record = wanted.datafile
+    modified = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=file.modified_ns // 1000)
+    return Registration(
+        dataset=wanted.dataset.id,
+        directory=file.directory.decode(),
+        name=file.name.decode(),
+        size=file.size,
+        checksum=item.checksum,
+        created=modified.isoformat(),
+        modified=modified.isoformat(),
+        uri=None if record and record.replicas else wanted.remote,
+        box=box,
+        datafile=record.id if record else None,
+    )
+
+
+def _state(wanted: Wanted) -> EntryState:
+    """Return what to remember: a record that was verified with other bytes still says so."""
+    repaired = wanted.datafile is not None and bool(wanted.datafile.replicas)
+    return EntryState.REPAIRED if repaired else EntryState.REGISTERED
+
+
+def _registered(item: Staged) -> Registered:
+    record = item.wanted.datafile
+    if record is None:
+        return Registered(item.wanted, item.checksum)
+    since = record.replicas[0].verified_at if record.replicas else None
+    return Registered(item.wanted, item.checksum, record.id, since)
+
+
+def _key(item: Staged) -> Key:
+    file = item.wanted.file
+    return item.wanted.dataset.id, file.directory.decode(), file.name.decode()

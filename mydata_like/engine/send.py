@@ -1,0 +1,157 @@
+"""Carries payloads over the transport's channels, until each member's fate is known."""
+
+from collections.abc import Iterable, Iterator
+
+from mydata_like.core.errors import Problem, ServerUnavailableError, TransientError
+from mydata_like.core.events import (
+    FileFailed,
+    FileStaged,
+    FileWaiting,
+    TransferFinished,
+    TransferProgressed,
+    TransferRetried,
+    TransferStarted,
+)
+from mydata_like.core.model import Entry, EntryState, Payload, Registered, Staged, Wanted
+from mydata_like.core.ports import Channel, Emit, Ledger, Sent, Unsent
+from mydata_like.engine.channels import UNREACHABLE, Channels
+from mydata_like.engine.retry import Gate
+
+# Local files that moved under us are left for the next run, when they may be still.
+MOVED = frozenset({"file.changed", "file.vanished", "file.replaced"})
+TOGETHER = 2  # attempts of a batch, after which what is left of it travels one by one
+
+
+class Send:
+    """The stage that sends, each of its workers over one channel at a time.
+
+    A member that is not proven is sent again, alone after the second time. What keeps
+    everything from being sent pauses the run at the gate.
+    """
+
+    def __init__(
+        self, channels: Channels, ledger: Ledger, emit: Emit, gate: Gate, attempts: int
+    ) -> None:
+        self._channels = channels
+        self._ledger = ledger
+        self._emit = emit
+        self._gate = gate
+        self._attempts = attempts
+
+    def __call__(
+        self, payloads: Iterable[Payload | list[Staged | Registered]]
+    ) -> Iterator[list[Staged | Registered]]:
+        for item in payloads:
+            if not isinstance(item, Payload):
+                yield item
+                continue
+            with self._channels.borrowed() as channel:
+                yield from self._carry(channel, item)
+
+    def _carry(self, channel: Channel, payload: Payload) -> Iterator[list[Staged | Registered]]:
+        left = [payload]
+        for attempt in range(1, self._attempts + 1):
+            refused: list[tuple[Wanted, Problem]] = []
+            for part in left:
+                staged, unproven = self._attempt(channel, part, attempt)
+                if staged:
+                    yield list(staged)
+                refused += unproven
+            if not refused:
+                return
+            if attempt == self._attempts:
+                self._fail(refused)
+                return
+            self._rest(channel, payload, refused[0][1], attempt)
+            left = self._divide(payload, [wanted for wanted, _ in refused], attempt)
+
+    def _attempt(
+        self, channel: Channel, payload: Payload, attempt: int
+    ) -> tuple[list[Staged], list[tuple[Wanted, Problem]]]:
+        """Send once; return what is in the staging area now, and what may be sent again."""
+        self._tell_start(channel, payload, attempt)
+        begun = self._gate.clock.monotonic()
+        try:
+            results = self._gate.call(lambda: self._send(channel, payload))
+        except TransientError as error:
+            results = [Unsent(i, error.problem, again=True) for i in range(len(payload.members))]
+        staged, refused = [], []
+        for result in results:
+            wanted = payload.members[result.index]
+            if isinstance(result, Sent):
+                staged.append(Staged(wanted, result.checksum, result.registered))
+            elif result.again:
+                refused.append((wanted, result.problem))
+            else:
+                self._give_up(wanted, result.problem)
+        self._keep(staged)
+        seconds = self._gate.clock.monotonic() - begun
+        size = sum(item.wanted.file.size for item in staged)
+        self._emit(
+            TransferFinished(
+                transfer=payload.id,
+                channel=channel.number,
+                files=len(staged),
+                bytes=size,
+                seconds=seconds,
+            )
+        )
+        return staged, refused
+
+    def _send(self, channel: Channel, payload: Payload) -> list[Sent | Unsent]:
+        def progress(size: int) -> None:
+            self._emit(
+                TransferProgressed(transfer=payload.id, channel=channel.number, bytes=size)
+            )
+
+        try:
+            return channel.send(payload, progress)
+        except TransientError as error:
+            if error.problem_code != UNREACHABLE:
+                raise
+            raise ServerUnavailableError(
+                error.message, hint=error.hint, code=error.problem_code
+            ) from error
+
+    def _tell_start(self, channel: Channel, payload: Payload, attempt: int) -> None:
+        self._emit(
+            TransferStarted(
+                transfer=payload.id,
+                channel=channel.number,
+                name=payload.members[0].file.key,
+                files=len(payload.members),
+                bytes=payload.size,
+                attempt=attempt,
+            )
+        )
+
+    def _keep(self, staged: list[Staged]) -> None:
+        self._ledger.record(
+            [Entry.of(item.wanted, EntryState.STAGED, item.checksum) for item in staged]
+        )
+        for item in staged:
+            file = item.wanted.file
+            self._emit(FileStaged(path=file.key, size=file.size, checksum=item.checksum))
+
+    def _rest(self, channel: Channel, payload: Payload, problem: Problem, attempt: int) -> None:
+        delay = self._gate.delay(attempt)
+        self._emit(
+            TransferRetried(
+                transfer=payload.id, channel=channel.number, problem=problem, delay=delay
+            )
+        )
+        self._gate.rest(delay)
+
+    def _divide(self, payload: Payload, members: list[Wanted], attempt: int) -> list[Payload]:
+        if attempt < TOGETHER:
+            return [Payload(payload.id, tuple(members), batched=payload.batched)]
+        return [Payload(payload.id, (member,), batched=False) for member in members]
+
+    def _fail(self, refused: list[tuple[Wanted, Problem]]) -> None:
+        for wanted, problem in refused:
+            self._give_up(wanted, problem)
+
+    def _give_up(self, wanted: Wanted, problem: Problem) -> None:
+        kind = FileWaiting if problem.code in MOVED else FileFailed
+        self._emit(kind(path=wanted.file.key, size=wanted.file.size, problem=problem))
+

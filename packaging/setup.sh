@@ -1,0 +1,59 @@
+#!/bin/sh
+# Make .venv with the program and its tools; install or name the system packages they need.
+set -eu
+PYTHON="${PYTHON:-python3}"
+
+missing=""
+need() { missing="$missing $1"; }
+
+has_library() {
+    for folder in /lib /usr/lib /lib64 /usr/lib64 /usr/local/lib; do
+        [ -d "$folder" ] || continue
+        [ -n "$(find "$folder" -maxdepth 2 -name "$1*" -print -quit 2>/dev/null)" ] && return 0
+    done
+    return 1
+}
+
+command -v "$PYTHON" >/dev/null 2>&1 || need python3
+if command -v "$PYTHON" >/dev/null 2>&1; then
+    "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || need python3-venv
+fi
+
+if [ "$(uname -s)" = Linux ]; then
+    [ -x /usr/sbin/sshd ] || command -v sshd >/dev/null 2>&1 || need openssh-server
+    command -v scp >/dev/null 2>&1 || need openssh-client
+    # What Qt loads when a window opens, even an invisible one.
+    has_library libGL.so.1 || need libgl1
+    has_library libEGL.so.1 || need libegl1
+    has_library libxkbcommon.so.0 || need libxkbcommon0
+    has_library libglib-2.0.so.0 || need libglib2.0-0
+    has_library libfontconfig.so.1 || need libfontconfig1
+    has_library libdbus-1.so.3 || need libdbus-1-3
+    # Other people's tar programs, which must be able to read our streams.
+    command -v bsdtar >/dev/null 2>&1 || need libarchive-tools
+    command -v busybox >/dev/null 2>&1 || need busybox
+fi
+
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        echo "Installing system packages:$missing"
+        apt-get update -qq
+        # shellcheck disable=SC2086
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    else
+        echo "These system packages are missing:$missing" >&2
+        echo "On Debian or Ubuntu: sudo apt-get install$missing" >&2
+        case "$missing" in *python3*) exit 1 ;; esac
+        echo "Going on without them; what needs them says so." >&2
+    fi
+fi
+
+"$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "mydata-like needs Python 3.11 or newer; this is $("$PYTHON" --version)." >&2
+    echo "Name another one: make PYTHON=python3.12 ..." >&2
+    exit 1
+}
+
+[ -x .venv/bin/python ] || "$PYTHON" -m venv .venv
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]' --group dev

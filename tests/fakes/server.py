@@ -1,0 +1,187 @@
+"""ScriptedServer: the API in dictionaries, with faults on request."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count, islice
+
+from mydata_like.core.errors import RejectedError
+from mydata_like.core.model import (
+    Datafile,
+    DatafileId,
+    Dataset,
+    DatasetId,
+    DatasetStats,
+    Experiment,
+    ExperimentId,
+    Facility,
+    Group,
+    Instrument,
+    Registration,
+    Replica,
+    User,
+)
+from mydata_like.core.ports import ExperimentDraft
+
+ACCOUNT = User(1, "facility", "Facility Account")
+MANAGERS = Group(1, "managers")
+FACILITY = Facility(1, "Demo Facility", MANAGERS)
+
+
+class ScriptedServer:
+    """Keeps what it is told; `faults[name]` is a list of errors to raise, one a call.
+
+    An error in `late_faults` is raised after the call has done its work: the lost reply.
+    Verification happens when `verify()` is called; files named in `bad` never verify.
+    """
+
+    def __init__(self) -> None:
+        self.users = {"alice": User(2, "alice", "Alice Ang", "alice@example.org")}
+        self.groups = {"lab-a": Group(2, "lab-a")}
+        self.experiments: dict[ExperimentDraft, Experiment] = {}
+        self.datasets: dict[DatasetId, tuple[ExperimentId, Dataset]] = {}
+        self.records: dict[DatafileId, Datafile] = {}
+        self.grants: list[tuple[ExperimentId, User | Group]] = []
+        self.faults: dict[str, list[BaseException]] = {}
+        self.late_faults: dict[str, list[BaseException]] = {}
+        self.calls: Counter[str] = Counter()
+        self.bad: set[str] = set()
+        self.refused: set[str] = set()
+        self.asked: list[DatafileId] = []
+        self.has_stats = True
+        self.verifies_at_once = False
+        self._ids = count(1)
+        self._looks = count(1)
+
+    def _called(self, name: str) -> None:
+        self.calls[name] += 1
+        if self.faults.get(name):
+            raise self.faults[name].pop(0)
+
+    def _answered(self, name: str) -> None:
+        if self.late_faults.get(name):
+            raise self.late_faults[name].pop(0)
+
+    def fetch_resources(self) -> frozenset[str]:
+        self._called("fetch_resources")
+        return frozenset({"mydata_uploader", "mydata_dataset_stats"})
+
+    def fetch_account(self) -> User:
+        self._called("fetch_account")
+        return ACCOUNT
+
+    def find_user(self, username: str) -> User | None:
+        self._called("find_user")
+        return self.users.get(username)
+
+    def find_user_by_email(self, email: str) -> User | None:
+        self._called("find_user_by_email")
+        return next((user for user in self.users.values() if user.email == email), None)
+
+    def find_group(self, name: str) -> Group | None:
+        self._called("find_group")
+        return self.groups.get(name)
+
+    def fetch_facilities(self) -> list[Facility]:
+        self._called("fetch_facilities")
+        return [FACILITY]
+
+    def ensure_instrument(self, facility: Facility, name: str) -> Instrument:
+        self._called("ensure_instrument")
+        return Instrument(facility.id, name)
+
+    def find_experiment(self, draft: ExperimentDraft) -> Experiment | None:
+        self._called("find_experiment")
+        return self.experiments.get(draft)
+
+    def create_experiment(self, draft: ExperimentDraft) -> Experiment:
+        self._called("create_experiment")
+        made = Experiment(ExperimentId(next(self._ids)), draft.title)
+        self.experiments[draft] = made
+        self._answered("create_experiment")
+        return made
+
+    def grant(self, experiment: Experiment, holder: User | Group) -> None:
+        self._called("grant")
+        self.grants.append((experiment.id, holder))
+
+    def fetch_datasets(self, experiment: Experiment, instrument: Instrument) -> list[Dataset]:
+        self._called("fetch_datasets")
+        return [dataset for owner, dataset in self.datasets.values() if owner == experiment.id]
+
+    def create_dataset(self, experiment: Experiment, name: str, instrument: Instrument) -> Dataset:
+        self._called("create_dataset")
+        made = Dataset(DatasetId(next(self._ids)), name)
+        self.datasets[made.id] = (experiment.id, made)
+        return made
+
+    def fetch_stats(self, dataset: DatasetId) -> DatasetStats | None:
+        self._called("fetch_stats")
+        if not self.has_stats:
+            return None
+        records = self._of(dataset)
+        return DatasetStats(len(records), sum(record.verified for record in records))
+
+    def list_datafiles(self, dataset: DatasetId, offset: int = 0) -> Iterator[Datafile]:
+        self._called("list_datafiles")
+        return islice(iter(self._of(dataset)), offset, None)
+
+    def fetch_datafiles(self, ids: Sequence[DatafileId]) -> list[Datafile]:
+        self._called("fetch_datafiles")
+        return [self.records[number] for number in ids if number in self.records]
+
+    def register(self, records: Sequence[Registration]) -> None:
+        self._called("register")
+        self._refuse_what_a_real_server_refuses(records)
+        for record in records:
+            self._store(record)
+        if self.verifies_at_once:
+            self.verify()
+        self._answered("register")
+
+    def request_verification(self, datafile: DatafileId) -> None:
+        self._called("request_verification")
+        self.asked.append(datafile)
+        self.verify(lambda record: record.id == datafile)
+
+    def verify(self, chosen: Callable[[Datafile], bool] = lambda record: True) -> None:
+        """Look at the bytes of these records, as the server does in the background."""
+        for record in filter(chosen, list(self.records.values())):
+            stamp = f"look {next(self._looks)}"
+            good = record.name not in self.bad
+            looked = tuple(
+                replica._replace(verified=good, verified_at=stamp) for replica in record.replicas
+            )
+            self.records[record.id] = record._replace(replicas=looked)
+
+    def add(self, dataset: DatasetId, record: Datafile) -> Datafile:
+        """Put a record there as if somebody else had made it."""
+        made = record._replace(id=DatafileId(next(self._ids)), dataset=dataset)
+        self.records[made.id] = made
+        return made
+
+    def _of(self, dataset: DatasetId) -> list[Datafile]:
+        return [record for record in self.records.values() if record.dataset == dataset]
+
+    def _refuse_what_a_real_server_refuses(self, records: Sequence[Registration]) -> None:
+        names = {(item.dataset, item.directory, item.name) for item in self.records.values()}
+        for record in records:
+            taken = (record.dataset, record.directory, record.name) in names
+            if record.name in self.refused or (record.datafile is None and taken):
+                raise RejectedError("The server refused the request.", code="register.refused")
+
+    def _store(self, record: Registration) -> None:
+        number = record.datafile or DatafileId(next(self._ids))
+        known = self.records.get(number)
+        replicas = known.replicas if known and known.replicas else ()
+        if not replicas and record.uri is not None:
+            replicas = (Replica(record.uri, record.box, verified=False, verified_at=None),)
+        self.records[number] = Datafile(
+            number,
+            record.dataset,
+            record.directory,
+            record.name,
+            record.size,
+            record.checksum,
+            record.modified,
+            replicas,
+        )
