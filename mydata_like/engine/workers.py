@@ -21,6 +21,7 @@ Out = TypeVar("Out")
 K = TypeVar("K")
 V = TypeVar("V")
 
+Lock = threading.Lock  # for what else the engine shares between threads
 TICK = 0.1  # seconds after which every wait looks again whether it should go on
 
 

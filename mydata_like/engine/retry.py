@@ -1,0 +1,160 @@
+"""How long to wait before trying again, and the gate at which a whole run waits."""
+
+from collections.abc import Callable
+from math import inf
+from random import Random
+from typing import TypeVar
+
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    Cancelled,
+    HostKeyError,
+    NotApprovedError,
+    Problem,
+    RunError,
+    ServerUnavailableError,
+    StagingError,
+)
+from mydata_like.core.events import RunPaused, RunResumed
+from mydata_like.core.ports import Cancel, Clock, Emit
+from mydata_like.engine.workers import Lock
+
+T = TypeVar("T")
+
+SHORTEST_DELAY = 1.0
+LONGEST_DELAY = 300.0
+FIRST_PROBE = 30.0
+LONGEST_PROBE = 300.0
+GLANCE = 1.0  # seconds after which those who wait at the gate look again
+
+# What keeps the whole run from going on, until it is mended elsewhere.
+PAUSING = (
+    AccessDeniedError,
+    NotApprovedError,
+    HostKeyError,
+    StagingError,
+    ServerUnavailableError,
+)
+
+
+class Gate:
+    """Where a run waits: for the next attempt, for a person, for what stops everything.
+
+    What stops one caller stops all: one of them tries again and again, at growing intervals,
+    and the others wait until it has passed. Each condition is told once.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        cancel: Cancel,
+        emit: Emit,
+        random: Random,
+        *,
+        patience: float = inf,
+    ) -> None:
+        self.clock = clock
+        self.cancel = cancel
+        self._emit = emit
+        self._random = random
+        self._patience = patience
+        self._lock = Lock()
+        self._held = False  # by a person
+        self._told: Problem | None = None  # the condition that one caller is probing
+        self._hurried = False
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Return what `action` returns, after as many pauses as that takes.
+
+        Errors that concern one file only are the caller's; a condition that lasts longer than
+        the gate's patience is raised.
+        """
+        while True:
+            self._wait_open()
+            try:
+                return action()
+            except PAUSING as error:
+                if self._close(error.problem):
+                    return self._probe(action, error)
+
+    def delay(self, attempt: int, asked: float = 0.0) -> float:
+        """Return how long to wait after so many failures: at random, so that no two agree.
+
+        It is at least what the server `asked` for (`TransientError.retry_after`).
+        """
+        upper = min(LONGEST_DELAY, SHORTEST_DELAY * 3.0 ** min(attempt, 9))
+        return max(asked, self._random.uniform(SHORTEST_DELAY, upper))
+
+    def rest(self, seconds: float) -> None:
+        """Wait so long; raises `Cancelled` when that is cut short."""
+        if self.cancel.wait(seconds):
+            raise Cancelled
+
+    def pause(self, problem: Problem) -> None:
+        """Let nothing new begin until `resume`; what is under way goes on."""
+        with self._lock:
+            if self._held:
+                return
+            self._held = True
+            self._emit(RunPaused(problem=problem))
+
+    def resume(self) -> None:
+        """End a person's pause, and look at once whether what stopped the run is gone."""
+        with self._lock:
+            self._hurried = self._told is not None
+            if self._held:
+                self._held = False
+                self._emit(RunResumed() if self._told is None else RunPaused(problem=self._told))
+
+    def _wait_open(self) -> None:
+        while self._held or self._told is not None:
+            self.rest(GLANCE)
+        if self.cancel.is_set():
+            raise Cancelled
+
+    def _close(self, problem: Problem) -> bool:
+        """Return whether it is the caller who shall probe, as no other does."""
+        with self._lock:
+            if self._told is not None:
+                return False
+            self._told = problem
+            self._emit(RunPaused(problem=problem))
+            return True
+
+    def _probe(self, action: Callable[[], T], error: RunError) -> T:
+        begun = self.clock.monotonic()
+        interval = FIRST_PROBE
+        try:
+            while True:
+                if self.clock.monotonic() - begun >= self._patience:
+                    raise error
+                self._rest_until_probe(interval)
+                interval = min(interval * 2, LONGEST_PROBE)
+                try:
+                    return action()
+                except PAUSING as again:
+                    error = again
+                    self._tell_change(again.problem)
+        finally:
+            self._open()
+
+    def _rest_until_probe(self, interval: float) -> None:
+        due = self.clock.monotonic() + interval
+        while (rest := due - self.clock.monotonic()) > 0 and not self._hurried:
+            self.rest(min(rest, GLANCE))
+        self._hurried = False
+        while self._held:
+            self.rest(GLANCE)
+
+    def _tell_change(self, problem: Problem) -> None:
+        with self._lock:
+            if self._told is None or self._told.code != problem.code:
+                self._emit(RunPaused(problem=problem))
+            self._told = problem
+
+    def _open(self) -> None:
+        """Let all go on; it is told unless the run ends here or a person holds it."""
+        with self._lock:
+            self._told = None
+            if not self._held and not self.cancel.is_set():
+                self._emit(RunResumed())

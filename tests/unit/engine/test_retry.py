@@ -1,0 +1,231 @@
+"""Waiting before the next attempt, and pausing a whole run."""
+
+import itertools
+import random
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+
+from mydata_like.core.errors import (
+    Cancelled,
+    HostKeyError,
+    Problem,
+    ServerUnavailableError,
+    SettingsError,
+    TransientError,
+)
+from mydata_like.core.events import Event, RunPaused, RunResumed
+from mydata_like.engine.retry import FIRST_PROBE, LONGEST_PROBE, Gate
+from mydata_like.engine.workers import CancelFlag, WorkerGroup, stage
+from tests.fakes.clock import FakeCancel, FakeClock
+
+AWAY = ServerUnavailableError("The server is away.")
+BY_HAND = Problem("run.paused", "Paused by hand.")
+
+
+class Yard:
+    """A gate with its surroundings."""
+
+    def __init__(self, **gate: float) -> None:
+        self.clock = FakeClock()
+        self.cancel = FakeCancel(self.clock)
+        self.events: list[Event] = []
+        self.gate = Gate(self.clock, self.cancel, self.events.append, random.Random(1), **gate)
+
+    @property
+    def told(self) -> list[str]:
+        return [
+            event.problem.code if isinstance(event, RunPaused) else type(event).__name__
+            for event in self.events
+        ]
+
+
+@pytest.fixture
+def yard() -> Yard:
+    return Yard()
+
+
+def raising(*errors: BaseException) -> Callable[[], str]:
+    """Return an action that raises these one after another, then succeeds."""
+    left = iter(errors)
+
+    def action() -> str:
+        for error in left:
+            raise error
+        return "done"
+
+    return action
+
+
+def test_what_succeeds_passes_without_a_word(yard: Yard) -> None:
+    assert yard.gate.call(raising()) == "done"
+    assert yard.events == []
+
+
+def test_a_condition_pauses_once_and_ends_by_itself(yard: Yard) -> None:
+    assert yard.gate.call(raising(AWAY, AWAY, AWAY)) == "done"
+
+    assert yard.told == ["server.unavailable", "RunResumed"]
+    assert yard.clock.monotonic() == pytest.approx(30 + 60 + 120)
+
+
+def test_probes_become_rarer_up_to_a_limit(yard: Yard) -> None:
+    asked_at: list[float] = []
+
+    def ask() -> None:
+        asked_at.append(yard.clock.monotonic())
+        if len(asked_at) < 9:
+            raise AWAY
+
+    yard.gate.call(ask)
+
+    intervals = [later - earlier for earlier, later in itertools.pairwise(asked_at)]
+    assert intervals[0] == pytest.approx(FIRST_PROBE)
+    assert intervals == sorted(intervals)
+    assert intervals[-1] == pytest.approx(LONGEST_PROBE)
+
+
+def test_a_condition_that_becomes_another_is_told_again(yard: Yard) -> None:
+    yard.gate.call(raising(AWAY, AWAY, HostKeyError("Another key."), HostKeyError("Another key.")))
+
+    assert yard.told == ["server.unavailable", "host-key.unknown", "RunResumed"]
+
+
+def test_the_same_condition_is_told_anew_when_it_comes_back(yard: Yard) -> None:
+    yard.gate.call(raising(AWAY))
+    yard.gate.call(raising(AWAY))
+
+    assert yard.told == ["server.unavailable", "RunResumed"] * 2
+
+
+@pytest.mark.parametrize("error", [TransientError("later"), SettingsError("wrong"), OSError()])
+def test_errors_that_pause_nothing_are_the_callers(yard: Yard, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        yard.gate.call(raising(error))
+
+    assert yard.events == []
+
+
+def test_an_error_of_one_file_ends_the_pause_of_all(yard: Yard) -> None:
+    with pytest.raises(TransientError):
+        yard.gate.call(raising(AWAY, TransientError("only this file")))
+
+    assert yard.told == ["server.unavailable", "RunResumed"]
+    assert yard.gate.call(raising()) == "done"
+
+
+def test_a_request_to_stop_ends_the_wait(yard: Yard) -> None:
+    yard.cancel.set_after(45)
+
+    with pytest.raises(Cancelled):
+        yard.gate.call(raising(AWAY, AWAY, AWAY))
+
+    assert yard.told == ["server.unavailable"]
+    assert yard.clock.monotonic() == pytest.approx(45)
+
+
+def test_nothing_begins_once_stopping_was_asked_for(yard: Yard) -> None:
+    yard.cancel.set()
+
+    with pytest.raises(Cancelled):
+        yard.gate.call(raising())
+
+
+def test_patience_ends_with_the_condition_itself() -> None:
+    yard = Yard(patience=100)
+
+    with pytest.raises(ServerUnavailableError):
+        yard.gate.call(raising(*[AWAY] * 9))
+
+    assert 100 <= yard.clock.monotonic() <= 300
+
+
+def test_a_person_pauses_and_resumes(yard: Yard) -> None:
+    yard.gate.pause(BY_HAND)
+    yard.gate.pause(BY_HAND)
+    yard.cancel.set_after(10)
+    with pytest.raises(Cancelled):
+        yard.gate.call(raising())
+    yard.gate.resume()
+    yard.gate.resume()
+
+    assert yard.told == ["run.paused", "RunResumed"]
+
+
+def test_resuming_looks_at_once_whether_the_condition_is_gone(yard: Yard) -> None:
+    attempts: list[float] = []
+
+    def note() -> str:
+        attempts.append(yard.clock.monotonic())
+        if len(attempts) == 2:
+            yard.gate.resume()
+        if len(attempts) < 4:
+            raise AWAY
+        return "done"
+
+    yard.gate.call(note)
+
+    assert attempts[2] == attempts[1]
+    assert attempts[3] - attempts[2] > FIRST_PROBE
+
+
+def test_a_pause_by_hand_outlasts_a_condition(yard: Yard) -> None:
+    attempts = iter([AWAY, None])
+
+    def ask() -> None:
+        error = next(attempts)
+        if error is None:
+            yard.gate.pause(BY_HAND)
+            return
+        raise error
+
+    yard.gate.call(ask)
+    assert yard.told == ["server.unavailable", "run.paused"]
+
+    yard.gate.resume()
+    assert yard.told[-1] == "RunResumed"
+
+
+def test_resting_is_cut_short_by_a_request_to_stop(yard: Yard) -> None:
+    yard.gate.rest(5)
+    yard.cancel.set_after(1)
+
+    with pytest.raises(Cancelled):
+        yard.gate.rest(5)
+
+    assert yard.clock.monotonic() == 6
+
+
+def test_delays_grow_at_random_and_honour_the_server(yard: Yard) -> None:
+    first = [yard.gate.delay(1) for _ in range(200)]
+    late = [yard.gate.delay(50) for _ in range(200)]
+
+    assert min(first) >= 1
+    assert max(first) <= 3
+    assert len(set(first)) > 100
+    assert 150 < max(late) <= 300
+    assert yard.gate.delay(1, asked=77) == 77
+
+
+def test_many_callers_pause_once_and_one_of_them_probes() -> None:
+    clock, cancel, events = FakeClock(), CancelFlag(), list[Event]()
+    gate = Gate(clock, FakeCancel(clock), events.append, random.Random(1))
+    asked: list[int] = []
+
+    def ask_all(numbers: Iterable[int]) -> Iterator[str]:
+        for number in numbers:
+            yield gate.call(lambda number=number: ask(number))  # type: ignore[misc]
+
+    def ask(number: int) -> str:
+        asked.append(number)
+        if clock.monotonic() < 100:
+            raise AWAY
+        return "done"
+
+    with WorkerGroup(cancel) as group:
+        results = list(stage(group, ask_all, range(8), workers=8))
+
+    assert results == ["done"] * 8
+    assert [type(event) for event in events].count(RunPaused) == 1
+    assert [type(event) for event in events].count(RunResumed) == 1
+    assert len(asked) <= 8 + 8 + 2
