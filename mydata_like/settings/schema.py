@@ -1,93 +1,32 @@
 """The one list of settings."""
 
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterator
+from functools import cache
+from types import MappingProxyType
 
-from pydantic import BaseModel, ConfigDict
+from mydata_like.settings.about import Setting, describe
+from mydata_like.settings.content import Data, Filters, Instrument, Section, Server
+from mydata_like.settings.operation import Advanced, Schedule, Transfer
 
-from mydata_like.core.model import Layout
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Server(Section):
-    url: str = ""
-    username: str = ""
-    ca_file: Path | None = None
-    allow_http: bool = False
-    connect_timeout: float = 10.0
-    read_timeout: float = 30.0
-    deadline: float = 120.0
-    requests: int = 4
-
-
-class Instrument(Section):
-    name: str = ""
-    facility: str = ""
-    contact_name: str = ""
-    contact_email: str = ""
-    uuid: str = ""
-
-
-class Data(Section):
-    directory: Path | None = None
-    layout: Layout = Layout.USERNAME_DATASET
-    group_prefix: str = ""
-    unknown_owners: Literal["upload", "skip"] = "upload"
-
-
-class Filters(Section):
-    owner: str = ""
-    experiment: str = ""
-    dataset: str = ""
-    ignore_older_than: str = ""
-    ignore_newer_than: str = ""
-    settle_seconds: float = 60.0
-    includes: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
-    includes_file: Path | None = None
-    excludes_file: Path | None = None
-    default_ignores: bool = True
-    symlinks: Literal["skip", "files", "within"] = "skip"
-
-
-class Transfer(Section):
-    method: Literal["auto", "ssh", "http"] = "auto"
-    ssh_stack: Literal["auto", "libssh", "paramiko"] = "auto"
-    channels: int = 0
-    ciphers: tuple[str, ...] = (
-        "aes128-gcm@openssh.com",
-        "aes256-gcm@openssh.com",
-        "aes128-ctr",
-        "chacha20-poly1305@openssh.com",
-    )
-    host_keys: tuple[str, ...] = ()
-    key_file: Path | None = None
-    connect_timeout: float = 10.0
-    stall_timeout: float = 60.0
-    attempts: int = 5
-    batch_below: int = 1024 * 1024
-    batch_bytes: int = 16 * 1024 * 1024
-    batch_files: int = 1000
-    batch_age: float = 2.0
-
-
-class Schedule(Section):
-    """Filled later."""
-
-
-class Advanced(Section):
-    state_directory: Path | None = None
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    register_batch: int = 25
-    register_requests: int = 3
-    verify_interval: float = 1.0
-    verify_patience: float = 900.0
+__all__ = [
+    "Advanced",
+    "Data",
+    "Filters",
+    "Instrument",
+    "Schedule",
+    "Section",
+    "Server",
+    "Settings",
+    "Transfer",
+    "find_missing",
+    "iter_settings",
+    "settings_by_key",
+]
 
 
 class Settings(Section):
+    """All settings; one without any file is valid but cannot run yet (see `find_missing`)."""
+
     server: Server = Server()
     instrument: Instrument = Instrument()
     data: Data = Data()
@@ -95,3 +34,31 @@ class Settings(Section):
     transfer: Transfer = Transfer()
     schedule: Schedule = Schedule()
     advanced: Advanced = Advanced()
+
+    def value(self, key: str) -> object:
+        """Return the value of a dotted key, as in `server.url`."""
+        section, _, name = key.partition(".")
+        found: object = getattr(getattr(self, section), name)
+        return found
+
+
+def iter_settings() -> Iterator[Setting]:
+    """Yield every setting in the order of the file and the dialog."""
+    for section, field in Settings.model_fields.items():
+        model = field.annotation
+        assert model is not None
+        assert issubclass(model, Section)
+        for name, entry in model.model_fields.items():
+            yield describe(f"{section}.{name}", entry)
+
+
+@cache
+def settings_by_key() -> MappingProxyType[str, Setting]:
+    """Return the settings by their dotted keys."""
+    return MappingProxyType({setting.key: setting for setting in iter_settings()})
+
+
+def find_missing(settings: Settings) -> tuple[Setting, ...]:
+    """Return the settings that a run needs and that are still empty."""
+    required = (setting for setting in iter_settings() if setting.about.required)
+    return tuple(setting for setting in required if settings.value(setting.key) in ("", None))

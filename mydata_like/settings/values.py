@@ -1,0 +1,158 @@
+"""The kinds of text that settings hold, and what makes each of them right."""
+
+import ipaddress
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import AfterValidator, BeforeValidator
+
+CIPHERS = (
+    "aes128-gcm@openssh.com",
+    "aes256-gcm@openssh.com",
+    "chacha20-poly1305@openssh.com",
+    "aes128-ctr",
+    "aes192-ctr",
+    "aes256-ctr",
+)
+
+_DAY = 86_400.0
+_YEAR = 365.25 * _DAY
+_UNITS = {"day": _DAY, "week": 7 * _DAY, "month": _YEAR / 12, "year": _YEAR}
+_AGE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*(day|week|month|year)s?", re.ASCII)
+_LONGEST_AGE = 1000 * _YEAR
+_EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_PORTS = {"http": 80, "https": 443}
+
+
+def parse_age(text: str) -> float | None:
+    """Return the seconds of a text like `6 months`, None for an empty one.
+
+    A month is a twelfth of a year, a year 365.25 days. Raises ValueError.
+    """
+    if not text.strip():
+        return None
+    match = _AGE.fullmatch(text.strip().lower())
+    if match is None:
+        raise ValueError('must be a number and a unit, such as "30 days", "2 weeks", "6 months"')
+    seconds = float(match[1]) * _UNITS[match[2]]
+    if seconds > _LONGEST_AGE:
+        raise ValueError("must be at most 1000 years")
+    return seconds
+
+
+def parse_url(text: str) -> SplitResult:
+    """Split an http or https address of a server; raises ValueError with what is wrong."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise ValueError("is not a web address") from None
+    if parts.scheme not in _PORTS:
+        raise ValueError("must begin with https://")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("must not hold a user name or a password")
+    if parts.query or parts.fragment or "?" in text or "#" in text:
+        raise ValueError("must end with the path: no ? and no #")
+    if not parts.hostname or port == 0 or re.search(r"[\s\\]", text):
+        raise ValueError("names no server")
+    return parts
+
+
+def server_origin(url: str) -> str:
+    """Return scheme, host and port of a URL in one spelling: `https://data.example.org`."""
+    parts = parse_url(url)
+    host = (parts.hostname or "").rstrip(".")
+    host = f"[{host}]" if ":" in host else host
+    if parts.port in (None, _PORTS[parts.scheme]):
+        return f"{parts.scheme}://{host}"
+    return f"{parts.scheme}://{host}:{parts.port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is this very machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check_text(text: str) -> str:
+    if any(ord(character) < 32 or ord(character) == 127 for character in text):
+        raise ValueError("must be one line without control characters")
+    return text.strip()
+
+
+def _check_url(text: str) -> str:
+    text = _check_text(text)
+    if text:
+        parse_url(text)
+    return text.rstrip("/")
+
+
+def _check_email(text: str) -> str:
+    text = _check_text(text)
+    if text and not _EMAIL.fullmatch(text):
+        raise ValueError("must be an e-mail address, such as name@example.org")
+    return text
+
+
+def _check_age(text: str) -> str:
+    parse_age(text)
+    return text.strip()
+
+
+def _check_cipher(name: str) -> str:
+    if name not in CIPHERS:
+        raise ValueError(f"{name[:60]!r} is not allowed; choose from {', '.join(CIPHERS)}")
+    return name
+
+
+def _check_fingerprint(text: str) -> str:
+    text = _check_text(text).rstrip("=")
+    if not _FINGERPRINT.fullmatch(text):
+        raise ValueError("must be a fingerprint as `ssh-keygen -lf` prints it: SHA256:...")
+    return text
+
+
+def _empty_is_none(value: object) -> object:
+    return None if value == "" else value
+
+
+def _check_path(path: Path | None) -> Path | None:
+    if path is None:
+        return None
+    if "\0" in str(path):
+        raise ValueError("must not contain a NUL character")
+    try:
+        path = path.expanduser()
+    except RuntimeError:
+        raise ValueError("begins with ~ but names no known home folder") from None
+    if not path.is_absolute():
+        raise ValueError("must be a full path, from the root or drive on")
+    return path
+
+
+def once_each(noun: str) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
+    """Return a check that no member of a list is there twice."""
+
+    def check(values: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(values)) != len(values):
+            raise ValueError(f"names a {noun} twice")
+        return values
+
+    return check
+
+
+Line = Annotated[str, AfterValidator(_check_text)]
+Url = Annotated[str, AfterValidator(_check_url)]
+Email = Annotated[str, AfterValidator(_check_email)]
+Age = Annotated[str, AfterValidator(_check_age)]
+Cipher = Annotated[str, AfterValidator(_check_cipher)]
+Fingerprint = Annotated[str, AfterValidator(_check_fingerprint)]
+OptionalPath = Annotated[Path | None, BeforeValidator(_empty_is_none), AfterValidator(_check_path)]
