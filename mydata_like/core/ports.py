@@ -1,6 +1,7 @@
 """What the engine asks of the outside world; implementations say how in their names."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
@@ -118,7 +119,8 @@ class ServerAPI(Protocol):
         """Ask the server to compare the bytes it has with the checksum it was told."""
 
 
-class Sent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sent:
     """One member of a payload is in the staging area: `index` is its place in the payload."""
 
     index: int
@@ -126,7 +128,8 @@ class Sent(NamedTuple):
     registered: bool = False
 
 
-class Unsent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Unsent:
     """One member of a payload is not proven to be in the staging area.
 
     `again` says that sending it again may help; otherwise its local file or the server

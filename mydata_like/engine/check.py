@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.events import (
     FileFailed,
-    FilesKnown,
     FileSkipped,
+    FilesKnown,
     FileWanted,
     FolderFailed,
     FolderSkipped,
@@ -129,26 +129,27 @@ class Check:
                 file = item.file
                 self._emit(FileWanted(path=file.key, size=file.size, changed=changed))
 
-    def _judge(self, view: DatasetView, file: LocalFile, entry: Entry | None) -> Checked | Entry | Problem:
-        """Return an entry for a verified file, a problem for a hopeless one, else what to do."""
-        same = entry is not None and (entry.size, entry.modified_ns) == (file.size, file.modified_ns)
-        here = entry is not None and entry.dataset == view.dataset.id
-        if view.agrees and not here:
-            return self._want(view, file, None)
-        if entry is not None and view.agrees and same and entry.state is EntryState.VERIFIED:
-            return entry
-        return self._judge_record(view, file, entry if same and here else None)
-
-    def _judge_record(
+    def _judge(
         self, view: DatasetView, file: LocalFile, entry: Entry | None
     ) -> Checked | Entry | Problem:
+        """Return an entry for a verified file, a problem for a hopeless one, else what to do."""
+        if entry is None or entry.dataset != view.dataset.id:
+            return self._want(view, file, None) if view.agrees else self._compare_record(view, file)
+        if (entry.size, entry.modified_ns) != (file.size, file.modified_ns):
+            return self._compare_record(view, file)
+        if view.agrees and entry.state is EntryState.VERIFIED:
+            return entry
+        return self._compare_record(view, file, entry)
+
+    def _compare_record(
+        self, view: DatasetView, file: LocalFile, entry: Entry | None = None
+    ) -> Checked | Entry | Problem:
+        """Decide by the server's record; `entry` is what the ledger knows of these very bytes."""
         record = view.find(file)
         wanted = self._want(view, file, record)
-        if record is None:
-            if entry and entry.state is EntryState.STAGED:
-                return Staged(wanted._replace(remote=entry.remote), entry.checksum)
-            return wanted
-        if not record.replicas:
+        if record is None and entry and entry.state is EntryState.STAGED:
+            return Staged(wanted._replace(remote=entry.remote), entry.checksum)
+        if record is None or not record.replicas:
             return wanted
         if not _matches(record, file, entry):
             return wanted if record.replicas[0].location == self._box else ELSEWHERE
@@ -191,4 +192,3 @@ def times_agree(text: str, modified_ns: int) -> bool:
     tolerance = 0.01 if told.microsecond else 1.0
     rest = difference % 900
     return difference <= 15 * 3600 and min(rest, 900 - rest) <= tolerance
-

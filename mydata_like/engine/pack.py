@@ -26,42 +26,65 @@ class Pack:
         self._ids = count(1)
 
     def __call__(self, source: Source[list[Wanted | Staged | Registered]]) -> Iterator[Packed]:
-        batch: list[Wanted] = []
-        size, born = 0, 0.0
+        batch = _Batch(self._settings, self._clock)
         while not source.finished:
-            items = source.poll(LINGER if batch else None)
-            passing: list[Staged | Registered] = []
-            for item in items or ():
-                if not isinstance(item, Wanted):
-                    passing.append(item)
-                elif not self._is_tiny(item):
-                    yield self._payload([item])
-                else:
-                    if batch and self._overflows(batch, size + item.file.size):
-                        yield self._payload(batch)
-                        batch, size = [], 0
-                    born = born if batch else self._clock.monotonic()
-                    batch.append(item)
-                    size += item.file.size
+            items = source.poll(LINGER if batch.members else None)
+            passing = [item for item in items or () if not isinstance(item, Wanted)]
             if passing:
                 yield passing
-            if batch and self._is_due(source, born, came=items is not None):
-                yield self._payload(batch)
-                batch, size = [], 0
-        if batch:
-            yield self._payload(batch)
+            for item in items or ():
+                if isinstance(item, Wanted):
+                    yield from map(self._payload, self._sort_in(item, batch))
+            if batch.is_old or (items is None and source.starving):
+                yield from map(self._payload, batch.take())
+        yield from map(self._payload, batch.take())
+
+    def _sort_in(self, item: Wanted, batch: "_Batch") -> Iterator[list[Wanted]]:
+        """Yield what can travel now: a large file, or the batch which this one overflows."""
+        if not self._is_tiny(item):
+            yield [item]
+            return
+        if not batch.has_room(item):
+            yield from batch.take()
+        batch.add(item)
 
     def _is_tiny(self, item: Wanted) -> bool:
         """Return whether the file may travel in a batch: never one whose name has a record."""
         return item.file.size < self._settings.batch_below and item.datafile is None
 
-    def _overflows(self, batch: list[Wanted], size: int) -> bool:
-        return len(batch) >= self._settings.batch_files or size > self._settings.batch_bytes
-
-    def _is_due(self, source: Source[object], born: float, *, came: bool) -> bool:
-        if self._clock.monotonic() - born >= self._settings.batch_age:
-            return True
-        return source.starving and not came
-
     def _payload(self, members: list[Wanted]) -> Payload:
         return Payload(next(self._ids), tuple(members), batched=len(members) > 1)
+
+
+class _Batch:
+    """Tiny files that wait for company, bounded by number, bytes and age."""
+
+    def __init__(self, settings: Transfer, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self.members: list[Wanted] = []
+        self._size = 0
+        self._born = 0.0
+
+    @property
+    def is_old(self) -> bool:
+        age = self._clock.monotonic() - self._born
+        return bool(self.members) and age >= self._settings.batch_age
+
+    def has_room(self, item: Wanted) -> bool:
+        if not self.members:
+            return True
+        full = len(self.members) >= self._settings.batch_files
+        return not full and self._size + item.file.size <= self._settings.batch_bytes
+
+    def add(self, item: Wanted) -> None:
+        if not self.members:
+            self._born = self._clock.monotonic()
+        self.members.append(item)
+        self._size += item.file.size
+
+    def take(self) -> Iterator[list[Wanted]]:
+        """Yield the members, if there are any, and begin anew."""
+        if self.members:
+            members, self.members, self._size = self.members, [], 0
+            yield members

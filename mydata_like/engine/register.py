@@ -65,14 +65,16 @@ class Register:
         self._box = filing.box
         self._pace = filing.pace
 
-    def __call__(
-        self, source: Source[list[Staged | Registered]]
-    ) -> Iterator[list[Registered]]:
+    def __call__(self, source: Source[list[Staged | Registered]]) -> Iterator[list[Registered]]:
         for items in source:
             ready = [items, *source.take_ready(self._pace.size - len(items))]
-            staged, passing = [], []
+            staged: list[Staged] = []
+            passing: list[Registered] = []
             for item in chain.from_iterable(ready):
-                (passing if isinstance(item, Registered) else staged).append(item)
+                if isinstance(item, Registered):
+                    passing.append(item)
+                else:
+                    staged.append(item)
             if passing:
                 yield passing
             while staged:

@@ -1,13 +1,13 @@
 """One pass of the whole flow: scan, check, pack, send, register, verify, record."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mydata_like.core.errors import Cancelled, Problem, RunError, UploaderError
+from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import RunFinished, RunStarted
 from mydata_like.core.model import Registered, Staged, Wanted
-from mydata_like.core.ports import Clock, Emit, Transport
+from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.engine.check import Check
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.register import Register
@@ -26,7 +26,7 @@ INTERRUPTED = Problem(
     "The run was stopped before its end.",
     "Nothing is lost: the next run carries on.",
 )
-CHECKS = 2  # datasets whose listings are fetched at once
+CHECKS = 2  # groups of files that are compared at once
 REQUESTS = 3  # registrations in flight
 
 
@@ -42,22 +42,80 @@ class Stages:
     verify: Verify
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a run needs beside its stages."""
+
+    transport: Transport
+    ledger: Ledger
+    tally: Tally
+    emit: Emit
+    clock: Clock
+    cancel: Stoppable
+
+
 class Run:
     """A run over one data directory; `execute` may be called once."""
 
-    def __init__(
-        self, stages: Stages, transport: Transport, tally: Tally, emit: Emit, cancel: Stoppable
-    ) -> None:
+    def __init__(self, name: str, stages: Stages, around: Surroundings) -> None:
+        self._name = name
         self._stages = stages
-        self._transport = transport
-        self._tally = tally
-        self._emit = emit
-        self._cancel = cancel
+        self._around = around
 
-    def execute(self, root: bytes, run: str, *, dry_run: bool = False) -> RunFinished:
+    def execute(self, root: bytes, *, dry_run: bool = False) -> RunFinished:
         """Bring every local file below `root` to its outcome, and return the sums.
 
-        What ends the run early is told in the sums' `problem`; nothing is raised for it.
+        What ends the run early stands in the sums' `problem`; no error of the world outside
+        is raised.
         """
-        self._emit(RunStarted(run=run, at=self._clock.now(), data_directory=root, dry_run=dry_run))
-        ...
+        around = self._around
+        now = around.clock.now()
+        around.emit(RunStarted(run=self._name, at=now, data_directory=root, dry_run=dry_run))
+        problem = None
+        try:
+            if dry_run:
+                self._look(root)
+            else:
+                self._carry(root)
+        except Cancelled:
+            problem = INTERRUPTED
+        except UploaderError as error:
+            problem = error.problem
+        finally:
+            around.transport.close()
+        around.ledger.flush()
+        finished = around.tally.summary(self._name, around.clock.now(), problem)
+        around.emit(finished)
+        return finished
+
+    def _look(self, root: bytes) -> None:
+        """The dry run: scan and check."""
+        with WorkerGroup(self._around.cancel) as group:
+            for _ in self._checked(group, root):
+                pass
+
+    def _carry(self, root: bytes) -> None:
+        """Carry all, then once more what the server did not verify."""
+        with WorkerGroup(self._around.cancel) as group:
+            again = self._deliver(group, self._checked(group, root))
+        if again:
+            logger.info("%d files are sent once more", len(again))
+            with WorkerGroup(self._around.cancel) as group:
+                self._deliver(group, [list(again)])
+
+    def _checked(self, group: WorkerGroup, root: bytes) -> WorkQueue[Checked]:
+        return stage(group, self._stages.check, self._stages.scan(root), workers=CHECKS)
+
+    def _deliver(
+        self, group: WorkerGroup, checked: WorkQueue[Checked] | Iterable[Checked]
+    ) -> list[Wanted]:
+        stages, transport = self._stages, self._around.transport
+        try:
+            packed = stage(group, stages.pack, checked, limit=4)
+            staged = stage(group, stages.send, packed, workers=transport.capacity, limit=64)
+            known = stage(group, stages.register, staged, workers=REQUESTS, limit=64)
+            return list(stage(group, stages.verify, known))
+        except BaseException:
+            # Senders wait for their channels, so those end before the group can be joined.
+            transport.close()
+            raise

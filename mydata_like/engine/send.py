@@ -100,9 +100,7 @@ class Send:
 
     def _send(self, channel: Channel, payload: Payload) -> list[Sent | Unsent]:
         def progress(size: int) -> None:
-            self._emit(
-                TransferProgressed(transfer=payload.id, channel=channel.number, bytes=size)
-            )
+            self._emit(TransferProgressed(transfer=payload.id, channel=channel.number, bytes=size))
 
         try:
             return channel.send(payload, progress)
@@ -154,4 +152,3 @@ class Send:
     def _give_up(self, wanted: Wanted, problem: Problem) -> None:
         kind = FileWaiting if problem.code in MOVED else FileFailed
         self._emit(kind(path=wanted.file.key, size=wanted.file.size, problem=problem))
-

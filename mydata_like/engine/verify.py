@@ -107,7 +107,8 @@ class Verify:
             if verdict is Verdict.VERIFIED:
                 verified.append(watch.take(record))
             elif not watch.was_asked(record):
-                if verdict is Verdict.REFUSED or item.since or (impatient and questions < ASK_AT_ONCE):
+                eager = verdict is Verdict.REFUSED or item.since is not None
+                if eager or (impatient and questions < ASK_AT_ONCE):
                     questions += 1
                     self._ask(watch, record)
             elif verdict is Verdict.REFUSED:
@@ -241,4 +242,3 @@ class _Watch:
 
 def _key(record: Datafile) -> Key:
     return record.directory or "", record.name
-
