@@ -1,0 +1,110 @@
+"""What the extraction of a batch proves: which members lie in the staging area, whole.
+
+`tar -x` ends well when its input stops between two members, so its status alone proves
+nothing. What proves a member is that the *next* one was named: names and complaints come
+through one pipe, in order, and a member is named before its bytes are written.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import Problem, StagingError
+from mydata_like.core.format import format_path
+
+_FULL: Final = (b"No space left on device", b"Disk quota exceeded")
+_DENIED: Final = (
+    b"Permission denied",
+    b"Operation not permitted",
+    b"Read-only file system",
+    b"File too large",
+    b"File name too long",
+    b"Not a directory",
+    b"Is a directory",
+)
+_ESCAPES: Final = {
+    7: rb"\a", 8: rb"\b", 9: rb"\t", 10: rb"\n", 11: rb"\v", 12: rb"\f", 13: rb"\r", 92: rb"\\",
+}  # fmt: skip
+_PRINTED: Final = tuple(
+    _ESCAPES.get(byte) or (bytes([byte]) if 32 <= byte < 127 else b"\\%03o" % byte)
+    for byte in range(256)
+)
+
+
+class Verdict(NamedTuple):
+    """Which members are proven, by place, and what was said about those that are not."""
+
+    proven: frozenset[int]
+    complaints: dict[int, bytes]
+
+
+def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -> Verdict:
+    """Tell what an extraction's output proves about the members it was sent, in order.
+
+    `status` is None where the line broke. Raises `StagingError` when the staging area is full.
+    """
+    named: list[int] = []
+    complaints: dict[int, bytes] = {}
+    lines = output.split(b"\n")[:-1]  # what follows the last newline may be cut
+    for place, line in _sort(names, lines):
+        if line:
+            complaints[place] = complaints.get(place, b"") + line + b"\n"
+        else:
+            named.append(place)
+    check_space(b"".join(complaints.values()))
+    if status == 0 and len(lines) >= len(names):
+        return Verdict(frozenset(range(len(names))), {})
+    # busybox names its members late: what it complains of may stand before the name.
+    if tar == "busybox" and status is not None:
+        named = []
+    return Verdict(frozenset(named[:-1]) - complaints.keys(), complaints)
+
+
+def _sort(names: Sequence[bytes], lines: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield the place of each member named, and each other line with the place it follows."""
+    places: dict[bytes, int] = {}
+    for place, name in enumerate(names):
+        shown = name if name.isascii() and name.isalnum() else printed(name)
+        places[name] = places[shown] = places[b"x " + shown] = place
+    latest = -1
+    for line in lines:
+        place = places.get(line, -1)
+        if place > latest:
+            latest = place
+            yield place, b""
+        elif line:
+            yield latest, line
+
+
+def printed(name: bytes) -> bytes:
+    """Return a name as GNU tar and bsdtar print it in the C locale."""
+    return b"".join(map(_PRINTED.__getitem__, name))
+
+
+def check_space(text: bytes) -> None:
+    """Raise `StagingError` when the remote text says that there is no room left."""
+    if any(line.rstrip().endswith(_FULL) for line in text.splitlines()):
+        raise StagingError(
+            "The staging area is full.",
+            hint="Sending resumes by itself once the server has room again.",
+            code="staging.full",
+        )
+
+
+def is_denied(text: bytes) -> bool:
+    """Return whether the remote text says that this path will not be accepted."""
+    return any(line.rstrip().endswith(_DENIED) for line in text.splitlines())
+
+
+def describe(remote: bytes, text: bytes) -> Problem:
+    """Return the problem of one member that the staging area did not take."""
+    said = format_path(text.strip().splitlines()[-1][:300]) if text.strip() else ""
+    if is_denied(text):
+        return Problem(
+            "staging.denied",
+            f"The staging area refused {format_path(remote)}: {said}.",
+            "The server's administrator can mend its permissions.",
+        )
+    because = f": {said}" if said else ""
+    return Problem(
+        "staging.unproven", f"The server did not confirm {format_path(remote)}{because}."
+    )

@@ -1,0 +1,140 @@
+"""What the engine process and its channel workers say to each other.
+
+Small named tuples over a pipe, made of plain values: a worker starts within a fraction of a
+second because nothing here, or in what it imports, knows the settings, the events or the GUI.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from mydata_like.core import errors
+from mydata_like.core.errors import Problem, TransientError, UploaderError
+from mydata_like.core.model import LocalFile
+from mydata_like.ssh.session import Endpoint
+
+
+class Member(NamedTuple):
+    """One file of a payload: where it is, as the scan saw it, and where it goes.
+
+    `remote` is the path below the staging area's location. With `anew`, no part of it that
+    lies there from an earlier attempt is trusted.
+    """
+
+    path: bytes
+    size: int
+    modified_ns: int
+    device: int
+    inode: int
+    remote: bytes
+    anew: bool = False
+
+    @property
+    def file(self) -> LocalFile:
+        return LocalFile(
+            self.path, b"", b"", b"", self.size, self.modified_ns, self.device, self.inode
+        )
+
+    @property
+    def modified(self) -> int:
+        """Whole seconds since 1970, as the staging area keeps them."""
+        return max(self.modified_ns // 1_000_000_000, 0)
+
+
+class Ground(NamedTuple):
+    """What a staging host allows and has, found out once and told to all workers.
+
+    `rung` is `shell`, `scp` or `sftp`; `why` says how that was found. `tar` is `gnu`, `bsd`,
+    `busybox` or empty; `checksum` is the command that prints the MD5 of its standard input.
+    """
+
+    rung: str
+    why: str = ""
+    tar: str = ""
+    checksum: bytes = b""
+    cpus: int | None = None
+
+
+class Plan(NamedTuple):
+    """What a worker is born with; it probes the host where `ground` is None."""
+
+    endpoint: Endpoint
+    location: bytes
+    ground: Ground | None = None
+
+
+class Task(NamedTuple):
+    """A payload to be carried."""
+
+    members: tuple[Member, ...]
+    batched: bool
+
+
+class Opened(NamedTuple):
+    """The worker's session stands."""
+
+    ground: Ground
+    stack: str
+    cipher: str
+
+
+class Moved(NamedTuple):
+    """So many bytes of the payload have gone; a sign of life even when there are no more."""
+
+    bytes: int
+
+
+class Fate(NamedTuple):
+    """What became of the member at this place: proven with this checksum, or not, with a problem."""
+
+    place: int
+    checksum: str
+    problem: Problem | None = None
+    again: bool = False
+
+
+class Done(NamedTuple):
+    """The payload's end; `broken` says that the session died and its worker with it."""
+
+    fates: tuple[Fate, ...]
+    broken: bool = False
+
+
+class Failed(NamedTuple):
+    """Nothing is known of the payload, or no session came about."""
+
+    kind: str
+    problem: Problem
+    retry_after: float = 0.0
+
+
+Answer = Opened | Moved | Done | Failed
+
+Moving = Callable[[int], None]  # so many more bytes of the payload have gone; 0 is a sign of life
+
+
+class Sender(Protocol):
+    """Carries payloads over one session, on one rung."""
+
+    def send(self, task: Task, moving: Moving) -> Done:
+        """Carry a payload; raises `TransientError` when the line broke and nothing is known."""
+
+    def close(self) -> None: ...
+
+
+LOST: Final = "channel.lost"
+
+
+def pack_error(error: UploaderError) -> Failed:
+    """Return an error as it travels through the pipe."""
+    wait = error.retry_after if isinstance(error, TransientError) else 0.0
+    return Failed(type(error).__name__, error.problem, wait)
+
+
+def unpack_error(failed: Failed) -> UploaderError:
+    """Return the error that `pack_error` packed."""
+    code, message, hint = failed.problem
+    kind = getattr(errors, failed.kind, TransientError)
+    error: UploaderError = kind(message, hint=hint, code=code)
+    if isinstance(error, TransientError):
+        error.retry_after = failed.retry_after
+    return error

@@ -1,0 +1,81 @@
+"""Remote scripts, and a shell that already waits for the next one."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from mydata_like.core.errors import TransientError
+from mydata_like.ssh.session import Session, Stream
+
+NO_GROUND: Final = 92  # the location itself takes no new directories
+
+# What every login shell understands; all that varies comes through its input.
+_WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
+_PREAMBLE: Final = b"LC_ALL=C; export LC_ALL; umask 007; "
+
+
+def quote(word: bytes) -> bytes:
+    """Return any bytes but NUL as one word of a POSIX shell."""
+    if b"\0" in word:
+        raise ValueError("a remote word cannot hold NUL")
+    return b"'" + word.replace(b"'", b"'\"'\"'") + b"'"
+
+
+def ancestors(path: bytes) -> list[bytes]:
+    """Return the directories above a relative path, the outermost first."""
+    parts = path.split(b"/")[:-1]
+    return [b"/".join(parts[: depth + 1]) for depth in range(len(parts))]
+
+
+def enter(location: bytes) -> bytes:
+    """Return the script that goes to the location, made where it is missing."""
+    where = quote(location)
+    return b"cd -- %b 2>/dev/null || { mkdir -p -m 2770 -- %b && cd -- %b || exit %d; }; " % (
+        where,
+        where,
+        where,
+        NO_GROUND,
+    )
+
+
+def make(directories: Iterable[bytes]) -> bytes:
+    """Return the script that makes directories below the current one, where missing.
+
+    It ends where the current one takes none; a refusal further down shows by itself later.
+    """
+    words = b" ".join(quote(b"./" + directory) for directory in directories)
+    if not words:
+        return b""
+    return b"mkdir -p -m 2770 -- %b || [ -w . ] || exit %d; " % (words, NO_GROUND)
+
+
+class Shells:
+    """Starts scripts over one session; one shell is kept waiting, so that none waits for it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._waiting: Stream | None = None
+
+    def start(self, script: bytes) -> Stream:
+        """Start a script whose input then is the stream's."""
+        if b"\n" in script:  # a name with a newline; such a script is no line
+            return self._session.start(b"exec sh -c " + quote(_PREAMBLE + script))
+        stream, self._waiting = self._waiting, None
+        stream = stream or self._session.start(_WAITING)
+        stream.write(_PREAMBLE + script + b"\n")
+        return stream
+
+    def prepare(self) -> None:
+        """Have a shell wait for the next script; nothing is lost where none is granted."""
+        if self._waiting is None:
+            with suppress(TransientError):
+                self._waiting = self._session.start(_WAITING)
+
+    def run(self, script: bytes) -> bytes:
+        """Run a short script to its end and return its output."""
+        return self.start(script).finish().output
+
+    def close(self) -> None:
+        if self._waiting is not None:
+            self._waiting.close()
+            self._waiting = None

@@ -1,0 +1,258 @@
+"""Single files on hosts with a shell: to a temporary name, checked, then into their place.
+
+One remote script a file makes the directory, says how much of an earlier attempt lies there,
+takes the bytes, compares the size and renames. Of the bytes the last chunk is held back until
+the local file is known to have stayed the same, so nothing torn ever gets its final name.
+"""
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Final
+
+from mydata_like.core.errors import FileChangedError, StagingError, TransientError
+from mydata_like.ssh.session import Finished, Stream
+from mydata_like.transfer import tar
+from mydata_like.transfer.proof import check_space, describe
+from mydata_like.transfer.protocol import LOST, Fate, Ground, Member, Moving
+from mydata_like.transfer.reading import Source, open_source
+from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, make, quote
+from mydata_like.transfer.sparse import Extent, find_extents
+
+CHUNK: Final = 256 * 1024
+RESUMABLE: Final = 8 * 1024 * 1024  # less than this is faster sent again than compared
+_SPARSE_GAIN: Final = 0.9  # a file is sent by its extents when they are less of it than this
+_NOISE: Final = 64 * 1024  # of a login script, at most, before the script's own answer
+_MARK: Final = b"mydata:"
+
+# Scripts in the file's directory, `$t` its temporary name. Status 92 is shell.NO_GROUND, 94 says
+# that not all bytes came (they are kept: the line may have broken), 95 that they could not be
+# written, 96 that the file has no place.
+_TAKE: Final = b'rm -f -- "./$t"; cat > "./$t" || { rm -f -- "./$t"; exit 95; }; '
+_TAKE_OR_RESUME: Final = (
+    b'n=0; if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); n=$5; fi; echo "mydata:$n"; '
+    b'IFS= read -r how; if [ "$how" = compare ]; then '
+    b'echo "mydata:$(%b < "./$t")"; IFS= read -r how; fi; '
+    b'[ "$how" = append ] || rm -f -- "./$t"; '
+    b'cat >> "./$t" || { rm -f -- "./$t"; exit 95; }; '
+)
+_TAKE_SPARSE: Final = (
+    b'rm -f -- "./$t"; tar -x -o --no-same-permissions -f - || { rm -f -- "./$t"; exit 95; }; '
+)
+# What is there after a line broke is kept for the next attempt.
+_CHECK: Final = b'set -- $(ls -ldn "./$t"); [ "$5" = %d ] || exit 94; '
+
+
+class SingleSender:
+    """Sends files one by one over one session; knows which directories it has seen made."""
+
+    def __init__(self, shells: Shells, location: bytes, ground: Ground) -> None:
+        self._shells = shells
+        self._location = location
+        self._ground = ground
+        self._known: set[bytes] = set()
+        self._buffer = bytearray(CHUNK)
+
+    def send(self, index: int, member: Member, moving: Moving) -> Fate:
+        """Carry one file; raises `TransientError` when the line broke."""
+        try:
+            with open_source(*member[:5]) as source:
+                extents = self._extents(source)
+            if extents is None:
+                checksum, finished = self._send_plain(member, moving)
+            else:
+                checksum, finished = self._send_sparse(member, extents, moving)
+        except FileChangedError as error:
+            return Fate(index, "", error.problem)
+        return self._conclude(index, member, checksum, finished)
+
+    def _extents(self, source: Source) -> list[Extent] | None:
+        """Return where the data lies if that saves much, and the server understands it."""
+        if not source.may_have_holes or self._ground.tar not in ("gnu", "bsd"):
+            return None
+        extents = find_extents(source.fileno(), source.size)
+        data = sum(length for _, length in extents)
+        return extents if data < source.size * _SPARSE_GAIN else None
+
+    def _send_plain(self, member: Member, moving: Moving) -> tuple[str, Finished]:
+        asks = member.size >= RESUMABLE and not member.anew and bool(self._ground.checksum)
+        take = _TAKE_OR_RESUME % self._ground.checksum if asks else _TAKE
+        stream = self._start(member, take + _CHECK % member.size + _publish(member))
+        try:
+            checksum = self._send_rest(stream, member, moving) if asks else None
+            if checksum is None:
+                checksum = self._send_whole(stream, member, moving)
+        except FileChangedError:
+            self._abandon(stream, member)
+            raise
+        self._shells.prepare()
+        return checksum, stream.finish()
+
+    def _send_whole(self, stream: Stream, member: Member, moving: Moving) -> str:
+        with open_source(*member[:5]) as source:
+            sealed = Sealed(source, source.chunks(self._buffer))
+            for chunk in sealed:
+                stream.write(chunk)
+                moving(len(chunk))
+            return sealed.checksum
+
+    def _send_rest(self, stream: Stream, member: Member, moving: Moving) -> str | None:
+        """Send what an earlier attempt left to send; None when it left nothing of use."""
+        there = int(_read_answer(stream) or b"0")
+        if not RESUMABLE <= there <= member.size:
+            stream.write(b"fresh\n")
+            return None
+        stream.write(b"compare\n")
+        with open_source(*member[:5]) as source:
+            sealed = Sealed(source, source.chunks(self._buffer))
+            ours, rest = _pass_prefix(sealed, there, moving)
+            if _read_answer(stream)[:32] != ours.encode():
+                stream.write(b"fresh\n")
+                return None
+            stream.write(b"append\n")
+            moving(there)
+            for chunk in _chain(rest, sealed):
+                stream.write(chunk)
+                moving(len(chunk))
+            return sealed.checksum
+
+    def _send_sparse(
+        self, member: Member, extents: Sequence[Extent], moving: Moving
+    ) -> tuple[str, Finished]:
+        """Send the data between the holes; published by a second script.
+
+        A tar stream is complete before its end is, so nothing can be held back.
+        """
+        part = part_name(member)
+        stream = self._start(member, _TAKE_SPARSE + _CHECK % member.size)
+        head = tar.sparse_header(part, member.size, member.modified, extents)
+        length = sum(length for _, length in extents)
+
+        def write(chunk: bytes | memoryview) -> None:
+            stream.write(chunk)
+            moving(len(chunk))
+
+        try:
+            with open_source(*member[:5]) as source:
+                chunks = source.chunks(self._buffer, extents)
+                tar.write_member(write, head, length, _alive(chunks, moving))
+                checksum = source.finish()
+        except FileChangedError:
+            self._abandon(stream, member)
+            raise
+        stream.write(tar.END)
+        taken = stream.finish()
+        if taken.status != 0:
+            return checksum, taken
+        return checksum, self._start(member, _publish(member)).finish()
+
+    def _start(self, member: Member, script: bytes) -> Stream:
+        """Start a script in the file's directory, which is made where it is not known."""
+        parent = member.remote.rpartition(b"/")[0]
+        directories = [] if parent in self._known else ancestors(member.remote)
+        into = b"cd -- %b || exit 96; " % quote(b"./" + parent)
+        name = b"t=%b; " % part_name(member)
+        return self._shells.start(enter(self._location) + make(directories) + into + name + script)
+
+    def _abandon(self, stream: Stream, member: Member) -> None:
+        """Drop a file that changed under us, and what the other side has of it."""
+        stream.close()
+        self._start(member, b"rm -f -- ./$t").finish()
+
+    def _conclude(self, index: int, member: Member, checksum: str, finished: Finished) -> Fate:
+        parent = member.remote.rpartition(b"/")[0]
+        if finished.status is None:
+            raise TransientError("The staging host did not say how the file arrived.", code=LOST)
+        if finished.status == 0:
+            self._known.add(parent)
+            return Fate(index, checksum)
+        self._known.discard(parent)
+        said = finished.errors or finished.output
+        check_space(said)
+        if finished.status == NO_GROUND:
+            raise StagingError(
+                "The staging area's folder takes no new directories.",
+                hint="The server's administrator can mend its permissions.",
+            )
+        problem = describe(member.remote, said)
+        return Fate(index, "", problem, again=problem.code != "staging.denied")
+
+
+def _publish(member: Member) -> bytes:
+    """Return the script that gives a complete temporary file its time, mode and name."""
+    stamp = time.strftime("%Y%m%d%H%M.%S", time.gmtime(member.modified)).encode()
+    name = quote(b"./" + member.remote.rpartition(b"/")[2])
+    return (
+        b'chmod 660 "./$t"; TZ=UTC0 touch -t %b "./$t"; '
+        b'if [ -d %b ]; then echo "Is a directory" >&2; exit 96; fi; mv -f -- "./$t" %b'
+    ) % (stamp, name, name)
+
+
+def part_name(member: Member) -> bytes:
+    """Return the temporary name of a file: the same for every attempt to send the same bytes."""
+    text = b"%b\0%d\0%d" % (member.remote, member.size, member.modified_ns)
+    return b".mydata-%b.part" % hashlib.sha256(text).hexdigest()[:32].encode()
+
+
+class Sealed:
+    """The chunks of a source, the last only once the file is known to have stayed the same."""
+
+    def __init__(self, source: Source, chunks: Iterator[memoryview]) -> None:
+        self._source = source
+        self._chunks = chunks
+        self._checksum = ""
+
+    @property
+    def checksum(self) -> str:
+        """The whole file's checksum, after the last chunk."""
+        return self._checksum or self._source.finish()
+
+    def __iter__(self) -> Iterator[memoryview]:
+        for chunk in self._chunks:
+            if not self._source.remaining and not self._checksum:
+                self._checksum = self._source.finish()
+            yield chunk
+
+
+def _pass_prefix(
+    chunks: Iterable[memoryview], length: int, moving: Moving
+) -> tuple[str, memoryview]:
+    """Read so many bytes; return their checksum, and what is left of the last chunk."""
+    prefix = hashlib.md5(usedforsecurity=False)
+    for chunk in chunks:
+        taken = chunk[:length]
+        prefix.update(taken)
+        length -= len(taken)
+        moving(0)
+        if not length:
+            return prefix.hexdigest(), chunk[len(taken) :]
+    return "", memoryview(b"")
+
+
+def _chain(first: memoryview, rest: Iterable[memoryview]) -> Iterator[memoryview]:
+    yield first
+    yield from rest
+
+
+def _alive(chunks: Iterable[memoryview], moving: Moving) -> Iterator[memoryview]:
+    """Pass chunks on; even empty ones are signs of life."""
+    for chunk in chunks:
+        moving(0)
+        yield chunk
+
+
+def _read_answer(stream: Stream) -> bytes:
+    """Return what the script answered; what a login script says before is skipped."""
+    received = b""
+    while len(received) < _NOISE:
+        more = stream.read(4096)
+        if not more:
+            break
+        received += more
+        found = received.rpartition(_MARK)
+        if found[1] and found[2].endswith(b"\n"):
+            return found[2].strip()
+    with suppress(TransientError):
+        stream.close()
+    raise TransientError("The staging host's shell gave no answer.", code="staging.shell")

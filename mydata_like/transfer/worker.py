@@ -1,0 +1,172 @@
+"""A channel worker: the process that owns one SSH session and moves payloads over it.
+
+It is spawned with a pipe and a plan, says `Opened`, then answers each task with a few `Moved`
+and one `Done` or `Failed`. It ends at once when the pipe does, so it never outlives the engine.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from threading import Thread
+from typing import Final
+
+from mydata_like.core.errors import Problem, TransientError, UploaderError
+from mydata_like.core.format import format_path
+from mydata_like.ssh.session import Session
+from mydata_like.transfer.batch import BatchSender
+from mydata_like.transfer.protocol import (
+    LOST,
+    Answer,
+    Done,
+    Fate,
+    Ground,
+    Member,
+    Moved,
+    Moving,
+    Opened,
+    Plan,
+    Sender,
+    Task,
+    pack_error,
+)
+from mydata_like.transfer.scp import ScpSender
+from mydata_like.transfer.sftp import SftpSender
+from mydata_like.transfer.shell import Shells
+from mydata_like.transfer.single import SingleSender
+
+_SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the others
+_BEAT: Final = 0.1  # seconds between two reports of progress
+
+
+def work(pipe: "Connection[Answer, Task | None]", plan: Plan) -> None:
+    """Do the tasks that come through the pipe until the session or the engine ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine decides what an interrupt means
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    sys.setswitchinterval(_SWITCH)
+    tasks: SimpleQueue[Task | None] = SimpleQueue()
+    Thread(target=_listen, args=(pipe, tasks), name="listen", daemon=True).start()
+    try:
+        _serve(pipe.send, tasks, plan)
+    except UploaderError as error:
+        pipe.send(pack_error(error))
+
+
+def _listen(pipe: "Connection[Answer, Task | None]", tasks: "SimpleQueue[Task | None]") -> None:
+    """Pass tasks on; end the process when the engine is gone, whatever it is doing."""
+    try:
+        while True:
+            tasks.put(pipe.recv())
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _serve(answer: Callable[[Answer], None], tasks: "SimpleQueue[Task | None]", plan: Plan) -> None:
+    session, sender, ground = _open(plan)
+    answer(Opened(ground, session.stack, session.cipher))
+    try:
+        while (task := tasks.get()) is not None:
+            done = _carry(sender, task, Reporter(answer))
+            answer(done)
+            if done.broken:
+                return
+    finally:
+        sender.close()
+        session.close()
+
+
+class Reporter:
+    """Tells the engine how much has gone, ten times a second."""
+
+    def __init__(self, answer: Callable[[Answer], None]) -> None:
+        self._answer = answer
+        self._moved = 0
+        self._next = time.monotonic() + _BEAT
+
+    def __call__(self, count: int) -> None:
+        self._moved += count
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + _BEAT
+            self._answer(Moved(self._moved))
+
+
+def _carry(sender: Sender, task: Task, moving: Moving) -> Done:
+    """Carry what can have a place below the location; the rest fails alone."""
+    bad = {
+        index: Fate(index, "", _misplaced(member))
+        for index, member in enumerate(task.members)
+        if not _is_plain(member.remote)
+    }
+    if not bad:
+        return sender.send(task, moving)
+    good = [index for index in range(len(task.members)) if index not in bad]
+    members = tuple(task.members[index] for index in good)
+    done = sender.send(Task(members, task.batched), moving) if members else Done(())
+    for fate in done.fates:
+        bad[good[fate.place]] = fate._replace(place=good[fate.place])
+    return Done(tuple(bad[index] for index in sorted(bad)), done.broken)
+
+
+def _is_plain(remote: bytes) -> bool:
+    """Return whether a path is relative, stays below its start, and can be said at all."""
+    framed = b"/" + remote + b"/"
+    return not (b"//" in framed or b"/./" in framed or b"/../" in framed or b"\0" in remote)
+
+
+def _misplaced(member: Member) -> Problem:
+    return Problem(
+        "staging.name", f"{format_path(member.remote)} has no place in the staging area."
+    )
+
+
+class ShellSender:
+    """Carries payloads where there is a shell: batches by tar, the rest one by one."""
+
+    def __init__(self, session: Session, location: bytes, ground: Ground) -> None:
+        self._shells = Shells(session)
+        self._single = SingleSender(self._shells, location, ground)
+        self._batch = BatchSender(self._shells, location, ground) if ground.tar else None
+
+    def send(self, task: Task, moving: Moving) -> Done:
+        """Carry a payload; raises `TransientError` when the line broke and none is proven."""
+        if task.batched and self._batch and not any(b"\n" in m.remote for m in task.members):
+            return self._batch.send(task.members, moving)
+        fates: list[Fate] = []
+        for index, member in enumerate(task.members):
+            try:
+                fates.append(self._single.send(index, member, moving))
+            except TransientError as error:
+                return _salvage(fates, len(task.members), error)
+        return Done(tuple(fates))
+
+    def close(self) -> None:
+        self._shells.close()
+
+
+def _salvage(fates: list[Fate], count: int, error: TransientError) -> Done:
+    """Return what is known when the line breaks between files, or raise where nothing is."""
+    if not fates:
+        raise error
+    rest = (Fate(index, "", error.problem, again=True) for index in range(len(fates), count))
+    return Done((*fates, *rest), broken=True)
+
+
+def _open(plan: Plan) -> tuple[Session, Sender, Ground]:
+    """Connect, find out what the host allows where that is not known, and build the sender."""
+    session = connect(plan.endpoint)
+    ground = plan.ground or _probe(session, plan.location)
+    if ground.rung == "sftp" and session.stack != "paramiko":
+        session.close()
+        session = connect(replace(plan.endpoint, stack="paramiko"))
+    match ground.rung:
+        case "shell":
+            return session, ShellSender(session, plan.location, ground), ground
+        case "scp":
+            return session, ScpSender(session, plan.location), ground
+        case _:
+            return session, SftpSender(session.open_sftp(), plan.location), ground

@@ -1,0 +1,115 @@
+"""An SSH session without SSH: commands run in local shells, and the line can be cut."""
+
+import os
+import select
+import subprocess
+from collections.abc import Callable
+
+from mydata_like.core.errors import TransientError
+from mydata_like.ssh.session import Finished, SftpSession
+
+
+class LocalStream:
+    """A local process as the remote command; `allow` says how much of a write gets through."""
+
+    def __init__(self, command: bytes, allow: Callable[[int], int]) -> None:
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+        )
+        self._allow = allow
+        self._kept = b""
+        self._broken = False
+
+    def write(self, data) -> None:
+        self._check()
+        allowed = self._allow(len(data))
+        view = memoryview(data)[:allowed]
+        while view:
+            ready, writable, _ = select.select(
+                [self._process.stdout], [self._process.stdin], [], 10
+            )
+            if ready:
+                self._kept += os.read(self._process.stdout.fileno(), 65536)
+            if writable:
+                view = view[os.write(self._process.stdin.fileno(), view[:4096]) :]
+        if allowed < len(data):
+            self.cut()
+            raise TransientError("The line was cut.")
+
+    def cut(self) -> None:
+        """Break the line; what the other side said before it noticed has still arrived."""
+        self._broken = True
+        self._process.stdin.close()
+        self._kept += self._process.stdout.read()
+        self._process.stderr.read()
+        self.close()
+
+    def read(self, size: int) -> bytes:
+        self._check()
+        if not self._kept:
+            self._kept = os.read(self._process.stdout.fileno(), size)
+        taken, self._kept = self._kept[:size], self._kept[size:]
+        return taken
+
+    def read_ready(self) -> bytes:
+        if not self._broken:
+            while select.select([self._process.stdout], [], [], 0)[0]:
+                more = os.read(self._process.stdout.fileno(), 65536)
+                if not more:
+                    break
+                self._kept += more
+        taken, self._kept = self._kept, b""
+        return taken
+
+    def finish(self) -> Finished:
+        self._check()
+        self._process.stdin.close()
+        output = self._kept + self._process.stdout.read()
+        errors = self._process.stderr.read()
+        status = self._process.wait(10)
+        self.close()
+        return Finished(status, output, errors)
+
+    def close(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            pipe.close()
+        self._process.wait(10)
+
+    def _check(self) -> None:
+        if self._broken:
+            raise TransientError("The line was cut.")
+
+
+class LocalSession:
+    """Runs commands here, as whoever runs the tests; after `limit` bytes the line breaks."""
+
+    stack = "local"
+    cipher = ""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        self.commands: list[bytes] = []
+        self.written = 0
+
+    def start(self, command: bytes) -> LocalStream:
+        self.commands.append(command)
+        return LocalStream(command, self._allow)
+
+    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+        stream = self.start(command)
+        stream.write(stdin)
+        return stream.finish()
+
+    def open_sftp(self) -> SftpSession:
+        raise NotImplementedError
+
+    def close(self) -> None: ...
+
+    def _allow(self, count: int) -> int:
+        allowed = count if self.limit is None else max(0, min(count, self.limit - self.written))
+        self.written += allowed
+        return allowed

@@ -1,0 +1,138 @@
+"""Batches over a real shell and a real tar."""
+
+import os
+import random
+import stat
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.errors import TransientError
+from mydata_like.transfer import tar
+from mydata_like.transfer.batch import BatchSender
+from mydata_like.transfer.protocol import Ground
+from mydata_like.transfer.shell import Shells
+from tests.fakes.place import MODIFIED, checksum
+from tests.fakes.session import LocalSession
+
+GROUND = Ground("shell", tar="gnu", checksum=b"md5sum")
+
+
+def ignore(_: int) -> None: ...
+
+
+def send(place, members, session=None):
+    shells = Shells(session or LocalSession())
+    try:
+        return BatchSender(shells, os.fsencode(place.location), GROUND).send(members, ignore)
+    finally:
+        shells.close()
+
+
+def test_all_members_arrive_with_time_mode_and_checksum(place):
+    members = [place.write(f"set-1/sub {n % 3}/file '{n}' ü.dat", n * 37) for n in range(50)]
+    fates = send(place, place.settle(*members)).fates
+    assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
+    for member in members:
+        assert place.arrived(member)
+        status = place.there(member).stat()
+        assert stat.S_IMODE(status.st_mode) == 0o660
+        assert status.st_mtime == MODIFIED
+        assert stat.S_IMODE(place.there(member).parent.stat().st_mode) == 0o2770
+        assert stat.S_IMODE(place.there(member).parent.parent.stat().st_mode) == 0o2770
+
+
+@pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 65535, 65536, 65537, 262143, 262144, 262145])
+def test_sizes_around_the_borders_of_blocks_and_buffers_arrive(place, size):
+    members = [place.write("a/first", 3), place.write("a/it", size), place.write("a/last", 700)]
+    assert all(fate.checksum for fate in send(place, place.settle(*members)).fates)
+    assert all(map(place.arrived, members))
+
+
+def test_files_that_vanished_or_changed_before_their_turn_fail_alone(place):
+    good, gone, grown, good2 = [place.write(f"a/{n}", 1000) for n in range(4)]
+    Path(os.fsdecode(gone.path)).unlink()
+    with Path(os.fsdecode(grown.path)).open("ab") as file:
+        file.write(b"more")
+    fates = send(place, place.settle(good, gone, grown, good2)).fates
+    assert [bool(fate.checksum) for fate in fates] == [True, False, False, True]
+    assert [fate.problem.code for fate in fates[1:3]] == ["file.vanished", "file.changed"]
+    assert not any(fate.again for fate in fates)
+    assert place.arrived(good)
+    assert place.arrived(good2)
+
+
+@pytest.mark.parametrize("change", ["grow", "truncate", "rewrite"])
+def test_a_file_that_changes_while_it_is_read_fails_alone(place, change):
+    members = [place.write("a/0", 400), place.write("a/1", 3 << 20), place.write("a/2", 400)]
+    place.settle(*members)
+    victim = Path(os.fsdecode(members[1].path))
+
+    class Meddling(LocalSession):
+        """Changes the file once its first bytes are on their way."""
+
+        def _allow(self, count):
+            allowed = super()._allow(count)
+            if self.written > 600_000 and victim.stat().st_mtime == MODIFIED:
+                size = {"grow": (3 << 20) + 5, "truncate": 1 << 20, "rewrite": 3 << 20}[change]
+                os.truncate(victim, size)
+                os.utime(victim)
+            return allowed
+
+    fates = send(place, members, Meddling()).fates
+    assert [bool(fate.checksum) for fate in fates] == [True, False, True]
+    assert fates[1].problem.code == "file.changed"
+    assert place.arrived(members[0])
+    assert place.arrived(members[2])
+
+
+def test_a_directory_that_is_refused_fails_its_own_members_only(place):
+    members = [place.write("a/0", 100), place.write("blocked/1", 100), place.write("c/2", 100)]
+    place.location.mkdir()
+    (place.location / "blocked").write_text("a file where the directory should be")
+    fates = send(place, place.settle(*members)).fates
+    assert [bool(fate.checksum) for fate in fates] == [True, False, False]
+    assert fates[1].problem.code == "staging.denied"
+    assert not fates[1].again
+    assert fates[2].again  # the last of a batch that failed is never proven
+
+
+def test_a_batch_cut_anywhere_never_proves_what_is_not_there(place, tmp_path):
+    rng = random.Random(5)
+    members = [place.write(f"s/{n}", rng.choice([0, 1, 300, 512, 900])) for n in range(40)]
+    place.settle(*members)
+    total = sum(2 * 512 + member.size for member in members)
+    cuts = [*range(600, total, 1024), *rng.sample(range(total), 10)]
+    proofs = 0
+    for number, cut in enumerate(cuts):
+        place.location = tmp_path / f"cut {number}"
+        try:
+            done = send(place, members, LocalSession(limit=cut))
+        except TransientError:
+            continue
+        proofs += sum(bool(fate.checksum) for fate in done.fates)
+        assert len(done.fates) == 40
+        for fate, member in zip(done.fates, members, strict=True):
+            assert not fate.checksum or place.arrived(member)
+            assert fate.checksum or fate.again
+    assert proofs > 40  # most of what had arrived was recognised
+
+
+def test_the_second_batch_finds_its_shell_waiting(place):
+    session = LocalSession()
+    shells = Shells(session)
+    sender = BatchSender(shells, os.fsencode(place.location), GROUND)
+    members = place.settle(place.write("a/0", 10))
+    sender.send(members, ignore)
+    before = len(session.commands)
+    sender.send(members, ignore)
+    shells.close()
+    assert len(session.commands) == before + 1  # the shell for the third
+    assert place.arrived(members[0])
+
+
+def test_each_member_is_written_as_header_bytes_and_padding_only(place):
+    session = LocalSession()
+    members = place.settle(*[place.write(f"a/{n}", 3000) for n in range(20)])
+    send(place, members, session)
+    assert session.written < 20 * (512 + 3072) + len(tar.END) + 1500

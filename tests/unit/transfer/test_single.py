@@ -1,0 +1,261 @@
+"""Single files through a real shell: complete under their name, or not there at all."""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.errors import StagingError, TransientError
+from mydata_like.transfer.protocol import Ground, Task
+from mydata_like.transfer.scp import ScpSender
+from mydata_like.transfer.shell import Shells
+from mydata_like.transfer.single import SingleSender, part_name
+from tests.fakes.place import MODIFIED, checksum
+from tests.fakes.session import LocalSession
+
+GROUND = Ground("shell", tar="gnu", checksum=b"md5sum")
+LARGE = 20 << 20
+
+
+def ignore(_: int) -> None: ...
+
+
+def send(place, member, session=None, ground=GROUND):
+    shells = Shells(session or LocalSession())
+    try:
+        return SingleSender(shells, os.fsencode(place.location), ground).send(0, member, ignore)
+    finally:
+        shells.close()
+
+
+def send_by_scp(place, *members, session=None):
+    sender = ScpSender(session or LocalSession(), os.fsencode(place.location))
+    return sender.send(Task(members, batched=True), ignore).fates
+
+
+def part_of(place, member) -> Path:
+    return place.there(member).parent / os.fsdecode(part_name(member))
+
+
+@pytest.mark.parametrize("size", [0, 1, 262143, 262144, 262145, LARGE])
+def test_a_file_arrives_with_time_mode_and_checksum(place, size):
+    member = place.write('set-1/Ünder score/it\'s "the" $(file) .dat', size)
+    place.settle(member)
+    assert send(place, member).checksum == checksum(member)
+    assert place.arrived(member)
+    status = place.there(member).stat()
+    assert stat.S_IMODE(status.st_mode) == 0o660
+    assert status.st_mtime == MODIFIED
+    assert stat.S_IMODE(place.there(member).parent.stat().st_mode) == 0o2770
+    assert len(list(place.there(member).parent.iterdir())) == 1
+
+
+def test_a_name_with_a_newline_arrives(place):
+    member = place.write("a\nb/c\n", 100)
+    place.settle(member)
+    assert send(place, member).checksum
+    assert place.arrived(member)
+
+
+def test_a_file_is_replaced_whole(place):
+    member = place.write("a/file", 1000)
+    place.settle(member)
+    place.there(member).parent.mkdir(parents=True)
+    place.there(member).write_text("older and longer" * 1000)
+    assert send(place, member).checksum
+    assert place.arrived(member)
+
+
+def test_a_cut_file_never_gets_its_name(place):
+    member = place.write("a/file", LARGE)
+    place.settle(member)
+    with pytest.raises(TransientError):
+        send(place, member, LocalSession(limit=15 << 20))
+    assert not place.there(member).exists()
+    assert part_of(place, member).stat().st_size > 14 << 20
+
+
+def test_what_a_cut_attempt_left_is_not_sent_again(place):
+    member = place.write("a/file", LARGE)
+    place.settle(member)
+    with pytest.raises(TransientError):
+        send(place, member, LocalSession(limit=15 << 20))
+    session = LocalSession()
+    assert send(place, member, session).checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.written < (5 << 20) + 5000
+
+
+def test_what_was_left_by_others_is_not_built_upon(place):
+    member = place.write("a/file", LARGE)
+    place.settle(member)
+    part = part_of(place, member)
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"?" * (15 << 20))
+    assert send(place, member).checksum
+    assert place.arrived(member)
+
+
+def test_a_file_sent_anew_trusts_nothing_that_is_there(place):
+    member = place.write("a/file", LARGE)
+    place.settle(member)
+    with pytest.raises(TransientError):
+        send(place, member, LocalSession(limit=15 << 20))
+    session = LocalSession()
+    assert send(place, member._replace(anew=True), session).checksum
+    assert session.written > LARGE
+
+
+@pytest.mark.parametrize("change", ["grow", "truncate", "rewrite"])
+def test_a_file_that_changes_while_it_is_read_never_gets_its_name(place, change):
+    member = place.write("a/file", 4 << 20)
+    place.settle(member)
+    victim = Path(os.fsdecode(member.path))
+
+    class Meddling(LocalSession):
+        """Changes the file once its first bytes are on their way."""
+
+        def _allow(self, count):
+            if self.written > 1 << 20 and victim.stat().st_mtime == MODIFIED:
+                size = {"grow": (4 << 20) + 5, "truncate": 2 << 20, "rewrite": 4 << 20}[change]
+                os.truncate(victim, size)
+                os.utime(victim)
+            return super()._allow(count)
+
+    fate = send(place, member, Meddling())
+    assert fate.problem.code == "file.changed"
+    assert not fate.again
+    assert list(place.there(member).parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["start", "middle", "end", "nowhere"])
+def test_a_file_with_holes_stays_one_and_costs_only_its_data(place, where):
+    path = place.source / "holes"
+    size = 64 << 20
+    with path.open("wb") as file:
+        file.truncate(size)
+        if where != "nowhere":
+            file.seek({"start": 0, "middle": 32 << 20, "end": size - (1 << 20)}[where])
+            file.write(os.urandom(1 << 20))
+    os.utime(path, (MODIFIED, MODIFIED))
+    member = place.member(path, "a/holes")
+    place.settle(member)
+    session = LocalSession()
+    fate = send(place, member, session)
+    assert fate.checksum == hashlib.md5(path.read_bytes()).hexdigest()
+    assert place.arrived(member)
+    assert session.written < 1.1 * (1 << 20)
+    assert place.there(member).stat().st_blocks * 512 < 2 << 20
+    assert place.there(member).stat().st_mtime == MODIFIED
+
+
+def test_a_directory_in_the_files_place_refuses_it(place):
+    member = place.write("a/file", 100)
+    place.settle(member)
+    place.there(member).mkdir(parents=True)
+    fate = send(place, member)
+    assert fate.problem.code == "staging.denied"
+    assert not fate.again
+
+
+def test_a_file_in_the_directorys_place_refuses_the_file(place):
+    member = place.write("a/b/file", 100)
+    place.settle(member)
+    place.location.mkdir()
+    (place.location / "a").write_text("in the way")
+    fate = send(place, member)
+    assert fate.problem.code == "staging.denied"
+
+
+def test_a_location_that_cannot_be_made_stops_the_run(place):
+    member = place.write("a/file", 100)
+    place.settle(member)
+    place.location.write_text("in the way")
+    with pytest.raises(StagingError):
+        send(place, member)
+
+
+def test_an_unknown_directory_is_made_again_when_it_is_gone(place):
+    member = place.write("a/file", 100)
+    place.settle(member)
+    shells = Shells(LocalSession())
+    sender = SingleSender(shells, os.fsencode(place.location), GROUND)
+    assert sender.send(0, member, ignore).checksum
+    place.there(member).unlink()
+    place.there(member).parent.rmdir()
+    first, second = (sender.send(0, member, ignore) for _ in range(2))
+    shells.close()
+    assert first.again
+    assert second.checksum
+    assert place.arrived(member)
+
+
+def test_scp_carries_a_whole_payload_in_one_command(place):
+    members = [place.write(f"s/d {n % 3}/f '{n}' ü", n * 9000) for n in range(40)]
+    members.append(place.write("top", 10))
+    place.settle(*members)
+    place.location.mkdir()
+    session = LocalSession()
+    fates = send_by_scp(place, *members, session=session)
+    assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
+    assert all(map(place.arrived, members))
+    assert len(session.commands) == 1
+    assert stat.S_IMODE(place.there(members[0]).stat().st_mode) == 0o660
+    assert stat.S_IMODE(place.there(members[0]).parent.stat().st_mode) == 0o2770
+    assert place.there(members[0]).stat().st_mtime == MODIFIED
+
+
+def test_a_file_that_scp_refuses_fails_alone(place):
+    members = [place.write(f"a/{n}", 1000, b"C0660 5 no\n" * 90) for n in range(3)]
+    place.settle(*members)
+    place.there(members[1]).mkdir(parents=True)
+    fates = send_by_scp(place, *members)
+    assert [bool(fate.checksum) for fate in fates] == [True, False, True]
+    assert fates[1].problem.code == "staging.denied"
+    assert sorted(p.name for p in (place.location / "a").iterdir()) == ["0", "1", "2"]
+
+
+def test_a_directory_that_scp_refuses_fails_its_own_files_only(place):
+    members = [place.write("a/0", 10), place.write("b/c/1", 10), place.write("d/2", 10)]
+    place.settle(*members)
+    place.location.mkdir()
+    (place.location / "b").write_text("in the way")
+    fates = send_by_scp(place, *members)
+    assert [bool(fate.checksum) for fate in fates] == [True, False, True]
+    assert not fates[1].again
+
+
+def test_a_file_that_shrinks_during_scp_fails_alone(place):
+    members = [place.write("a/0", 100), place.write("a/1", 3 << 20), place.write("a/2", 100)]
+    place.settle(*members)
+    place.location.mkdir()
+    victim = Path(os.fsdecode(members[1].path))
+
+    class Shrinking(LocalSession):
+        """Cuts the file once its first bytes are on their way."""
+
+        def _allow(self, count):
+            if self.written > 1 << 20:
+                os.truncate(victim, 1 << 20)
+            return super()._allow(count)
+
+    fates = send_by_scp(place, *members, session=Shrinking())
+    assert [bool(fate.checksum) for fate in fates] == [True, False, True]
+    assert fates[1].problem.code == "file.changed"
+    assert place.arrived(members[2])
+
+
+def test_scp_cut_between_files_proves_only_what_is_there(place, tmp_path):
+    members = [place.write(f"a/{n}", 700) for n in range(20)]
+    place.settle(*members)
+    for cut in range(200, 15_000, 977):
+        place.location = tmp_path / f"cut {cut}"
+        place.location.mkdir()
+        try:
+            fates = send_by_scp(place, *members, session=LocalSession(limit=cut))
+        except TransientError:
+            continue
+        for fate, member in zip(fates, members, strict=True):
+            assert not fate.checksum or place.arrived(member)
