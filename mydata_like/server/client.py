@@ -135,9 +135,9 @@ class Client:
     def check(self, reply: Reply, expected: tuple[int, ...]) -> Reply:
         """Return a reply of an expected status; raise what any other one means."""
         status = reply.status
+        if status == 200 and reply.content_type == "text/html" and reply.body.strip():
+            self._raise_web_page()
         if status in expected:
-            if status == 200 and reply.content_type == "text/html" and reply.body.strip():
-                self._raise_web_page()
             return reply
         if 300 <= status < 400:
             self._raise_moved(reply)
@@ -293,4 +293,4 @@ def _is_untouched(error: BaseException) -> bool:
 
 
 # A rest that the server asked for comes on top, before the next request.
-_delay = wait_exponential_jitter(initial=0.5, max=30.0, jitter=1.0)
+_delay = wait_exponential_jitter(multiplier=0.5, max=30.0, jitter=1.0)

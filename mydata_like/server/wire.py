@@ -118,7 +118,11 @@ class Wire:
             allow_redirects=False,
             stream=True,
         ) as response:
-            return Reply(response.status_code, response.headers, _read(response))
+            body = _read(response)
+            if not response.headers:
+                # Broken off after the status, which looks like an empty answer to the library.
+                raise requests.ConnectionError
+            return Reply(response.status_code, response.headers, body)
 
     def _session(self) -> Session:
         session: Session | None = getattr(self._local, "session", None)

@@ -1,0 +1,154 @@
+"""A web server on a real socket that says what a test tells it to say."""
+
+import json
+import os
+import socket
+import ssl
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+ACCOUNT = {
+    "id": 7,
+    "username": "facility",
+    "first_name": "Ann",
+    "last_name": "Lee",
+    "email": "ann@example.org",
+    "groups": [{"id": 4, "name": "managers"}],
+}
+
+
+class Asked(NamedTuple):
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+
+
+Answer = Callable[[socket.socket], None]
+Rule = Callable[[Asked], Answer | None]
+
+
+def reply(
+    status: int = 200, body: Any = b"", kind: str = "application/json", **headers: str
+) -> Answer:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(content)}"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return raw("\r\n".join(lines).encode() + b"\r\n\r\n" + content, close=False)
+
+
+def raw(content: bytes, *, close: bool = True) -> Answer:
+    def answer(sock: socket.socket) -> None:
+        sock.sendall(content)
+        if close:
+            sock.shutdown(socket.SHUT_WR)
+
+    return answer
+
+
+def reset(sock: socket.socket) -> None:
+    """Break the connection off, as a crashed proxy does."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    os.close(sock.detach())
+
+
+def page(*rows: Any, total: int | None = None) -> Answer:
+    meta = {
+        "limit": 1000,
+        "next": None,
+        "offset": 0,
+        "total_count": len(rows) if total is None else total,
+    }
+    return reply(body={"meta": meta, "objects": list(rows)})
+
+
+class Web:
+    """`rules` are tried in order; what none answers is the account's look-up, or a 404."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.asked: list[Asked] = []
+        self.rules: list[Rule] = []
+        self.stopped = threading.Event()
+        self.account: Answer = page(ACCOUNT)
+
+    def on(self, method: str, path: str, *answers: Answer) -> None:
+        """Answer so in turn; the last answer stays."""
+        left = deque(answers)
+
+        def rule(asked: Asked) -> Answer | None:
+            if (asked.method, asked.path) != (method, path):
+                return None
+            return left.popleft() if len(left) > 1 else left[0]
+
+        self.rules.append(rule)
+
+    def answer(self, asked: Asked) -> Answer:
+        self.asked.append(asked)
+        for rule in self.rules:
+            answer = rule(asked)
+            if answer is not None:
+                return answer
+        return self.account if asked.path == "user/" else reply(404, kind="text/html")
+
+    def count(self, method: str, path: str = "") -> int:
+        return sum(it.method == method and path in ("", it.path) for it in self.asked)
+
+
+@contextmanager
+def web_server(context: ssl.SSLContext | None = None) -> Iterator[Web]:
+    """Serve on a free port of this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            split = urlsplit(self.path)
+            query = {name: values[0] for name, values in parse_qs(split.query).items()}
+            path = split.path.partition("/api/v1/")[2]
+            asked = Asked(self.command, path, query, dict(self.headers), body)
+            try:
+                web.answer(asked)(self.connection)
+            except OSError:
+                self.close_connection = True
+            if self.connection.fileno() < 0:
+                self.close_connection = True
+
+        do_GET = do_POST = do_PATCH = do_PUT = handle_any  # noqa: N815
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+        def finish(self) -> None:
+            if self.connection.fileno() >= 0:
+                super().finish()
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        block_on_close = False
+
+        def handle_error(self, *args: Any) -> None:
+            pass
+
+    server = Server(("127.0.0.1", 0), Handler)
+    scheme = "http"
+    if context:
+        scheme = "https"
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    web = Web(f"{scheme}://127.0.0.1:{server.server_address[1]}")
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield web
+    finally:
+        web.stopped.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()

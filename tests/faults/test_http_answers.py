@@ -1,0 +1,394 @@
+"""What the server or the way to it does wrong, and what is made of it (real sockets)."""
+
+import gzip
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    Cancelled,
+    RejectedError,
+    ServerUnavailableError,
+    SettingsError,
+    TransientError,
+)
+from mydata_like.core.model import DatasetId
+from mydata_like.server.api import HttpServer
+from mydata_like.server.client import Client
+from mydata_like.settings.schema import Server
+from tests.fakes.clock import FakeClock
+from tests.fakes.web import ACCOUNT, page, raw, reply, reset, web_server
+
+GROUP = {"id": 9, "name": "lab"}
+HTML = reply(200, b"<html><title>Please log in</title></html>", "text/html; charset=utf-8")
+
+
+@pytest.fixture
+def web():
+    with web_server() as server:
+        yield server
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def cancel(clock):
+    return clock.cancel()
+
+
+@pytest.fixture
+def server(web, clock, cancel):
+    with http_server(web.url, clock, cancel) as server:
+        yield server
+
+
+@contextmanager
+def http_server(url, clock, cancel, **settings):
+    settings = Server(url=url, username="facility", **settings)
+    server = HttpServer(Client(settings, "secret-key", clock, cancel))
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+class RealClock:
+    def now(self):
+        return datetime.now(UTC)
+
+    def monotonic(self):
+        return time.monotonic()
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_a_question_is_asked_again_after_a_passing_failure(web, server, cancel, status):
+    web.on("GET", "group/", reply(status), page(GROUP))
+
+    assert server.find_group("lab").id == 9
+
+    assert len(cancel.waits) == 1
+
+
+def test_a_failure_that_stays_is_a_transient_error(web, server):
+    web.on("GET", "group/", reply(503))
+
+    with pytest.raises(TransientError):
+        server.find_group("lab")
+
+    assert web.count("GET", "group/") == 4
+
+
+@pytest.mark.parametrize(
+    ("asked", "least", "most"),
+    [("120", 120, 120), ("1000000000", 3600, 3600), ("-5", 0, 0), ("soon", 0, 0)],
+)
+def test_the_rest_a_server_asks_for_is_given_within_reason(web, server, clock, asked, least, most):
+    web.on("GET", "group/", reply(429, Retry_After=asked), page(GROUP))
+
+    server.find_group("lab")
+
+    assert least <= clock.monotonic() <= most + 3
+
+
+def test_the_rest_may_be_given_as_a_date(web, server, clock):
+    date = format_datetime(clock.now() + timedelta(seconds=90), usegmt=True)
+    web.on("GET", "group/", reply(503, Retry_After=date), page(GROUP))
+
+    server.find_group("lab")
+
+    assert 89 <= clock.monotonic() <= 93
+
+
+def test_a_request_to_stop_ends_a_rest(web, server, clock, cancel):
+    web.on("GET", "group/", reply(429, Retry_After="1000"))
+    cancel.set_after(10)
+
+    with pytest.raises(Cancelled):
+        server.find_group("lab")
+
+    assert clock.monotonic() == 10
+
+
+def test_nobody_at_the_address_makes_the_server_unavailable(clock, cancel):
+    with (
+        http_server("http://127.0.0.1:1", clock, cancel) as server,
+        pytest.raises(ServerUnavailableError),
+    ):
+        server.fetch_account()
+
+
+def test_a_name_that_does_not_exist_makes_the_server_unavailable(clock, cancel):
+    address = "https://mytardis.invalid"
+    with http_server(address, clock, cancel) as server, pytest.raises(ServerUnavailableError):
+        server.fetch_account()
+
+
+def drip(head, web):
+    def answer(sock):
+        sock.sendall(head)
+        while not web.stopped.wait(0.05):
+            sock.sendall(b"a")
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n"],
+    ids=["status", "header", "body"],
+)
+def test_a_dripping_reply_ends_at_the_deadline(web, cancel, head):
+    web.on("GET", "group/", drip(head, web))
+    started = time.monotonic()
+
+    with http_server(web.url, RealClock(), cancel) as server:
+        server._client.wire._settings = short_of_patience(web.url, deadline=0.3, read_timeout=5)
+        with pytest.raises(TransientError, match="too long"):
+            server.find_group("lab")
+
+    assert time.monotonic() - started < 5
+
+
+def test_a_reply_that_never_comes_ends_at_the_read_timeout(web, cancel):
+    web.on("GET", "group/", lambda sock: web.stopped.wait(30))
+    started = time.monotonic()
+
+    with http_server(web.url, RealClock(), cancel) as server:
+        server._client.wire._settings = short_of_patience(web.url, deadline=5, read_timeout=0.2)
+        with pytest.raises(TransientError, match="too long"):
+            server.find_group("lab")
+
+    assert time.monotonic() - started < 5
+
+
+def short_of_patience(url, **seconds):
+    """Return settings with times shorter than a person may choose."""
+    return Server.model_construct(url=url, username="facility", connect_timeout=2.0, **seconds)
+
+
+def test_a_request_to_stop_ends_a_wait_for_a_reply(web, clock, cancel):
+    def answer(sock):
+        cancel.set()
+        web.stopped.wait(30)
+
+    web.on("GET", "group/", answer)
+
+    with http_server(web.url, RealClock(), cancel) as server, pytest.raises(Cancelled):
+        server.find_group("lab")
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+CUT = {
+    "too short": raw(
+        HEAD + b'Content-Length: 500\r\n\r\n{"meta": {"total_count": 0}, "objects": []}'
+    ),
+    "chunk missing": raw(HEAD + b'Transfer-Encoding: chunked\r\n\r\n2b\r\n{"meta": {"total_count"'),
+    "no last chunk": raw(
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+        b'2c\r\n{"meta": {"total_count": 0}, "objects": [] }\r\n'
+    ),
+    "reset": reset,
+    "half a header": raw(b"HTTP/1.1 200"),
+}
+
+
+@pytest.mark.parametrize("fault", CUT.values(), ids=CUT)
+def test_a_truncated_reply_is_asked_for_again_and_never_an_empty_list(web, server, fault):
+    web.on("GET", "group/", fault, page(GROUP))
+
+    assert server.find_group("lab").id == 9
+
+
+@pytest.mark.parametrize("fault", CUT.values(), ids=CUT)
+def test_a_reply_that_is_always_truncated_is_a_transient_error(web, server, fault):
+    web.on("GET", "group/", fault)
+
+    with pytest.raises(TransientError):
+        server.find_group("lab")
+
+
+def test_a_web_page_with_status_200_is_told_as_such(web, server):
+    web.on("GET", "group/", HTML)
+
+    with pytest.raises(ServerUnavailableError) as caught:
+        server.find_group("lab")
+
+    assert caught.value.problem_code == "server.web-page"
+    assert web.count("GET", "group/") == 1
+
+
+def test_a_web_page_instead_of_a_created_record_is_told_as_such(web, server):
+    web.on("GET", "instrument/", page())
+    web.on("POST", "instrument/", HTML)
+
+    with pytest.raises(ServerUnavailableError) as caught:
+        server.ensure_instrument(facility(), "Scope")
+
+    assert caught.value.problem_code == "server.web-page"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"null", b"[]", b'{"objects": []}', b"[" * 100_000, b"\xff", b"1" * 5000],
+    ids=["cut", "null", "list", "no meta", "deep", "no text", "long number"],
+)
+def test_a_strange_answer_is_asked_for_once_more_and_then_shown(web, server, body):
+    web.on("GET", "group/", reply(200, body))
+
+    with pytest.raises(ServerUnavailableError) as caught:
+        server.find_group("lab")
+
+    assert caught.value.problem_code == "server.strange-answer"
+    assert len(caught.value.message) < 400
+    assert web.count("GET", "group/") == 2
+
+
+def test_a_strange_answer_is_shown_as_plain_text_without_the_key(web, server):
+    web.on("GET", "group/", reply(200, b'{"\x1b[31m": "ApiKey facility:secret-key"}'))
+
+    with pytest.raises(ServerUnavailableError) as caught:
+        server.find_group("lab")
+
+    assert "secret-key" not in caught.value.message
+    assert "\x1b" not in caught.value.message
+
+
+def test_an_answer_that_unpacks_to_too_much_is_refused(web, server):
+    bomb = gzip.compress(b" " * 50_000_000)
+    web.on("GET", "group/", reply(200, bomb, Content_Encoding="gzip"))
+
+    with pytest.raises(ServerUnavailableError):
+        server.find_group("lab")
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_told_and_never_followed(web, server, status):
+    with web_server() as other:
+        web.on("GET", "group/", reply(status, Location=f"{other.url}/api/v1/group/"))
+
+        with pytest.raises(SettingsError, match=other.url) as caught:
+            server.find_group("lab")
+
+        assert other.asked == []
+    assert caught.value.problem_code == "server.moved"
+
+
+def test_a_redirected_creation_is_never_asked_again_as_a_question(web, server):
+    web.on("GET", "instrument/", page())
+    web.on("POST", "instrument/", reply(301, Location="/api/v1/instrument/"))
+
+    with pytest.raises(SettingsError):
+        server.ensure_instrument(facility(), "Scope")
+
+    assert (web.count("GET", "instrument/"), web.count("POST")) == (1, 1)
+
+
+def test_links_of_a_listing_are_not_followed(web, server):
+    with web_server() as other:
+        rows = {"meta": {"total_count": 1, "next": f"{other.url}/api/v1/facility/?offset=1"}}
+        web.on("GET", "facility/", reply(body={**rows, "objects": [facility_row()]}))
+
+        assert len(server.fetch_facilities()) == 1
+        assert other.asked == []
+
+
+def test_a_revoked_key_stops_the_run(web, server):
+    web.on("GET", "group/", reply(401, kind="text/html"))
+    web.account = reply(401, kind="text/html")
+
+    with pytest.raises(AccessDeniedError):
+        server.find_group("lab")
+
+    assert len(web.asked) == 2
+
+
+def test_a_refusal_of_one_thing_is_about_that_thing_only(web, server):
+    web.on("GET", "dataset_file/3/verify/", reply(401, kind="text/html"))
+
+    with pytest.raises(RejectedError) as caught:
+        server.request_verification(3)
+
+    assert caught.value.problem_code == "server.forbidden"
+
+
+def test_an_empty_list_to_a_stranger_is_no_proof(web, server):
+    web.on("GET", "group/", page())
+    web.account = page()
+
+    with pytest.raises(AccessDeniedError):
+        server.find_group("lab")
+
+
+@pytest.mark.parametrize(
+    "account", [page(), page({**ACCOUNT, "groups": []})], ids=["login", "group"]
+)
+def test_nothing_is_made_once_rights_are_lost(web, server, account):
+    web.on("GET", "instrument/", page())
+    server.fetch_account()
+    web.account = account
+
+    with pytest.raises(AccessDeniedError):
+        server.ensure_instrument(facility(), "Scope")
+
+    assert web.count("POST") == 0
+
+
+def test_an_empty_dataset_that_we_may_not_see_is_not_empty(web, server):
+    web.on("GET", "mydata_dataset_file/", page())
+    web.on("GET", "dataset/21/", reply(401, kind="text/html"))
+
+    with pytest.raises(RejectedError) as caught:
+        list(server.list_datafiles(DatasetId(21)))
+
+    assert caught.value.problem_code == "server.forbidden"
+
+
+def test_the_key_is_sent_in_its_header_whatever_netrc_says(web, server):
+    web.on("GET", "group/", page(GROUP))
+
+    server.find_group("lab")
+
+    assert web.asked[0].headers["Authorization"] == "ApiKey facility:secret-key"
+    assert web.asked[0].headers["User-Agent"].startswith("mydata-like/")
+
+
+def test_cookies_are_not_kept(web, server):
+    web.on("GET", "group/", reply(500, Set_Cookie="sessionid=1"), page(GROUP))
+
+    server.find_group("lab")
+
+    assert all("Cookie" not in it.headers for it in web.asked)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org",
+        "ftp://example.org",
+        "example.org",
+        "https://a:b@example.org",
+        "https://",
+    ],
+)
+def test_an_address_that_would_give_the_key_away_is_refused(clock, cancel, url):
+    settings = Server.model_construct(url=url, username="u", allow_http=False, ca_file=None)
+
+    with pytest.raises(SettingsError):
+        Client(settings, "k", clock, cancel)
+
+
+def facility_row():
+    return {"id": 1, "name": "F", "manager_group": {"id": 4, "name": "managers"}}
+
+
+def facility():
+    from mydata_like.server.records import parse_facility
+
+    return parse_facility(facility_row())
