@@ -1,0 +1,101 @@
+"""Where a datafile lies below the staging area's location.
+
+The server's own rule is `quote(description)-id/quote(directory)/filename`, the file name taken
+literally. It is kept wherever it gives a path that a disk can hold and that is one file's
+alone. Otherwise a component is made safe, shortened and marked with `~` and a digest of what
+it stands for; components that look marked already are marked again, so that no two files of a
+dataset ever share a path.
+"""
+
+import re
+import unicodedata
+from hashlib import blake2b
+from pathlib import PurePosixPath
+from urllib.parse import quote, unquote
+
+UNTITLED = "untitled"
+
+_COMPONENT_LIMIT = 255  # bytes; of ext4, XFS, NTFS and most others
+_DIRECTORY_LIMIT = 3000  # bytes; leaves room for the rest below Linux's 4096 for a whole path
+_MARK = re.compile(r"~[0-9a-f]{32}(\.[A-Za-z0-9]{1,10})?\Z")
+_EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
+
+
+def staged_path(dataset_name: str, dataset_id: int, directory: str, name: str) -> str:
+    """Return a datafile's path below the staging area's location, components parted by `/`.
+
+    No component is empty, `.` or `..`, or has more than 255 bytes of UTF-8, and two different
+    pairs of directory and name never have the same path in one dataset.
+    """
+    top = _dataset_component(dataset_name, dataset_id)
+    below = f"/{_directory_path(directory)}" if directory else ""
+    return f"{top}{below}/{_name_component(name)}"
+
+
+def _dataset_component(description: str, number: int) -> str:
+    plain = quote(description, safe="") or UNTITLED
+    ending = f"-{number}"
+    if len(plain) + len(ending) <= _COMPONENT_LIMIT:
+        return plain + ending
+    return _marked(plain, f"dataset\0{description}", ending)
+
+
+def _directory_path(directory: str) -> str:
+    path = "/".join(_directory_component(part) for part in directory.split("/"))
+    if len(path) <= _DIRECTORY_LIMIT:
+        return path
+    return _marked(quote(directory, safe=""), f"path\0{directory}")
+
+
+def _directory_component(part: str) -> str:
+    plain = quote(part, safe="")
+    dots = plain in ("", ".", "..")
+    if dots or len(plain) > _COMPONENT_LIMIT or _MARK.search(plain):
+        return _marked(plain.replace(".", "%2E") if dots else plain, f"directory\0{part}")
+    return plain
+
+
+def _name_component(name: str) -> str:
+    if _is_safe(name):
+        return name
+    extension = _EXTENSION.search(PurePosixPath(name).suffix)
+    ending = extension[0] if extension else ""
+    stem = name[: len(name) - len(ending)] if ending and name.endswith(ending) else name
+    return _marked(_shown(stem), f"name\0{name}", ending if stem != name else "")
+
+
+def _is_safe(name: str) -> bool:
+    """Return whether the server and a disk take a file's name as it is."""
+    if name in ("", ".", "..") or name != name.strip() or _MARK.search(name):
+        return False
+    if len(name.encode()) > _COMPONENT_LIMIT or _looks_quoted(name):
+        return False
+    return all(map(_is_literal, name))
+
+
+def _looks_quoted(name: str) -> bool:
+    """Return whether a folder's quoted name could be this: `a b` is quoted as `a%20b`."""
+    return "%" in name and quote(unquote(name), safe="") == name
+
+
+def _is_literal(character: str) -> bool:
+    return character != "/" and unicodedata.category(character) not in ("Cc", "Zl", "Zp")
+
+
+def _shown(name: str) -> str:
+    """Return a name for the eye, its unsafe characters percent-encoded."""
+    if name != name.strip() or not name.strip("."):
+        return quote(name, safe="").replace(".", "%2E")
+    return "".join(char if _is_literal(char) else quote(char, safe="") for char in name)
+
+
+def _marked(shown: str, meaning: str, ending: str = "") -> str:
+    digest = blake2b(meaning.encode(), digest_size=16).hexdigest()
+    mark = f"~{digest}{ending}"
+    return _cut(shown, _COMPONENT_LIMIT - len(mark)) + mark
+
+
+def _cut(text: str, limit: int) -> str:
+    """Return the beginning of a text, at most so many bytes, no character or escape torn."""
+    cut = text.encode()[:limit].decode("utf-8", "ignore")
+    return re.sub(r"%[0-9A-F]?\Z", "", cut)

@@ -1,0 +1,108 @@
+"""The data directory itself, and which symbolic links below it are followed."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from mydata_like.core.errors import Problem, SettingsError
+from mydata_like.core.format import format_path
+
+_SYMLINK = Problem(
+    "skipped.symlink",
+    "Symbolic links of this kind are not followed.",
+    "Change filters.symlinks to follow more of them.",
+)
+_BROKEN_LINK = Problem(
+    "skipped.symlink",
+    "The symbolic link leads nowhere.",
+    "Mend or delete the link.",
+)
+Identity = tuple[int, int]  # device and inode
+
+_SEPARATOR = os.fsencode(os.sep)
+
+
+class Root:
+    """The data directory, which must be the same and reachable for as long as a scan lasts."""
+
+    def __init__(self, path: bytes | Path) -> None:
+        self.path = os.fsencode(Path(os.fsdecode(path)).absolute())
+        self._identity = identity_of(self._status())
+        self._real = os.path.realpath(self.path).rstrip(_SEPARATOR) + _SEPARATOR
+
+    def check(self) -> None:
+        """Raise `SettingsError` where the data directory has gone: its files have not."""
+        if identity_of(self._status()) != self._identity:
+            raise self.unavailable("another folder or drive has taken its place")
+
+    def holds(self, real_path: bytes) -> bool:
+        return real_path.startswith(self._real)
+
+    def _status(self) -> os.stat_result:
+        try:
+            status = status_of(self.path)
+        except OSError as error:
+            raise self.unavailable(reason(error)) from error
+        if not stat.S_ISDIR(status.st_mode):
+            raise self.unavailable("it is no folder")
+        return status
+
+    def unavailable(self, why: str) -> SettingsError:
+        """Return the error of a data directory that cannot be read."""
+        return SettingsError(
+            f"The data directory {format_path(self.path)} is not available: {why}.",
+            hint="Check data.directory, and that its drive is connected.",
+            code="data.unavailable",
+        )
+
+
+class Target(NamedTuple):
+    """What a followed symbolic link leads to."""
+
+    path: bytes
+    status: os.stat_result
+
+
+class Links:
+    """The policy for symbolic links."""
+
+    def __init__(self, policy: Literal["skip", "files", "within"], root: Root) -> None:
+        self._policy = policy
+        self._root = root
+
+    def resolve(self, path: bytes) -> Target | Problem:
+        """Return what a link leads to where it is to be followed, else why it is not."""
+        if self._policy == "skip":
+            return _SYMLINK
+        try:
+            real = os.path.realpath(path, strict=True)
+            status = status_of(real)
+        except OSError:
+            return _BROKEN_LINK
+        if self._policy == "within" and not self._root.holds(real):
+            return _SYMLINK
+        if self._policy == "files" and stat.S_ISDIR(status.st_mode):
+            return _SYMLINK
+        return Target(real, status)
+
+
+def status_of(path: bytes) -> os.stat_result:
+    """Return what the system says about a path, links followed; raises OSError."""
+    return Path(os.fsdecode(path)).stat()
+
+
+def identity_of(status: os.stat_result) -> Identity:
+    """Return what tells a file or folder from all others of this computer."""
+    return status.st_dev, status.st_ino
+
+
+def is_junction(entry: os.DirEntry[bytes]) -> bool:
+    """Return whether a folder is one of Windows' junctions, which Python 3.12 can tell."""
+    ask = getattr(entry, "is_junction", None)
+    return ask is not None and bool(ask())
+
+
+def reason(error: OSError) -> str:
+    """Return the system's own words for what went wrong."""
+    return (error.strerror or str(error)).rstrip(".").lower()
