@@ -79,20 +79,23 @@ class Client:
         Rows are counted, not links followed: some servers ignore the limit, others' links
         lose the filter. A listing that changes meanwhile is walked anew.
         """
-        seen: set[int] = set()
+        given: set[int] = set()
         parse = page_parser(parse_row)
         for _ in range(_WALKS):
+            walked: set[int] = set()
             position, total = offset, offset
             while True:
                 page = self.fetch(path, parse, {**query, "limit": PAGE, "offset": position})
                 shrunk, total = page.total < total, page.total
-                fresh = {number: row for number, row in page.rows if number not in seen}
-                seen.update(fresh)
+                before = len(walked)
+                walked.update(number for number, _ in page.rows)
+                fresh = {number: row for number, row in page.rows if number not in given}
                 yield list(fresh.values())
+                given |= walked
                 position += len(page.rows)
-                if shrunk or position >= total or not fresh:
+                if shrunk or position >= total or len(walked) == before:
                     break
-            if offset + len(seen) >= total:
+            if offset + len(walked) >= total and not shrunk:
                 return
         raise TransientError(
             f"A listing of {self.wire.host} changed again and again while it was read.",

@@ -101,48 +101,51 @@ class Web:
         return sum(it.method == method and path in ("", it.path) for it in self.asked)
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    web: Web
+
+    def handle_error(self, *args: Any) -> None:
+        pass
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def handle_any(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        split = urlsplit(self.path)
+        query = {name: values[0] for name, values in parse_qs(split.query).items()}
+        path = split.path.partition("/api/v1/")[2]
+        asked = Asked(self.command, path, query, dict(self.headers), body)
+        try:
+            self.server.web.answer(asked)(self.connection)
+        except OSError:
+            self.close_connection = True
+        if self.connection.fileno() < 0:
+            self.close_connection = True
+
+    do_GET = do_POST = do_PATCH = do_PUT = handle_any  # noqa: N815
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+    def finish(self) -> None:
+        if self.connection.fileno() >= 0:
+            super().finish()
+
+
 @contextmanager
 def web_server(context: ssl.SSLContext | None = None) -> Iterator[Web]:
     """Serve on a free port of this machine."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def handle_any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            split = urlsplit(self.path)
-            query = {name: values[0] for name, values in parse_qs(split.query).items()}
-            path = split.path.partition("/api/v1/")[2]
-            asked = Asked(self.command, path, query, dict(self.headers), body)
-            try:
-                web.answer(asked)(self.connection)
-            except OSError:
-                self.close_connection = True
-            if self.connection.fileno() < 0:
-                self.close_connection = True
-
-        do_GET = do_POST = do_PATCH = do_PUT = handle_any  # noqa: N815
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-        def finish(self) -> None:
-            if self.connection.fileno() >= 0:
-                super().finish()
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        block_on_close = False
-
-        def handle_error(self, *args: Any) -> None:
-            pass
-
     server = Server(("127.0.0.1", 0), Handler)
     scheme = "http"
     if context:
         scheme = "https"
         server.socket = context.wrap_socket(server.socket, server_side=True)
-    web = Web(f"{scheme}://127.0.0.1:{server.server_address[1]}")
+    web = server.web = Web(f"{scheme}://127.0.0.1:{server.server_address[1]}")
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
