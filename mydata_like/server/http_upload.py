@@ -78,6 +78,8 @@ class HttpTransport:
 
     def open_channel(self) -> "HttpChannel":
         """Return one more channel; no connection is made before it sends."""
+        if self.closed:
+            raise closed()
         return HttpChannel(self, next(self._numbers))
 
     def close(self) -> None:
@@ -111,6 +113,8 @@ class HttpChannel:
         try:
             return Sent(index, self._send(wanted, progress), registered=True)
         except ItemError as error:
+            if self._transport.closed:
+                raise
             return Unsent(index, error.problem, again=isinstance(error, TransientError))
 
     def _send(self, wanted: Wanted, progress: Progress) -> str:
@@ -215,6 +219,11 @@ def _patience(size: int) -> float:
     return 60.0 + size / 5_000_000
 
 
+def closed() -> TransientError:
+    """Say that the transport was closed under a transfer."""
+    return TransientError("The transfer was broken off.", code="transfer.closed")
+
+
 class _Guarded:
     """A source that ends when its transport is closed."""
 
@@ -225,7 +234,7 @@ class _Guarded:
     def chunks(self, buffer: bytearray) -> Iterator[memoryview]:
         for chunk in self._source.chunks(buffer):
             if self._transport.closed:
-                raise TransientError("The transfer was broken off.", code="transfer.closed")
+                raise closed()
             if chunk:
                 yield chunk
 

@@ -1,0 +1,134 @@
+"""This installation's record and its request for approval."""
+
+import json
+
+import pytest
+
+from mydata_like.core.errors import AccessDeniedError, NotApprovedError
+from mydata_like.core.model import Instrument
+from mydata_like.server.client import Client
+from mydata_like.server.uploader import Installation, Machine, PublicKey, Uploaders
+from mydata_like.settings.schema import Server
+from tests.fakes.clock import FakeClock
+from tests.fakes.web import page, reply, reset, web_server
+
+UPLOADER = "mydata_uploader/"
+REQUEST = "mydata_uploaderregistrationrequest/"
+ROW = {"id": 5, "name": "Scope", "settings": [{"key": "locked", "value": "True"}]}
+BOX = {
+    "name": "staging",
+    "options": [{"key": "location", "value": "/srv/staging"}],
+    "attributes": [
+        {"key": "scp_username", "value": "mydata"},
+        {"key": "scp_hostname", "value": "staging.example.org"},
+    ],
+}
+WAITING = {
+    "id": 8,
+    "approved": False,
+    "approver_comments": "ask\x1b Ann",
+    "requester_key_fingerprint": "aa:bb",
+    "approved_storage_box": None,
+}
+APPROVED = {**WAITING, "approved": True, "approved_storage_box": BOX}
+INSTALLATION = Installation(
+    uuid="0b6",
+    name="Scope",
+    contact_name="Ann",
+    contact_email="ann@example.org",
+    data_path="D:\\" + "x" * 300,
+    account="facility",
+    machine=Machine(processor="p" * 100, os_release="r" * 100),
+)
+SCOPE = Instrument(3, "Scope")
+KEY = PublicKey("ssh-ed25519 AAAA", ("SHA256:abc", "aa:bb"))
+
+
+@pytest.fixture
+def web():
+    with web_server() as server:
+        yield server
+
+
+@pytest.fixture
+def uploaders(web):
+    clock = FakeClock()
+    client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+    yield Uploaders(client)
+    client.close()
+
+
+def test_an_unknown_installation_is_told_to_the_server_once(web, uploaders):
+    web.on("GET", UPLOADER, page(), page(), page(ROW))
+    web.on("POST", UPLOADER, reset)
+
+    assert uploaders.ensure_uploader(INSTALLATION, SCOPE).id == 5
+
+    assert web.count("POST") == 1
+
+
+def test_a_known_installation_is_brought_up_to_date(web, uploaders):
+    web.on("GET", UPLOADER, page(ROW))
+    web.on("PUT", "mydata_uploader/5/", reply(200, ROW))
+
+    record = uploaders.ensure_uploader(INSTALLATION, SCOPE)
+
+    assert record.settings == {"locked": "True"}
+    assert web.count("PUT") == 1
+
+
+def test_facts_are_shortened_to_what_the_server_keeps(web, uploaders):
+    web.on("GET", UPLOADER, page())
+    web.on("POST", UPLOADER, reply(201, ROW))
+
+    uploaders.ensure_uploader(INSTALLATION, SCOPE)
+
+    told = json.loads(web.asked[-1].body)
+    lengths = {name: len(told[name]) for name in ("data_path", "processor", "os_release")}
+    assert lengths == {"data_path": 256, "processor": 64, "os_release": 32}
+    assert told["instruments"] == ["/api/v1/instrument/3/"]
+    assert told["user_agent_name"] == "mydata-like"
+
+
+def test_approval_is_asked_for_once(web, uploaders):
+    web.on("GET", UPLOADER, page(ROW))
+    web.on("PUT", "mydata_uploader/5/", reply(200, ROW))
+    web.on("GET", REQUEST, page(), page(WAITING))
+    web.on("POST", REQUEST, reply(201, WAITING))
+    record = uploaders.ensure_uploader(INSTALLATION, SCOPE)
+
+    uploaders.request_approval(INSTALLATION, record, KEY)
+    uploaders.request_approval(INSTALLATION, record, KEY)
+
+    assert web.count("POST") == 1
+
+
+def test_an_approved_key_is_found_under_any_form_of_its_fingerprint(web, uploaders):
+    web.on("GET", REQUEST, page(WAITING, APPROVED | {"id": 9}))
+
+    area = uploaders.fetch_approval("0b6", KEY.fingerprints)
+
+    assert (area.hosts, area.port, area.location) == (("staging.example.org",), 22, "/srv/staging")
+
+
+def test_a_key_that_waits_is_named_with_what_the_administrator_wrote(web, uploaders):
+    web.on("GET", REQUEST, page(WAITING))
+
+    with pytest.raises(NotApprovedError, match="aa:bb") as caught:
+        uploaders.fetch_approval("0b6", KEY.fingerprints)
+
+    assert "ask\\x1b Ann" in caught.value.message
+
+
+def test_a_key_that_has_not_asked_has_no_staging_area(web, uploaders):
+    web.on("GET", REQUEST, page(APPROVED | {"requester_key_fingerprint": "SHA256:other"}))
+
+    assert uploaders.fetch_approval("0b6", KEY.fingerprints) is None
+
+
+def test_a_missing_request_proves_nothing_to_a_stranger(web, uploaders):
+    web.on("GET", REQUEST, page())
+    web.account = page()
+
+    with pytest.raises(AccessDeniedError):
+        uploaders.fetch_approval("0b6", KEY.fingerprints)
