@@ -1,0 +1,254 @@
+"""The ledger as one SQLite file: what was sent and verified, the runs, and a few facts."""
+
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.model import DatafileId, DatasetId, DatasetStats, Entry, EntryState
+from mydata_like.core.ports import Clock
+from mydata_like.store import schema
+
+logger = logging.getLogger(__name__)
+
+KEYS_AT_ONCE = 900  # older SQLite takes no more than 999 values in a statement
+ROWS_AT_ONCE = 1000
+STATE_BY_TEXT = {state.value: state for state in EntryState}
+
+FIND = (
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem"
+    " FROM entries WHERE root = ? AND key IN (%s)"
+)
+LIST = (
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem"
+    " FROM entries WHERE root = ? AND key > ? AND key < ? ORDER BY key LIMIT ?"
+)
+COUNT = (
+    "SELECT count(*), count(*) FILTER (WHERE state = ?) FROM entries WHERE root = ? AND dataset = ?"
+)
+RECORD = (
+    "INSERT OR REPLACE INTO entries (root, key, size, modified_ns, state, dataset, checksum,"
+    " remote, datafile, problem) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
+FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
+NO_ROOT = -1  # no row has it
+RECORD_RUN = (
+    "INSERT OR REPLACE INTO runs (id, root, started, finished, summary) VALUES (?, ?, ?, ?, ?)"
+)
+FIND_RUNS = (
+    "SELECT id, started, finished, summary FROM runs WHERE root = ?"
+    " ORDER BY started DESC, id LIMIT ?"
+)
+
+
+class PastRun(NamedTuple):
+    """A run as the ledger remembers it; `finished` is None where it was cut off."""
+
+    run: str
+    started: datetime
+    finished: datetime | None
+    summary: Mapping[str, object]
+
+
+class SqliteLedger:
+    """A ledger in a file, for one data directory; all methods may be called from any thread.
+
+    One connection does everything, one caller at a time, and what is recorded is committed
+    before `record` returns: a killed process loses nothing of it, a power failure at most
+    the last moments. Every method raises `RunError` when the disk or the file fails; a
+    damaged file is put aside on closing, so that the next run starts afresh.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, file: Path, clock: Clock) -> None:
+        self.problem: Problem | None = None  # what a person should know about the opening
+        self._connection = connection
+        self._file = file
+        self._clock = clock
+        self._lock = Lock()
+        self._damaged = False
+        self._reads_only = False
+        self._root = NO_ROOT
+
+    @classmethod
+    def open(cls, file: Path, data_directory: bytes, clock: Clock) -> Self:
+        """Open the ledger, made or made anew where there is no sound one.
+
+        Raises `SettingsError` when the file is of a newer version, `RunError` when it cannot
+        be used for reasons outside of it.
+        """
+        connection, problem = schema.open_sound(file, clock)
+        ledger = cls(connection, file, clock)
+        ledger.problem = problem
+        with ledger._closed_on_error(), ledger._transaction() as cursor:
+            cursor.execute(ADD_ROOT, (data_directory,))
+            (ledger._root,) = cursor.execute(FIND_ROOT, (data_directory,)).fetchone()
+        return ledger
+
+    @classmethod
+    def open_to_read(cls, file: Path, data_directory: bytes, clock: Clock) -> Self | None:
+        """Open the ledger beside a process that writes it; None where there is none yet."""
+        if not file.exists():
+            return None
+        ledger = cls(schema.connect_to_read(file), file, clock)
+        ledger._reads_only = True
+        with ledger._closed_on_error(), ledger._used() as cursor:
+            row = cursor.execute(FIND_ROOT, (data_directory,)).fetchone()
+            ledger._root = row[0] if row else NO_ROOT
+        return ledger
+
+    def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
+        """Return what is known about these files; unknown ones are left out."""
+        found: dict[bytes, Entry] = {}
+        for start in range(0, len(keys), KEYS_AT_ONCE):
+            part = keys[start : start + KEYS_AT_ONCE]
+            query = FIND % ",".join("?" * len(part))
+            with self._used() as cursor:
+                rows = cursor.execute(query, (self._root, *part)).fetchall()
+            found.update((row[0], entry) for row in rows if (entry := _parse_entry(row)))
+        return found
+
+    def iter_entries(self, prefix: bytes = b"") -> Iterator[Entry]:
+        """Yield the entries whose keys begin with `prefix`, in the order of their keys."""
+        after, end = prefix, prefix + b"\xff" * 4096
+        if prefix:
+            yield from self.find_entries([prefix]).values()
+        while True:
+            with self._used() as cursor:
+                rows = cursor.execute(LIST, (self._root, after, end, ROWS_AT_ONCE)).fetchall()
+            yield from (entry for row in rows if (entry := _parse_entry(row)))
+            if len(rows) < ROWS_AT_ONCE:
+                return
+            after = rows[-1][0]
+
+    def count_entries(self, dataset: DatasetId) -> DatasetStats:
+        """Return how many files are known of a dataset, and how many are verified."""
+        with self._used() as cursor:
+            row = cursor.execute(COUNT, (EntryState.VERIFIED, self._root, dataset)).fetchone()
+        return DatasetStats(*row)
+
+    def record(self, entries: Sequence[Entry]) -> None:
+        """Keep these rows; they replace older ones."""
+        with self._transaction() as cursor:
+            cursor.executemany(RECORD, [(self._root, *entry) for entry in entries])
+
+    def record_run(self, past: PastRun) -> None:
+        """Keep a run; the same run again replaces what was kept of it."""
+        times = [time and time.isoformat() for time in (past.started, past.finished)]
+        with self._transaction() as cursor:
+            row = (past.run, self._root, *times, json.dumps(dict(past.summary)))
+            cursor.execute(RECORD_RUN, row)
+
+    def find_runs(self, most: int = 100) -> list[PastRun]:
+        """Return the latest runs over this data directory, newest first."""
+        with self._used() as cursor:
+            rows = cursor.execute(FIND_RUNS, (self._root, most)).fetchall()
+        return [past for row in rows if (past := _parse_run(row))]
+
+    def find_meta(self, key: str) -> str | None:
+        """Return a fact about this installation, such as its uuid."""
+        with self._used() as cursor:
+            row = cursor.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+    def record_meta(self, key: str, value: str) -> None:
+        """Keep a fact about this installation."""
+        with self._transaction() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+    def flush(self) -> None:
+        """Return once all that was recorded would survive a power failure."""
+        with self._used() as cursor:
+            cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def close(self) -> None:
+        """Close the file; again and again if need be."""
+        with self._lock:
+            try:
+                self._connection.close()
+            except sqlite3.Error as error:
+                logger.warning("The ledger could not be closed properly: %s", error)
+            if self._damaged and not self._reads_only:
+                schema.put_aside(self._file, self._clock.now())
+                self._damaged = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Cursor]:
+        with self._used() as cursor:
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    cursor.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _used(self) -> Iterator[sqlite3.Cursor]:
+        """Have the connection to oneself, and tell of its errors in our words."""
+        with self._lock:
+            try:
+                yield self._connection.cursor()
+            except sqlite3.Error as error:
+                self._damaged |= schema.means_damage(error)
+                raise schema.failure(self._file, error) from error
+
+
+def _parse_entry(row: tuple[object, ...]) -> Entry | None:
+    """Return a row as an entry, or None for one that we cannot have written."""
+    match row:
+        case (
+            bytes(key),
+            int(size),
+            int(modified),
+            str(text),
+            int(dataset),
+            str(checksum),
+            str(remote),
+            int() | None as datafile,
+            str(problem),
+        ) if state := STATE_BY_TEXT.get(text):
+            number = None if datafile is None else DatafileId(datafile)
+            return Entry(
+                key, size, modified, state, DatasetId(dataset), checksum, remote, number, problem
+            )
+        case _:
+            logger.warning("The ledger has a row that makes no sense; it is left out")
+            return None
+
+
+def _parse_run(row: tuple[object, ...]) -> PastRun | None:
+    try:
+        run, started, finished, summary = (str(value) if value else "" for value in row)
+        end = datetime.fromisoformat(finished) if finished else None
+        return PastRun(run, datetime.fromisoformat(started), end, dict(json.loads(summary)))
+    except (ValueError, TypeError):
+        logger.warning("The ledger has a run that makes no sense; it is left out")
+        return None

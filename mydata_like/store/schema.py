@@ -1,0 +1,225 @@
+"""The ledger's file: its tables and their versions, and what is done about a damaged one."""
+
+import logging
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from time import monotonic
+
+from mydata_like.core.errors import Problem, RunError, SettingsError
+from mydata_like.core.ports import Clock
+
+logger = logging.getLogger(__name__)
+
+OURS = 0x4D79444C  # the application id in the file's header
+LOCK_PATIENCE = 5.0  # seconds to wait for a backup or a virus scanner
+CHECK_SECONDS = 2.0  # of checking at most; a file that large shows damage when it is read
+KEPT = 3  # damaged files that are kept
+UNSOUND = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+
+FIRST = """
+CREATE TABLE roots (
+    id INTEGER PRIMARY KEY,
+    directory BLOB NOT NULL UNIQUE
+);
+CREATE TABLE entries (
+    root INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    dataset INTEGER NOT NULL,
+    checksum TEXT NOT NULL,
+    remote TEXT NOT NULL,
+    datafile INTEGER,
+    problem TEXT NOT NULL,
+    PRIMARY KEY (root, key)
+) WITHOUT ROWID;
+CREATE INDEX entries_by_dataset ON entries (root, dataset, state);
+CREATE TABLE runs (
+    id TEXT PRIMARY KEY,
+    root INTEGER NOT NULL,
+    started TEXT NOT NULL,
+    finished TEXT,
+    summary TEXT NOT NULL
+);
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+"""
+MIGRATIONS: Sequence[str] = (FIRST,)  # the n-th leads to version n; never change one, add one
+PROBES = (
+    "SELECT id, directory FROM roots LIMIT 1",
+    "SELECT root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem"
+    " FROM entries LIMIT 1",
+    "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
+    "SELECT key, value FROM meta LIMIT 1",
+)
+
+
+class UnsoundError(Exception):
+    """The file is not a sound ledger."""
+
+
+def failure(file: Path, error: sqlite3.Error | OSError) -> RunError:
+    """Return in our words what the database or the disk said."""
+    return RunError(
+        f"The ledger {file} cannot be used: {error}.",
+        hint="Check that the disk is not full, that the folder may be written to, and that no "
+        "other program holds the file; then run again.",
+        code="ledger.failed",
+    )
+
+
+def means_damage(error: sqlite3.Error) -> bool:
+    """Return whether the file is to blame; text that is no UTF-8 comes without a code."""
+    if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+        return False
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is None or code & 0xFF in UNSOUND
+
+
+def open_sound(file: Path, clock: Clock) -> tuple[sqlite3.Connection, Problem | None]:
+    """Open the ledger's file; one that is damaged is put aside and made anew.
+
+    Raises `SettingsError` for a file of a newer version, `RunError` where the disk or another
+    program is to blame.
+    """
+    try:
+        _make_private(file)
+        try:
+            return _open(file), None
+        except UnsoundError as reason:
+            aside = put_aside(file, clock.now())
+            logger.warning("The ledger was damaged (%s); it is now %s", reason, aside)
+            _make_private(file)
+            return _open(file), _lost(aside)
+    except (sqlite3.Error, OSError) as error:
+        raise failure(file, error) from error
+    except UnsoundError as error:
+        raise failure(file, sqlite3.DatabaseError(str(error))) from error
+
+
+def connect_to_read(file: Path) -> sqlite3.Connection:
+    """Connect to a file that another process may be writing; raises `RunError`."""
+    try:
+        return _connect(f"{file.absolute().as_uri()}?mode=ro")
+    except sqlite3.Error as error:
+        raise failure(file, error) from error
+
+
+def put_aside(file: Path, now: datetime) -> Path:
+    """Rename a damaged file with all that belongs to it; only the newest few are kept."""
+    older = sorted(file.parent.glob(f"{file.stem}.corrupt-*{file.suffix}"))
+    for path in older[: max(0, len(older) + 1 - KEPT)]:
+        for part in _parts(path):
+            part.unlink(missing_ok=True)
+    stamp = now.strftime("%Y%m%dT%H%M%S.%f")
+    aside = file.with_name(f"{file.stem}.corrupt-{stamp}{file.suffix}")
+    for part, target in zip(_parts(file), _parts(aside), strict=True):
+        if part.exists():
+            part.replace(target)
+    return aside
+
+
+def _parts(file: Path) -> list[Path]:
+    return [file, file.with_name(f"{file.name}-wal"), file.with_name(f"{file.name}-shm")]
+
+
+def _lost(aside: Path) -> Problem:
+    return Problem(
+        "ledger.damaged",
+        f"The ledger was damaged and has been set aside as {aside.name}.",
+        "Nothing is lost: this run asks the server what it has, which takes a little longer.",
+    )
+
+
+def _make_private(file: Path) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.touch(mode=0o600)
+    file.chmod(0o600)
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        uri, uri=True, timeout=LOCK_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+
+
+def _open(file: Path) -> sqlite3.Connection:
+    connection = _connect(file.absolute().as_uri())
+    try:
+        _prepare(connection, file)
+    except sqlite3.Error as error:
+        connection.close()
+        if means_damage(error):
+            raise UnsoundError(str(error)) from error
+        raise
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, file: Path) -> None:
+    version = _check_version(connection)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    if version:
+        _check_pages(connection)
+    migrate(connection, file, MIGRATIONS)
+    for probe in PROBES:
+        connection.execute(probe).fetchall()
+
+
+def _check_version(connection: sqlite3.Connection) -> int:
+    """Return the file's version, 0 for an empty one; nothing is changed."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if (version or tables) and application != OURS:
+        raise UnsoundError("it is not a ledger")
+    if version < 0 or (tables and not version):
+        raise UnsoundError("it has no version")
+    if version > len(MIGRATIONS):
+        raise SettingsError(
+            "The ledger was written by a newer version of this program.",
+            hint="Install that version, or choose another folder in advanced.state_directory.",
+            code="ledger.newer",
+        )
+    return int(version)
+
+
+def _check_pages(connection: sqlite3.Connection) -> None:
+    """Look for damage as long as time permits."""
+    deadline = monotonic() + CHECK_SECONDS
+    connection.set_progress_handler(lambda: monotonic() > deadline, 10_000)
+    try:
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        logger.info("The ledger is too large to be checked in %.0f s", CHECK_SECONDS)
+        return
+    finally:
+        connection.set_progress_handler(None, 0)
+    if verdict != "ok":
+        raise UnsoundError(verdict)
+
+
+def migrate(connection: sqlite3.Connection, file: Path, migrations: Sequence[str]) -> None:
+    """Bring the file to the latest version, after a copy where there is something to lose."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if 0 < version < len(migrations):
+        copy = file.with_name(f"{file.stem}.before-v{version + 1}{file.suffix}")
+        _make_private(copy)
+        with closing(sqlite3.connect(copy)) as target:
+            connection.backup(target)
+    for number, script in enumerate(migrations[version:], version + 1):
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {script}; PRAGMA application_id = {OURS};"
+            f" PRAGMA user_version = {number}; COMMIT;"
+        )

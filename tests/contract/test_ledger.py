@@ -1,0 +1,112 @@
+"""What every ledger promises, kept by the one in memory and the one on the disk."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.model import DatafileId, DatasetId, DatasetStats, Entry, EntryState
+from mydata_like.core.ports import Ledger
+from mydata_like.store.ledger import SqliteLedger
+from tests.fakes.clock import FakeClock
+from tests.fakes.ledger import MemoryLedger
+
+HERE, THERE = DatasetId(1), DatasetId(2)
+AWKWARD = [
+    b"new\nline",
+    b"\xff\xfe",
+    b"caf\xc3\xa9",
+    b"cafe\xcc\x81",
+    b"'; DROP TABLE entries",
+    b"a" * 4000,
+]
+
+
+def entry(key: bytes, state: EntryState = EntryState.VERIFIED, dataset: DatasetId = HERE) -> Entry:
+    return Entry(key, 3, 1_700_000_000_123_456_789, state, dataset, "0" * 32, "d/x", DatafileId(7))
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    if request.param == "memory":
+        yield MemoryLedger()
+        return
+    with SqliteLedger.open(tmp_path / "state" / "ledger.db", b"/data", FakeClock()) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("key", AWKWARD)
+def test_what_is_recorded_is_found_as_it_was(ledger: Ledger, key: bytes) -> None:
+    failed = Entry(key, 2**62, -1, EntryState.FAILED, HERE, problem="file.changed")
+
+    ledger.record([failed])
+
+    assert ledger.find_entries([key]) == {key: failed}
+
+
+@pytest.mark.parametrize("state", EntryState)
+def test_every_state_is_kept(ledger: Ledger, state: EntryState) -> None:
+    ledger.record([entry(b"a", state)])
+
+    assert ledger.find_entries([b"a"])[b"a"].state is state
+
+
+def test_unknown_files_are_left_out(ledger: Ledger) -> None:
+    ledger.record([entry(b"known")])
+
+    assert list(ledger.find_entries([b"unknown", b"known"])) == [b"known"]
+    assert ledger.find_entries([]) == {}
+
+
+def test_later_rows_replace_earlier_ones(ledger: Ledger) -> None:
+    ledger.record([entry(b"a", EntryState.STAGED), entry(b"a", EntryState.REGISTERED)])
+    ledger.record([entry(b"a", EntryState.VERIFIED)])
+
+    assert ledger.find_entries([b"a"]) == {b"a": entry(b"a")}
+    assert ledger.count_entries(HERE) == DatasetStats(1, 1)
+
+
+def test_thousands_of_keys_are_found_at_once(ledger: Ledger) -> None:
+    keys = [b"%d" % number for number in range(5000)]
+
+    ledger.record([entry(key) for key in keys])
+
+    assert ledger.find_entries(keys) == {key: entry(key) for key in keys}
+
+
+def test_datasets_are_counted_apart(ledger: Ledger) -> None:
+    ledger.record([entry(b"a"), entry(b"b", EntryState.STAGED), entry(b"c", dataset=THERE)])
+
+    assert ledger.count_entries(HERE) == DatasetStats(total=2, verified=1)
+    assert ledger.count_entries(THERE) == DatasetStats(total=1, verified=1)
+    assert ledger.count_entries(DatasetId(3)) == DatasetStats(total=0, verified=0)
+
+
+def test_a_file_that_moves_to_another_dataset_is_counted_there_only(ledger: Ledger) -> None:
+    ledger.record([entry(b"a")])
+    ledger.record([entry(b"a", dataset=THERE)])
+
+    assert ledger.count_entries(HERE) == DatasetStats(0, 0)
+    assert ledger.count_entries(THERE) == DatasetStats(1, 1)
+
+
+def test_all_threads_see_what_any_has_recorded(ledger: Ledger) -> None:
+    def record_and_find(number: int) -> bool:
+        keys = [b"%d-%d" % (number, index) for index in range(50)]
+        ledger.record([entry(key) for key in keys])
+        return set(ledger.find_entries(keys)) == set(keys)
+
+    with ThreadPoolExecutor(4) as pool:
+        seen = list(pool.map(record_and_find, range(20)))
+
+    assert all(seen)
+    assert ledger.count_entries(HERE).total == 20 * 50
+
+
+def test_flushing_and_closing_may_be_repeated(ledger: Ledger) -> None:
+    ledger.record([entry(b"a")])
+    ledger.flush()
+    ledger.flush()
+    ledger.close()
+    ledger.close()
