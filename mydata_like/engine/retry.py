@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 SHORTEST_DELAY = 1.0
 LONGEST_DELAY = 300.0
-FIRST_PROBE = 30.0
-LONGEST_PROBE = 300.0
+FIRST_PROBE = 5.0
+LONGEST_PROBE = 60.0
 GLANCE = 1.0  # seconds after which those who wait at the gate look again
 
 # What keeps the whole run from going on, until it is mended elsewhere.
@@ -51,7 +51,7 @@ class Gate:
         emit: Emit,
         random: Random,
         *,
-        patience: float = inf,
+        patience: Callable[[RunError], float] = lambda error: inf,
     ) -> None:
         self.clock = clock
         self.cancel = cancel
@@ -66,14 +66,16 @@ class Gate:
     def call(self, action: Callable[[], T]) -> T:
         """Return what `action` returns, after as many pauses as that takes.
 
-        Errors that concern one file only are the caller's; a condition that lasts longer than
-        the gate's patience is raised.
+        Errors that concern one file only are the caller's. A condition that lasts longer than
+        the patience with it (seconds, possibly none) is raised.
         """
         while True:
             self._wait_open()
             try:
                 return action()
             except PAUSING as error:
+                if self._patience(error) <= 0:
+                    raise
                 if self._close(error.problem):
                     return self._probe(action, error)
 
@@ -126,7 +128,7 @@ class Gate:
         interval = FIRST_PROBE
         try:
             while True:
-                if self.clock.monotonic() - begun >= self._patience:
+                if self.clock.monotonic() - begun >= self._patience(error):
                     raise error
                 self._rest_until_probe(interval)
                 interval = min(interval * 2, LONGEST_PROBE)

@@ -10,6 +10,7 @@ from mydata_like.core.errors import (
     Cancelled,
     HostKeyError,
     Problem,
+    RunError,
     ServerUnavailableError,
     SettingsError,
     TransientError,
@@ -26,7 +27,7 @@ BY_HAND = Problem("run.paused", "Paused by hand.")
 class Yard:
     """A gate with its surroundings."""
 
-    def __init__(self, **gate: float) -> None:
+    def __init__(self, **gate: Callable[[RunError], float]) -> None:
         self.clock = FakeClock()
         self.cancel = FakeCancel(self.clock)
         self.events: list[Event] = []
@@ -66,7 +67,7 @@ def test_a_condition_pauses_once_and_ends_by_itself(yard: Yard) -> None:
     assert yard.gate.call(raising(AWAY, AWAY, AWAY)) == "done"
 
     assert yard.told == ["server.unavailable", "RunResumed"]
-    assert yard.clock.monotonic() == pytest.approx(30 + 60 + 120)
+    assert yard.clock.monotonic() == pytest.approx(5 + 10 + 20)
 
 
 def test_probes_become_rarer_up_to_a_limit(yard: Yard) -> None:
@@ -115,13 +116,13 @@ def test_an_error_of_one_file_ends_the_pause_of_all(yard: Yard) -> None:
 
 
 def test_a_request_to_stop_ends_the_wait(yard: Yard) -> None:
-    yard.cancel.set_after(45)
+    yard.cancel.set_after(11)
 
     with pytest.raises(Cancelled):
         yard.gate.call(raising(AWAY, AWAY, AWAY))
 
     assert yard.told == ["server.unavailable"]
-    assert yard.clock.monotonic() == pytest.approx(45)
+    assert yard.clock.monotonic() == pytest.approx(11)
 
 
 def test_nothing_begins_once_stopping_was_asked_for(yard: Yard) -> None:
@@ -132,7 +133,7 @@ def test_nothing_begins_once_stopping_was_asked_for(yard: Yard) -> None:
 
 
 def test_patience_ends_with_the_condition_itself() -> None:
-    yard = Yard(patience=100)
+    yard = Yard(patience=lambda error: 100.0)
 
     with pytest.raises(ServerUnavailableError):
         yard.gate.call(raising(*[AWAY] * 9))
