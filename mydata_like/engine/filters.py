@@ -3,6 +3,7 @@
 import fnmatch
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -195,8 +196,10 @@ def _compile_paths(key: str, patterns: tuple[str, ...]) -> GitIgnoreSpec:
     for pattern in patterns:
         _check_wildcards(f"filters.{key}", pattern)
     try:
-        return GitIgnoreSpec.from_lines(patterns)
-    except ValueError as error:
+        with warnings.catch_warnings():  # of `[[]`, which will mean the same to us
+            warnings.simplefilter("ignore", FutureWarning)
+            return GitIgnoreSpec.from_lines(patterns)
+    except (ValueError, re.error) as error:  # some bad ranges come through as bare re.error
         raise SettingsError(
             f"A pattern of filters.{key} means nothing: {error}",
             hint="Patterns are written as in a .gitignore file, such as *.tmp or /raw/**.",

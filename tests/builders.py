@@ -1,0 +1,33 @@
+"""Makes files and folders for tests."""
+
+import os
+from pathlib import Path
+from textwrap import dedent
+
+
+def a_file(path: Path, size: int = 3, modified: float | None = None) -> Path:
+    """Write a file of so many bytes, with the folders above it; `modified` is its mtime."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes((b"abcdefgh" * (size // 8 + 1))[:size])
+    if modified is not None:
+        os.utime(path, (modified, modified))
+    return path
+
+
+def a_tree(root: Path, picture: str) -> Path:
+    """Make what an indented picture shows: `name/` is a folder, `name | 12` a file of 12 bytes."""
+    above = [(-1, root)]
+    for line in dedent(picture).splitlines():
+        if not line.strip():
+            continue
+        depth = len(line) - len(line.lstrip())
+        while above[-1][0] >= depth:
+            above.pop()
+        name, _, size = line.strip().partition(" | ")
+        path = above[-1][1] / name
+        if name.endswith("/"):
+            path.mkdir(parents=True, exist_ok=True)
+            above.append((depth, path))
+        else:
+            a_file(path, int(size or 3))
+    return root

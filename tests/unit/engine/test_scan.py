@@ -1,0 +1,522 @@
+import os
+import socket
+import tracemalloc
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mydata_like.core.errors import Cancelled, SettingsError
+from mydata_like.core.events import (
+    FileFailed,
+    FileSkipped,
+    FilesSeen,
+    FileWaiting,
+    FolderFailed,
+    FolderFound,
+    FolderSkipped,
+    Notice,
+)
+from mydata_like.core.model import Layout
+from mydata_like.engine.scan import Scan
+from mydata_like.settings.schema import Data, Filters, Instrument, Settings
+from tests.builders import a_file, a_tree
+from tests.fakes.clock import FakeClock
+
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
+LEFT_OUT = FileWaiting | FileSkipped | FileFailed
+
+
+def settings_of(layout=Layout.DATASET, **filters):
+    return Settings(
+        instrument=Instrument(name="Scope"),
+        data=Data(layout=layout),
+        filters=Filters(**filters),
+    )
+
+
+def scanned(root, layout=Layout.DATASET, clock=None, **filters):
+    """Scan a tree; check what holds of every scan; return what was found, by kind."""
+    events = []
+    clock = clock or FakeClock(LATER)
+    scan = Scan(settings_of(layout, **filters), events.append, clock, clock.cancel())
+    groups = list(scan.scan(root))
+
+    files = [file for group in groups for file in group.files]
+    left_out = [event for event in events if isinstance(event, LEFT_OUT)]
+    ended = [group.folder.path for group in groups if group.last]
+    assert len(files) + len(left_out) == sum(e.files for e in of(FilesSeen, events))
+    assert sum(f.size for f in files + left_out) == sum(e.bytes for e in of(FilesSeen, events))
+    assert ended == [event.path for event in of(FolderFound, events)]
+    assert len({file.key for file in files}) == len(files)
+    return SimpleNamespace(
+        events=events,
+        groups=groups,
+        files=files,
+        keys=sorted(file.key for file in files),
+        folders={group.folder.path: group.folder for group in groups},
+        left=codes(left_out),
+        skipped=codes(of(FolderSkipped, events)),
+        failed=codes(of(FolderFailed, events)),
+    )
+
+
+def of(kind, events):
+    return [event for event in events if isinstance(event, kind)]
+
+
+def codes(events):
+    return {event.path: event.problem.code for event in events}
+
+
+# --- layouts ---
+
+
+@pytest.mark.parametrize(
+    ("layout", "path"),
+    [
+        (Layout.USERNAME_DATASET, "jo/ds"),
+        (Layout.EMAIL_DATASET, "jo@x.org/ds"),
+        (Layout.USERNAME_EXPERIMENT_DATASET, "jo/ex/ds"),
+        (Layout.EMAIL_EXPERIMENT_DATASET, "jo@x.org/ex/ds"),
+        (Layout.USERNAME_MYTARDIS_EXPERIMENT_DATASET, "jo/mYtArDiS/ex/ds"),
+        (Layout.GROUP_INSTRUMENT_FULL_NAME_DATASET, "lab/Scope/Jo Doe/ds"),
+        (Layout.GROUP_DATASET, "lab/ds"),
+        (Layout.GROUP_EXPERIMENT_DATASET, "lab/ex/ds"),
+        (Layout.EXPERIMENT_DATASET, "ex/ds"),
+        (Layout.DATASET, "ds"),
+    ],
+    ids=lambda value: value.name if isinstance(value, Layout) else "",
+)
+def test_every_layout_finds_its_files_and_reports_those_beside(tmp_path, layout, path):
+    a_file(tmp_path / path / "sub/.hidden", 5)
+    a_file(tmp_path / path / "empty", 0)
+    a_file(tmp_path / "beside", 7)
+
+    found = scanned(tmp_path, layout)
+
+    folder = os.fsencode(path)
+    assert found.keys == [folder + b"/empty", folder + b"/sub/.hidden"]
+    assert found.folders[folder].name == "ds"
+    assert found.left == {b"beside": "skipped.outside-dataset"}
+
+
+def test_a_local_file_is_described_as_the_disk_has_it(tmp_path):
+    path = a_file(tmp_path / "ds/a/b/c.tif", 9, modified=1000.5)
+
+    (file,) = scanned(tmp_path).files
+
+    status = path.stat()
+    assert file == (
+        os.fsencode(path), b"ds/a/b/c.tif", b"a/b", b"c.tif",
+        9, 1_000_500_000_000, status.st_dev, status.st_ino,
+    )  # fmt: skip
+
+
+def test_files_of_an_experiments_own_folder_are_a_dataset(tmp_path):
+    a_tree(tmp_path, "ex/\n  loose\n  ds/\n    a\n    sub/\n      b")
+
+    found = scanned(tmp_path, Layout.EXPERIMENT_DATASET)
+
+    assert [folder.name for folder in found.folders.values()] == ["__EXPERIMENT_FILES__", "ds"]
+    assert found.keys == [b"ex/ds/a", b"ex/ds/sub/b", b"ex/loose"]
+
+
+def test_an_experiment_folder_with_only_litter_makes_no_dataset_of_it(tmp_path):
+    a_tree(tmp_path, "ex/\n  Thumbs.db\n  ds/\n    a")
+
+    found = scanned(tmp_path, Layout.EXPERIMENT_DATASET)
+
+    assert list(found.folders) == [b"ex/ds"]
+    assert found.left == {b"ex/Thumbs.db": "skipped.ignored"}
+
+
+def test_only_the_folder_mytardis_of_a_user_is_read(tmp_path):
+    a_tree(
+        tmp_path,
+        """
+        jo/
+          MyTardis/
+            ex/
+              ds/
+                a
+          Documents/
+            letter
+        mo/
+          Documents/
+            letter
+        """,
+    )
+
+    found = scanned(tmp_path, Layout.USERNAME_MYTARDIS_EXPERIMENT_DATASET)
+
+    assert found.keys == [b"jo/MyTardis/ex/ds/a"]
+    assert found.skipped == {b"jo/Documents": "skipped.layout", b"mo": "skipped.layout"}
+
+
+def test_only_the_folder_of_this_instrument_is_read(tmp_path):
+    a_tree(tmp_path, "lab/\n  scope/\n    Jo/\n      ds/\n        a\n  Scope/\n    Jo/\n      ds/")
+
+    found = scanned(tmp_path, Layout.GROUP_INSTRUMENT_FULL_NAME_DATASET)
+
+    assert list(found.folders) == [b"lab/Scope/Jo/ds"]
+    assert found.skipped == {b"lab/scope": "skipped.layout"}
+
+
+def test_an_empty_dataset_folder_is_found_and_ends_once(tmp_path):
+    a_tree(tmp_path, "ds/")
+
+    (group,) = scanned(tmp_path).groups
+
+    assert (group.files, group.last) == ((), True)
+
+
+def test_hidden_litter_and_filtered_folders_are_skipped_with_a_reason(tmp_path):
+    a_tree(tmp_path, ".git/\n$RECYCLE.BIN/\nrun 1/\nother/")
+
+    assert scanned(tmp_path, dataset="RUN").skipped == {
+        b".git": "skipped.hidden",
+        b"$RECYCLE.BIN": "skipped.ignored",
+        b"other": "skipped.filtered",
+    }
+
+
+def test_folders_beyond_an_age_are_skipped(tmp_path):
+    a_tree(tmp_path, "ds/\n  a")
+
+    assert scanned(tmp_path, ignore_older_than="1 year").skipped == {b"ds": "skipped.old"}
+
+
+def test_a_title_longer_than_the_server_holds_is_refused(tmp_path):
+    a_tree(tmp_path, f"{'g' * 200}/\n  {'e' * 200}/\n    ds/")
+
+    assert list(scanned(tmp_path, Layout.GROUP_EXPERIMENT_DATASET).skipped.values()) == [
+        "skipped.name"
+    ]
+
+
+NAME = st.text(st.sampled_from("ab é 漢\n'"), min_size=1, max_size=6).filter(str.strip)
+PATHS = st.sets(st.lists(NAME, min_size=5, max_size=6).map(tuple), max_size=6)
+
+
+@given(paths=PATHS, layout=st.sampled_from(Layout))
+def test_every_file_of_a_random_tree_is_found_or_told_about(paths, layout, tmp_path_factory):
+    root = tmp_path_factory.mktemp("tree")
+    wanted = sorted(os.fsencode("/".join((*path, "f.tif"))) for path in paths)
+    for key in wanted:
+        a_file(root / os.fsdecode(key))
+
+    found = scanned(root, layout)
+
+    if layout != Layout.GROUP_INSTRUMENT_FULL_NAME_DATASET and "MyTardis" not in layout:
+        assert found.keys == wanted
+    else:
+        assert found.keys == []
+        assert set(found.skipped) == {key.split(b"/")[0] for key in wanted}
+
+
+# --- time ---
+
+
+def test_a_file_that_changed_a_moment_ago_waits(tmp_path):
+    now = FakeClock(LATER).now().timestamp()
+    a_file(tmp_path / "ds/new", modified=now - 59)
+    a_file(tmp_path / "ds/still", modified=now - 60)
+    a_file(tmp_path / "ds/future", modified=now + 1)
+
+    found = scanned(tmp_path)
+
+    assert found.keys == [b"ds/still"]
+    assert found.left == {b"ds/new": "waiting.settling", b"ds/future": "waiting.future"}
+
+
+@pytest.mark.parametrize("modified", [0, -86_400.5, -2_000_000_000])
+def test_a_file_of_long_ago_is_taken(tmp_path, modified):
+    a_file(tmp_path / "ds/a", modified=modified)
+
+    assert scanned(tmp_path).keys == [b"ds/a"]
+
+
+# --- odd names and odd things ---
+
+
+def test_odd_names_are_taken_as_they_are(tmp_path):
+    names = ["a\nb", "$(x)`;*", "-rf", " x ", "\\", "e\u0301", "\u00e9", "\x1b[0m", "a", "A", "con"]
+    for name in names:
+        a_file(tmp_path / "ds" / name)
+
+    assert scanned(tmp_path).keys == sorted(os.fsencode(f"ds/{name}") for name in names)
+
+
+def test_names_that_are_no_text_are_skipped(tmp_path):
+    for key in (b"ds/a\xff", b"ds/b\xff/a", b"c\xff/a", b"ds/good"):
+        a_file(tmp_path / os.fsdecode(key))
+
+    found = scanned(tmp_path)
+
+    assert found.keys == [b"ds/good"]
+    assert found.left == {b"ds/a\xff": "skipped.name"}
+    assert found.skipped == {b"ds/b\xff": "skipped.name", b"c\xff": "skipped.name"}
+
+
+def test_a_tree_deeper_than_the_server_can_hold_is_read_as_far_as_it_goes(tmp_path):
+    top = tmp_path / "ds"
+    top.mkdir()
+    folder = os.open(top, os.O_RDONLY)
+    for _ in range(200):
+        os.mkdir("d" * 30, dir_fd=folder)
+        inner = os.open("d" * 30, os.O_RDONLY, dir_fd=folder)
+        os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=inner))
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+
+    found = scanned(tmp_path)
+
+    assert len(found.keys) == 8
+    assert list(found.skipped.values()) == ["skipped.name"]
+
+
+def test_a_hundred_levels_are_read(tmp_path):
+    a_file(tmp_path / "ds" / "/".join("d" * 120) / "f")
+
+    assert len(scanned(tmp_path).keys) == 1
+
+
+def test_pipes_sockets_and_devices_are_skipped(tmp_path):
+    folder = a_file(tmp_path / "ds/real").parent
+    os.mkfifo(folder / "pipe")
+    expected = {b"ds/pipe": "skipped.special", b"ds/socket": "skipped.special"}
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(folder / "socket"))
+    if os.geteuid() == 0:
+        os.mknod(folder / "null", 0o20666, os.makedev(1, 3))
+        expected[b"ds/null"] = "skipped.special"
+
+    found = scanned(tmp_path)
+
+    assert (found.keys, found.left) == ([b"ds/real"], expected)
+
+
+def test_hard_links_are_files_of_their_own(tmp_path):
+    a_file(tmp_path / "ds/a")
+    os.link(tmp_path / "ds/a", tmp_path / "ds/b")
+
+    assert scanned(tmp_path).keys == [b"ds/a", b"ds/b"]
+
+
+# --- symbolic links ---
+
+
+@pytest.fixture
+def linked(tmp_path):
+    root = a_tree(tmp_path / "root", "ds/\n  a\n  sub/\n    b\nmore/\n  c")
+    outside = a_tree(tmp_path / "outside", "x | 9\nfolder/\n  y")
+    for name, target in {
+        "to-a": "a",
+        "to-x": outside / "x",
+        "to-more": root / "more",
+        "to-outside": outside / "folder",
+        "broken": "nothing",
+        "self": "self",
+        "up": ".",
+        "sub/up": "..",
+    }.items():
+        (root / "ds" / name).symlink_to(target)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("policy", "taken"),
+    [("skip", ""), ("files", "to-a to-x"), ("within", "to-a to-more/c")],
+)
+def test_links_are_followed_as_far_as_the_policy_says(linked, policy, taken):
+    found = scanned(linked, symlinks=policy)
+
+    expected = [b"ds/a", b"ds/sub/b", b"more/c", *(b"ds/" + n for n in taken.encode().split())]
+    assert found.keys == sorted(expected)
+    assert set(found.left.values()) == {"skipped.symlink"}
+
+
+def test_a_followed_links_file_is_read_where_it_really_lies(linked):
+    files = {file.key: file for file in scanned(linked, symlinks="files").files}
+
+    assert files[b"ds/to-x"].path == os.fsencode(linked.parent / "outside/x")
+    assert files[b"ds/to-x"].size == 9
+
+
+def test_links_between_folders_do_not_multiply(tmp_path):
+    for name in "abcdefgh":
+        a_file(tmp_path / "ds" / name / "f")
+        for other in "abcdefgh":
+            (tmp_path / "ds" / name / f"to-{other}").symlink_to(tmp_path / "ds" / other)
+
+    assert len(scanned(tmp_path, symlinks="within").keys) <= 16
+
+
+@pytest.mark.parametrize(("policy", "taken"), [("skip", []), ("within", [b"link/a", b"real/a"])])
+def test_a_linked_dataset_folder_is_taken_as_the_policy_says(tmp_path, policy, taken):
+    a_file(tmp_path / "real/a")
+    (tmp_path / "link").symlink_to("real")
+
+    found = scanned(tmp_path, symlinks=policy)
+
+    assert found.keys == (taken or [b"real/a"])
+    assert found.skipped == ({} if taken else {b"link": "skipped.symlink"})
+
+
+# --- what cannot be read ---
+
+
+def without_rights(root: str, results) -> None:
+    """Scan as somebody who is not root, for whom modes mean something."""
+    os.seteuid(65534)
+    found = scanned(root)
+    results.put((found.keys, found.failed, found.left))
+
+
+def scanned_without_rights(root):
+    if os.geteuid() != 0:
+        found = scanned(root)
+        return found.keys, found.failed, found.left
+    context = get_context("fork")
+    results = context.SimpleQueue()
+    child = context.Process(target=without_rights, args=(root, results))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+    return results.get()
+
+
+@pytest.fixture
+def open_tmp(tmp_path):
+    """Return a folder that anybody may enter."""
+    folder = tmp_path
+    while folder != Path(tmp_path.anchor) and folder.stat().st_mode & 0o001 == 0:
+        folder.chmod(folder.stat().st_mode | 0o755)
+        folder = folder.parent
+    return tmp_path
+
+
+def test_folders_that_cannot_be_read_fail_alone(open_tmp):
+    for key in ("closed/a", "ds/closed/b", "ds/c", "listed/d"):
+        a_file(open_tmp / "root" / key)
+    for key, mode in {"closed": 0, "ds/closed": 0, "listed": 0o444}.items():
+        (open_tmp / "root" / key).chmod(mode)
+
+    keys, failed, left = scanned_without_rights(open_tmp / "root")
+
+    assert keys == [b"ds/c"]
+    assert failed == {b"closed": "folder.unreadable", b"ds/closed": "folder.unreadable"}
+    assert left == {b"listed/d": "file.unreadable"}
+
+
+@pytest.mark.parametrize("kind", ["missing", "file"])
+def test_a_missing_data_directory_is_never_an_empty_one(tmp_path, kind):
+    root = tmp_path / "root"
+    if kind == "file":
+        a_file(root)
+
+    with pytest.raises(SettingsError, match="not available"):
+        scanned(root)
+
+
+def test_a_data_directory_that_vanishes_during_the_scan_stops_it(tmp_path):
+    root = tmp_path / "root"
+    for name in "abc":
+        a_file(root / name / "f")
+    clock = FakeClock(LATER)
+    groups = Scan(settings_of(), [].append, clock, clock.cancel()).scan(root)
+
+    next(groups)
+    root.rename(tmp_path / "gone")
+
+    with pytest.raises(SettingsError, match="not available"):
+        list(groups)
+
+
+def test_another_drive_in_the_place_of_the_data_directory_stops_the_scan(tmp_path):
+    root = tmp_path / "root"
+    a_file(root / "a/f")
+    clock = FakeClock(LATER)
+    groups = Scan(settings_of(), [].append, clock, clock.cancel()).scan(root)
+
+    next(groups)
+    root.rename(tmp_path / "gone")
+    root.mkdir()
+
+    with pytest.raises(SettingsError, match="taken its place"):
+        list(groups)
+
+
+def test_a_folder_that_vanishes_during_the_scan_fails_alone(tmp_path):
+    for name in "abc":
+        a_file(tmp_path / name / "f")
+    events = []
+    clock = FakeClock(LATER)
+    groups = Scan(settings_of(), events.append, clock, clock.cancel()).scan(tmp_path)
+
+    first = next(groups)
+    (tmp_path / "b").rename(tmp_path / ".gone")
+
+    assert [first.folder.path, *(group.folder.path for group in groups)] == [b"a", b"c"]
+    assert codes(of(FolderFailed, events)) == {b"b": "folder.unreadable"}
+
+
+def test_an_empty_data_directory_is_noticed(tmp_path):
+    (notice,) = scanned(tmp_path).events
+
+    assert isinstance(notice, Notice)
+    assert notice.problem.code == "data.empty"
+
+
+# --- streaming ---
+
+
+def test_groups_hold_a_thousand_files_and_the_last_one_says_so(tmp_path):
+    for number in range(2500):
+        (tmp_path / "ds" / str(number % 3)).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "ds" / str(number % 3) / str(number)).touch()
+
+    groups = scanned(tmp_path).groups
+
+    assert [(len(group.files), group.last) for group in groups] == [
+        (1000, False), (1000, False), (500, True),
+    ]  # fmt: skip
+
+
+def test_a_stop_is_heard_between_groups(tmp_path):
+    for number in range(2100):
+        a_file(tmp_path / "ds" / str(number), 0)
+    clock = FakeClock(LATER)
+    cancel = clock.cancel()
+    groups = Scan(settings_of(), [].append, clock, cancel).scan(tmp_path)
+
+    next(groups)
+    cancel.set()
+
+    with pytest.raises(Cancelled):
+        next(groups)
+
+
+def test_memory_does_not_grow_with_the_folder(tmp_path):
+    folder = tmp_path / "ds"
+    folder.mkdir()
+    descriptor = os.open(folder, os.O_RDONLY)
+    for number in range(30_000):
+        os.mknod(f"a-file-with-a-name-{number}", dir_fd=descriptor)
+    os.close(descriptor)
+    clock = FakeClock(LATER)
+    groups = Scan(settings_of(), lambda _: None, clock, clock.cancel()).scan(tmp_path)
+
+    tracemalloc.start()
+    count = sum(len(group.files) for group in groups)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert count == 30_000
+    assert peak < 3_000_000
