@@ -1,0 +1,180 @@
+"""Registering: many at once, settled by listing whatever happens, never one name twice."""
+
+from random import Random
+
+import pytest
+
+from mydata_like.core.errors import RejectedError, ServerUnavailableError, TransientError
+from mydata_like.core.events import FileFailed, FileRegistered
+from mydata_like.core.model import EntryState, Registered, Staged
+from mydata_like.engine.register import Filing, Pace, Register
+from mydata_like.engine.retry import Gate
+from tests.fakes.clock import FakeClock
+from tests.fakes.ledger import MemoryLedger
+from tests.fakes.server import ScriptedServer
+from tests.fakes.source import ListSource
+from tests.unit.engine.files import DATASET, a_record, a_staged, a_wanted
+
+
+class Bench:
+    """A register stage over a scripted server."""
+
+    def __init__(self, first=25):
+        self.clock = FakeClock()
+        self.events = []
+        self.server = ScriptedServer()
+        self.ledger = MemoryLedger()
+        gate = Gate(self.clock, self.clock.cancel(), self.events.append, Random(1))
+        self.pace = Pace(first, self.clock)
+        filing = Filing("staging", self.pace)
+        self.register = Register(self.server, self.ledger, self.events.append, gate, filing)
+
+    def __call__(self, *groups):
+        source = ListSource(list(groups), self.clock)
+        return [item for items in self.register(source) for item in items]
+
+    def names(self):
+        return sorted(record.name for record in self.server.records.values())
+
+    def of_kind(self, kind):
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def batch(count):
+    return [a_staged(f"f{number:03}") for number in range(count)]
+
+
+def test_many_files_are_registered_in_one_request():
+    bench = Bench()
+
+    known = bench(batch(20))
+
+    assert bench.server.calls["register"] == 1
+    assert len(known) == len(bench.server.records) == len(bench.of_kind(FileRegistered)) == 20
+    assert bench.ledger.find_entries([known[0].wanted.file.key])[
+        known[0].wanted.file.key
+    ].state is EntryState.REGISTERED
+
+
+def test_what_was_sent_meanwhile_goes_into_the_same_request():
+    bench = Bench()
+
+    bench(batch(5)[:1], batch(5)[1:3], batch(5)[3:])
+
+    assert bench.server.calls["register"] == 1
+
+
+def test_requests_grow_while_the_server_is_fast():
+    bench = Bench(first=2)
+
+    bench(batch(14))
+
+    assert bench.server.calls["register"] == 3
+
+
+def test_requests_shrink_when_the_server_is_slow():
+    clock = FakeClock()
+    pace = Pace(100, clock)
+
+    with pace.measured(100):
+        clock.move(3.0)
+
+    assert pace.size == 50
+
+
+def test_a_lost_reply_makes_no_second_record():
+    bench = Bench()
+    bench.server.late_faults["register"] = [TransientError("The reply was lost.")]
+
+    known = bench(batch(10))
+
+    assert len(known) == len(bench.server.records) == 10
+    assert bench.server.calls["register"] == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [TransientError("Busy."), ServerUnavailableError("Away.")],
+    ids=["busy", "away"],
+)
+def test_a_request_that_did_not_happen_is_repeated(error):
+    bench = Bench()
+    bench.server.faults["register"] = [error]
+
+    known = bench(batch(10))
+
+    assert len(known) == len(bench.server.records) == 10
+
+
+def test_one_refused_record_fails_alone():
+    bench = Bench()
+    bench.server.refused = {"f007"}
+
+    known = bench(batch(20))
+
+    assert len(known) == 19
+    (failed,) = bench.of_kind(FileFailed)
+    assert failed.path.endswith(b"f007")
+    assert len(bench.server.records) == 19
+
+
+def test_a_record_that_somebody_else_made_of_the_same_bytes_is_adopted():
+    bench = Bench()
+    bench.server.add(DATASET.id, a_record("f001"))
+
+    known = bench(batch(3))
+
+    assert len(known) == 3
+    assert bench.names() == ["f000", "f001", "f002"]
+
+
+def test_a_record_that_somebody_else_made_of_other_bytes_elsewhere_is_left_alone():
+    bench = Bench()
+    theirs = a_record("f001", checksum="e" * 32)
+    theirs = theirs._replace(replicas=(theirs.replicas[0]._replace(uri="theirs/f001"),))
+    bench.server.add(DATASET.id, theirs)
+
+    known = bench(batch(3))
+
+    assert len(known) == 2
+    assert bench.of_kind(FileFailed)[0].problem.code == "register.conflict"
+
+
+def test_a_repair_changes_the_record_and_waits_for_a_new_look():
+    bench = Bench()
+    record = bench.server.add(DATASET.id, a_record("a", checksum="e" * 32))
+
+    (known,) = bench([Staged(a_wanted("a", datafile=record), "0" * 32)])
+
+    assert bench.server.records[record.id].checksum == "0" * 32
+    assert (known.datafile, known.since) == (record.id, "look 0")
+    key = known.wanted.file.key
+    assert bench.ledger.find_entries([key])[key].state is EntryState.REPAIRED
+
+
+def test_a_record_without_a_replica_gets_one():
+    bench = Bench()
+    record = bench.server.add(DATASET.id, a_record("a")._replace(replicas=()))
+
+    (known,) = bench([Staged(a_wanted("a", datafile=record), "0" * 32)])
+
+    assert bench.server.records[record.id].replicas[0].uri == "Set%201-7/a"
+    assert known.since is None
+
+
+def test_what_is_registered_already_passes_by():
+    bench = Bench()
+    waiting = Registered(a_wanted("w"), "0" * 32)
+
+    assert bench([waiting]) == [waiting]
+    assert bench.server.calls["register"] == 0
+
+
+def test_a_server_that_refuses_everything_for_a_while_loses_nothing():
+    bench = Bench()
+    bench.server.faults["register"] = [RejectedError("500") for _ in range(6)]
+
+    known = bench(batch(4))
+
+    assert len(known) + len(bench.of_kind(FileFailed)) == 4
+    assert len(bench.server.records) == len(known)

@@ -1,0 +1,145 @@
+"""Verifying: nothing is called safe unless the server says so of these very bytes."""
+
+from random import Random
+
+from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
+from mydata_like.core.model import EntryState, Registered
+from mydata_like.engine.register import _registration
+from mydata_like.engine.retry import Gate
+from mydata_like.engine.verify import Verify
+from mydata_like.settings.schema import Advanced
+from tests.fakes.clock import FakeClock
+from tests.fakes.ledger import MemoryLedger
+from tests.fakes.server import ScriptedServer
+from tests.fakes.source import ListSource
+from tests.unit.engine.files import CHECKSUM, DATASET, a_record, a_staged, a_wanted
+
+
+class Bench:
+    """A verify stage over a scripted server; `plan` says when the server looks at its files."""
+
+    def __init__(self):
+        self.clock = FakeClock()
+        self.events = []
+        self.server = ScriptedServer()
+        self.ledger = MemoryLedger()
+        gate = Gate(self.clock, self.clock.cancel(), self.events.append, Random(1))
+        settings = Advanced(verify_interval=1.0, verify_patience=60.0)
+        self.verify = Verify(self.server, self.ledger, self.events.append, gate, settings)
+
+    def register(self, *names):
+        self.server.register([_registration(a_staged(name), "staging") for name in names])
+        return [Registered(a_wanted(name), CHECKSUM) for name in names]
+
+    def __call__(self, *items, polls=200):
+        """Run the stage; a call in the list of items happens when it is polled."""
+        return list(self.verify(ListSource([*items, *[None] * polls], self.clock)))
+
+    def of_kind(self, kind):
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def test_numbers_are_enough_when_all_of_a_dataset_is_verified():
+    bench = Bench()
+    items = bench.register("a", "b")
+    bench.server.verify()
+
+    assert bench(items) == []
+    assert len(bench.of_kind(FileVerified)) == 2
+    assert bench.server.calls["list_datafiles"] == 0
+    key = items[0].wanted.file.key
+    assert bench.ledger.find_entries([key])[key].state is EntryState.VERIFIED
+
+
+def test_servers_that_tell_no_numbers_are_asked_for_the_records():
+    bench = Bench()
+    bench.server.has_stats = False
+    items = bench.register("a", "b")
+    bench.server.verify()
+
+    bench(items)
+
+    assert len(bench.of_kind(FileVerified)) == 2
+
+
+def test_what_the_server_forgot_is_asked_for():
+    bench = Bench()
+    items = bench.register("a")
+
+    bench(items)
+
+    assert len(bench.server.asked) == 1
+    assert len(bench.of_kind(FileVerified)) == 1
+
+
+def test_what_does_not_verify_is_asked_for_once_and_sent_once_more():
+    bench = Bench()
+    items = bench.register("good", "bad")
+    bench.server.bad = {"bad"}
+    bench.server.verify()
+
+    (again,) = bench(items)
+
+    assert again.file.name == b"bad"
+    assert again.round == 1
+    assert again.datafile is not None
+    assert len(bench.server.asked) == 1
+    assert [event.path[-4:] for event in bench.of_kind(FileVerified)] == [b"good"]
+
+
+def test_what_does_not_verify_the_second_time_fails_with_advice():
+    bench = Bench()
+    (item,) = bench.register("bad")
+    bench.server.bad = {"bad"}
+    bench.server.verify()
+
+    assert bench([item._replace(wanted=item.wanted._replace(round=1))]) == []
+    assert bench.of_kind(FileFailed)[0].problem.code == "verify.failed"
+    assert bench.of_kind(FileVerified) == []
+
+
+def test_a_look_taken_before_our_bytes_came_says_nothing():
+    bench = Bench()
+    record = bench.server.add(DATASET.id, a_record("a"))
+    stale = Registered(a_wanted("a", datafile=record), CHECKSUM, record.id, "look 0")
+
+    bench([stale])
+
+    assert bench.server.asked == [record.id]
+    assert len(bench.of_kind(FileVerified)) == 1
+
+
+def test_a_record_whose_checksum_is_not_ours_is_not_verified():
+    bench = Bench()
+    bench.server.has_stats = False
+    bench.register("a")
+    bench.server.verify()
+
+    again = bench([Registered(a_wanted("a"), "f" * 32)])
+
+    assert bench.of_kind(FileVerified) == []
+    assert len(again) == 1
+
+
+def test_what_stays_pending_waits_for_the_next_run():
+    bench = Bench()
+    items = bench.register("a")
+    bench.server.verify = lambda *_: None
+
+    bench(items, polls=500)
+
+    assert bench.of_kind(FileWaiting)[0].problem.code == "verify.pending"
+    assert bench.of_kind(FileVerified) == []
+
+
+def test_one_dataset_that_does_not_verify_holds_no_other_back():
+    bench = Bench()
+    stuck = bench.register("a")
+    other = Registered(a_wanted("b")._replace(dataset=type(DATASET)(8, "Set 2")), CHECKSUM)
+    record = _registration(a_staged("b"), "staging")._replace(dataset=8)
+    bench.server.register([record])
+    bench.server.verify(lambda record: record.name == "b")
+
+    bench([*stuck, other], polls=3)
+
+    assert [event.path[-1:] for event in bench.of_kind(FileVerified)][0] == b"b"
