@@ -1,0 +1,219 @@
+"""Datafile records over HTTP, under both of the names the server has for them."""
+
+import json
+from typing import Any
+
+from flask import Response, request
+
+from mydata_like.demo.answers import (
+    SORRY,
+    Refusal,
+    answer_json,
+    answer_text,
+    denied,
+    failed,
+    invalid,
+)
+from mydata_like.demo.placing import Placer
+from mydata_like.demo.queries import Filters, envelope, read_json, read_order, read_page
+from mydata_like.demo.records import Registrar
+from mydata_like.demo.site import (
+    READABLE_DATASETS,
+    Site,
+    caller,
+    can_read_dataset,
+    find_writable_dataset,
+    require_permission,
+    uri_of,
+)
+from mydata_like.demo.store import Row
+
+_FILTERS = Filters(
+    {
+        "dataset": "d.dataset = ?",
+        "dataset__id": "d.dataset = ?",
+        "dataset__experiments__id": "d.dataset IN"
+        " (SELECT dataset FROM dataset_experiment WHERE experiment = ?)",
+        "dataset__description": "d.dataset IN (SELECT id FROM dataset WHERE description = ?)",
+        "filename": "d.filename = ?",
+        "directory": "d.directory = ?",
+        "directory__startswith": "instr(d.directory, ?) = 1",
+    },
+    frozenset(
+        {"id", "md5sum", "sha512sum", "size", "version", "mimetype", "replicas", "deleted"}
+        | {"created_time", "modification_time", "datafile", "deleted_time", "parameter_sets"}
+    ),
+)
+_ORDERS = {"filename": "d.filename", "modification_time": "d.modified", "id": "d.id"}
+_SELECT = """
+    SELECT d.*, r.id AS replica, r.uri, r.verified, r.created AS stored, r.last_verified,
+        b.name AS location
+    FROM datafile d LEFT JOIN replica r ON r.datafile = d.id LEFT JOIN box b ON b.id = r.box
+"""
+
+
+class Datafiles:
+    """Datafiles under one resource name; `ours` is the MyData app's variant of it."""
+
+    def __init__(self, site: Site, registrar: Registrar, *, ours: bool) -> None:
+        self._store = site.store
+        self._verifier = site.verifier
+        self._site = site
+        self._registrar = registrar
+        self._ours = ours
+        self._resource = "mydata_dataset_file" if ours else "dataset_file"
+        self._orders = frozenset({"filename", "modification_time"} | (set() if ours else {"id"}))
+        self._left_path = ""  # of a bulk request, for the next reply to show by mistake
+
+    def list_datafiles(self, dataset: int | None = None) -> Response:
+        page = read_page()
+        conditions, values = _FILTERS.read()
+        order = read_order(self._orders, _ORDERS)
+        who = caller()
+        if dataset is not None:
+            conditions.append("d.dataset = ?")
+            values.append(str(dataset))
+        if not who.superuser:
+            conditions.append(f"d.dataset IN {READABLE_DATASETS}")
+            values.extend([str(who.id), str(who.id)])
+        where = " AND ".join(["1", *conditions])
+        total = self._store.number(f"SELECT count(*) FROM datafile d WHERE {where}", *values)  # noqa: S608 - constants
+        rows = self._store.rows(
+            f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",
+            *values,
+            page.limit,
+            page.offset,
+        )
+        return answer_json(envelope(total, page, [self._show(row) for row in rows]))
+
+    def get_datafile(self, number: int) -> Response:
+        return answer_json(self._show(self._find(number)))
+
+    def get_set(self, numbers: str) -> Response:
+        """Answer with several records by their ids."""
+        objects, missing = [], []
+        for number in numbers.split(";"):
+            try:
+                objects.append(self._show(self._find(int(number))))
+            except (Refusal, ValueError):
+                missing.append(number)
+        answer: dict[str, Any] = {"objects": objects}
+        if missing:
+            answer["not_found"] = missing
+        return answer_json(answer)
+
+    def create(self) -> Response:
+        """Make a record, or apply many where the client could not say PATCH."""
+        if request.headers.get("X-HTTP-Method-Override", "").upper() == "PATCH":
+            return self.apply()
+        if not caller().id:
+            raise denied()
+        if (request.content_type or "").startswith("multipart/form-data"):
+            return self._create_with_file()
+        data = read_json(request.get_data(), request.content_type or "")
+        dataset = self._registrar.find_dataset(data, caller())
+        made = self._registrar.make(data, dataset, Placer(self._site, uploads=self._ours))
+        path, self._left_path = made.path or self._left_path, ""
+        return answer_text(path, 201, location=uri_of(self._resource, made.id))
+
+    def apply(self) -> Response:
+        """Make and change many records at once, or none."""
+        require_permission()
+        data = read_json(request.get_data(), request.content_type or "")
+        objects = data.get("objects")
+        if not isinstance(objects, list):
+            raise invalid("Invalid data sent.")
+        if not all(isinstance(entry, dict) for entry in objects):
+            raise failed()
+        placer = Placer(self._site, uploads=self._ours)
+        self._left_path = self._registrar.apply(objects, caller(), placer)
+        return answer_text(status=202)
+
+    def change(self, number: int) -> Response:
+        data = read_json(request.get_data(), request.content_type or "")
+        self._registrar.change(number, data, require_permission())
+        return answer_text(status=202)
+
+    def replace(self, number: int) -> Response:
+        """Take a whole record back, which fails if it has the fields that every record has."""
+        data = read_json(request.get_data(), request.content_type or "")
+        if "replicas" in data or "datafile" in data:
+            raise failed()
+        self._registrar.change(number, data, require_permission())
+        response = answer_text(status=204)
+        del response.headers["Content-Type"]
+        return response
+
+    def replace_list(self) -> Response:
+        require_permission()
+        raise failed()
+
+    def delete(self, number: int) -> Response:
+        raise denied()
+
+    def verify(self, number: int) -> Response:
+        """Ask for a look at the bytes; only the plain resource can."""
+        if self._ours:
+            raise failed()
+        row = self._store.row("SELECT dataset FROM datafile WHERE id = ?", number)
+        if row is None:
+            raise Refusal(404, SORRY)
+        if not can_read_dataset(self._store, caller(), row["dataset"]):
+            raise Refusal(403)
+        replicas = self._store.rows("SELECT id FROM replica WHERE datafile = ?", number)
+        self._verifier.schedule((replica["id"] for replica in replicas), at_once=True)
+        return answer_text()
+
+    def _create_with_file(self) -> Response:
+        data = json.loads(request.form["json_data"])
+        dataset = self._registrar.find_dataset(data, caller())
+        find_writable_dataset(self._store, caller(), dataset)
+        attached = request.files["attached_file"]
+        made = self._registrar.attach(data, dataset, attached.read())
+        return answer_text(status=201, location=uri_of(self._resource, made.id))
+
+    def _find(self, number: int) -> Row:
+        row = self._store.row(f"{_SELECT} WHERE d.id = ?", number)
+        if row is None:
+            raise Refusal(404)
+        if not can_read_dataset(self._store, caller(), row["dataset"]):
+            raise denied()
+        return row
+
+    def _show(self, row: Row) -> dict[str, Any]:
+        number = row["id"]
+        shown = {
+            "created_time": row["created"],
+            "datafile": None,
+            "dataset": uri_of("dataset", row["dataset"]),
+            "deleted": False,
+            "deleted_time": None,
+            "directory": row["directory"],
+            "filename": row["filename"],
+            "id": number,
+            "md5sum": row["md5sum"],
+            "mimetype": row["mimetype"],
+            "modification_time": row["modified"],
+            "replicas": [] if row["replica"] is None else [show_replica(row, number)],
+            "resource_uri": uri_of(self._resource, number),
+            "sha512sum": row["sha512sum"],
+            "size": row["size"],
+            "version": row["version"],
+        }
+        if not self._ours:
+            shown["parameter_sets"] = []
+        return shown
+
+
+def show_replica(row: Row, datafile: int) -> dict[str, Any]:
+    """Return a replica as it stands in its datafile."""
+    return {
+        "created_time": row["stored"],
+        "datafile": uri_of("dataset_file", datafile),
+        "id": row["replica"],
+        "last_verified_time": row["last_verified"],
+        "location": row["location"],
+        "resource_uri": uri_of("replica", row["replica"]),
+        "uri": row["uri"],
+        "verified": bool(row["verified"]),
+    }

@@ -1,0 +1,230 @@
+"""Experiments, the parameters they are found by, and who may see them."""
+
+from typing import Any
+
+from flask import Response, request
+
+from mydata_like.demo.answers import Refusal, answer_json, answer_text, denied, failed
+from mydata_like.demo.queries import Filters, cut, read_json, read_page
+from mydata_like.demo.site import (
+    READABLE_EXPERIMENTS,
+    Site,
+    caller,
+    can_read_experiment,
+    id_in,
+    require_permission,
+    uri_of,
+)
+from mydata_like.demo.store import Row
+
+_TITLE_LIMIT = 400
+_FILTERS = Filters(
+    {"title": "title = ?", "uploader": "uploader.value = ?"},
+    frozenset({"id", "description", "created_by", "locked", "institution_name"}),
+)
+_PARAMETER_IDS = {"uploader": 9, "user_folder_name": 10, "group_folder_name": 11}
+_FIND = f"""
+    SELECT e.* FROM experiment e
+    LEFT JOIN parameter uploader ON uploader.experiment = e.id AND uploader.name = 'uploader'
+    LEFT JOIN parameter owner ON owner.experiment = e.id AND owner.name = 'user_folder_name'
+    LEFT JOIN parameter team ON team.experiment = e.id AND team.name = 'group_folder_name'
+    WHERE (? OR e.id IN {READABLE_EXPERIMENTS}) AND
+"""  # noqa: S608 - constants
+
+
+class Experiments:
+    """The upper level of the hierarchy; who makes one owns it."""
+
+    def __init__(self, site: Site) -> None:
+        self._store = site.store
+        self._times = site.times
+
+    def list_experiments(self) -> Response:
+        """Answer MyData's question: title, and the owner's folder where the layout has one."""
+        page = read_page()
+        conditions, values = _FILTERS.read()
+        owners, names = self._owner_condition()
+        who = caller()
+        rows = self._store.rows(
+            " ".join([_FIND, " AND ".join(["1", *conditions, *owners]), "ORDER BY e.id"]),
+            who.superuser,
+            who.id,
+            who.id,
+            *values,
+            *names,
+        )
+        if "folder_structure" in request.args:
+            rows = rows[:1]
+        resource = request.path.split("/")[3]
+        return answer_json(cut(page, [self._show(row, resource) for row in rows]))
+
+    def get_experiment(self, number: int) -> Response:
+        row = self._store.row("SELECT * FROM experiment WHERE id = ?", number)
+        if row is None:
+            raise Refusal(404)
+        if not can_read_experiment(self._store, caller(), number):
+            raise denied()
+        return answer_json(self._show(row, request.path.split("/")[3]))
+
+    def create_experiment(self) -> Response:
+        data = read_json(request.get_data(), request.content_type or "")
+        who = require_permission()
+        title = data.get("title") or ""
+        if len(title) > _TITLE_LIMIT or "\0" in title:
+            raise failed()
+        with self._store.transaction():
+            number = self._insert(title, data, who.id)
+        row = self._store.row("SELECT * FROM experiment WHERE id = ?", number)
+        assert row is not None
+        shown = self._show(row, "mydata_experiment")
+        if "immutable" in data:
+            shown["immutable"] = data["immutable"]
+        return answer_json(shown, 201, location=shown["resource_uri"])
+
+    def grant(self) -> Response:
+        """Give a user or a group a right on an experiment that the caller owns."""
+        data = read_json(request.get_data(), request.content_type or "")
+        who = require_permission()
+        experiment = id_in(data.get("content_object"), "experiment", "mydata_experiment")
+        if experiment is None or not can_read_experiment(self._store, who, experiment):
+            raise denied()
+        number = self._store.insert(
+            "acl",
+            experiment=experiment,
+            plugin=str(data.get("pluginId")),
+            entity=int(data.get("entityId") or 0),
+            owner=bool(data.get("isOwner")),
+            writes=bool(data.get("canWrite")),
+        )
+        return answer_text(status=201, location=uri_of("objectacl", number))
+
+    def _insert(self, title: str, data: dict[str, Any], owner: int) -> int:
+        now = self._times.now()
+        number = self._store.insert(
+            "experiment",
+            title=title,
+            description=data.get("description") or "",
+            institution=data.get("institution_name") or "Monash University",
+            created_by=owner,
+            created=now,
+            updated=now,
+        )
+        self._store.insert(
+            "acl", experiment=number, plugin="django_user", entity=owner, owner=1, writes=1
+        )
+        for parameters in data.get("parameter_sets") or ():
+            self._insert_parameters(number, parameters)
+        return number
+
+    def _insert_parameters(self, experiment: int, data: dict[str, Any]) -> None:
+        number = self._store.insert(
+            "parameter_set", experiment=experiment, namespace=data["schema"]
+        )
+        for parameter in data.get("parameters") or ():
+            self._store.insert(
+                "parameter",
+                parameter_set=number,
+                experiment=experiment,
+                name=parameter["name"],
+                value=str(parameter["value"]),
+            )
+
+    def _owner_condition(self) -> tuple[list[str], list[str]]:
+        """Return what the layout adds to the title: the owner's folder or the group's."""
+        layout = request.args.get("folder_structure", "")
+        user = request.args.get("user_folder_name", "")
+        group = request.args.get("group_folder_name", "")
+        if layout.startswith(("Username", "Email")) and user:
+            known = self._store.row(
+                "SELECT username, email FROM user"
+                " WHERE lower(username) = lower(?) OR lower(email) = lower(?)",
+                user,
+                user,
+            )
+            names = [user] if known is None else [known["username"], known["email"]]
+            marks = ", ".join(["lower(?)"] * len(names))
+            return [f"lower(owner.value) IN ({marks})"], names
+        if layout.startswith("User Group") and group:
+            return ["team.value = ?"], [group]
+        return [], []
+
+    def _show(self, row: Row, resource: str) -> dict[str, Any]:
+        number = row["id"]
+        count, size = self._store.rows(
+            "SELECT count(*), coalesce(sum(size), 0) FROM datafile WHERE dataset IN"
+            " (SELECT dataset FROM dataset_experiment WHERE experiment = ?)",
+            number,
+        )[0]
+        return {
+            "approved": False,
+            "authors": [],
+            "created_by": uri_of("user", row["created_by"]),
+            "created_time": row["created"],
+            "datafile_count": count,
+            "dataset_count": self._store.number(
+                "SELECT count(*) FROM dataset_experiment WHERE experiment = ?", number
+            ),
+            "description": row["description"],
+            "end_time": None,
+            "experiment_size": size,
+            "handle": None,
+            "id": number,
+            "institution_name": row["institution"],
+            "is_publication": False,
+            "locked": False,
+            "owner_ids": self._owners(number),
+            "parameter_sets": self._parameter_sets(number),
+            "public_access": 1,
+            "resource_uri": uri_of(resource, number),
+            "start_time": None,
+            "title": row["title"],
+            "update_time": row["updated"],
+            "url": None,
+        }
+
+    def _owners(self, experiment: int) -> list[int]:
+        rows = self._store.rows(
+            "SELECT DISTINCT entity FROM acl"
+            " WHERE experiment = ? AND plugin = 'django_user' AND owner ORDER BY id",
+            experiment,
+        )
+        return [row["entity"] for row in rows]
+
+    def _parameter_sets(self, experiment: int) -> list[dict[str, Any]]:
+        sets = self._store.rows("SELECT * FROM parameter_set WHERE experiment = ?", experiment)
+        return [
+            {
+                "experiment": uri_of("experiment", experiment),
+                "id": row["id"],
+                "parameters": self._parameters(row["id"]),
+                "resource_uri": uri_of("experimentparameterset", row["id"]),
+                "schema": {
+                    "hidden": True,
+                    "id": 6,
+                    "immutable": True,
+                    "name": "MyData Default Experiment",
+                    "namespace": row["namespace"],
+                    "resource_uri": uri_of("schema", 6),
+                    "subtype": "",
+                    "type": 1,
+                },
+            }
+            for row in sets
+        ]
+
+    def _parameters(self, parameter_set: int) -> list[dict[str, Any]]:
+        rows = self._store.rows("SELECT * FROM parameter WHERE parameter_set = ?", parameter_set)
+        return [
+            {
+                "datetime_value": None,
+                "id": row["id"],
+                "link_id": None,
+                "name": uri_of("parametername", _PARAMETER_IDS.get(row["name"], 12)),
+                "numerical_value": None,
+                "parameterset": uri_of("experimentparameterset", parameter_set),
+                "resource_uri": uri_of("experimentparameter", row["id"]),
+                "string_value": row["value"],
+                "value": None,
+            }
+            for row in rows
+        ]

@@ -1,0 +1,136 @@
+"""Nothing twice, nothing false, nothing lost: the database and the boxes, examined."""
+
+import hashlib
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from mydata_like.demo.store import Store
+from mydata_like.demo.verifier import replica_path
+
+FileKey = tuple[str, str, str]  # the dataset's description, directory, file name
+
+_FILES = """
+    SELECT d.id, e.description AS dataset_name, d.dataset, d.directory, d.filename, d.size,
+        d.md5sum, d.modified, r.uri, r.verified, b.name AS box, b.location
+    FROM datafile d JOIN dataset e ON e.id = d.dataset
+    LEFT JOIN replica r ON r.datafile = d.id LEFT JOIN box b ON b.id = r.box ORDER BY d.id
+"""
+
+
+class StoredFile(NamedTuple):
+    """A datafile with its replica; `path` is None where it has none, or one outside its box."""
+
+    id: int
+    dataset: int
+    dataset_name: str
+    directory: str | None
+    filename: str
+    size: int
+    md5sum: str
+    modified: str | None
+    verified: bool
+    box: str | None
+    path: Path | None
+
+    @property
+    def key(self) -> FileKey:
+        return self.dataset_name, self.directory or "", self.filename
+
+
+def list_files(store: Store) -> list[StoredFile]:
+    """Return all datafiles, ordered by id."""
+    return [
+        StoredFile(
+            id=row["id"],
+            dataset=row["dataset"],
+            dataset_name=row["dataset_name"],
+            directory=row["directory"],
+            filename=row["filename"],
+            size=row["size"],
+            md5sum=row["md5sum"],
+            modified=row["modified"],
+            verified=bool(row["verified"]),
+            box=row["box"],
+            path=_find_path(row["location"], row["uri"]),
+        )
+        for row in store.rows(_FILES)
+    ]
+
+
+def _find_path(location: str | None, uri: str | None) -> Path | None:
+    if location is None or uri is None:
+        return None
+    try:
+        return replica_path(location, uri)
+    except ValueError:
+        return None
+
+
+def find_violations(store: Store, expected: Mapping[FileKey, Path]) -> list[str]:
+    """Return what is wrong, in sentences."""
+    files = list_files(store)
+    return [
+        *_find_duplicates(store, files),
+        *_find_false_bytes(files),
+        *_find_losses(files, expected),
+    ]
+
+
+def _find_duplicates(store: Store, files: list[StoredFile]) -> Iterator[str]:
+    names = Counter((file.dataset, file.directory or "", file.filename) for file in files)
+    for name, count in names.items():
+        if count > 1:
+            yield f"{count} records of {name}"
+    paths = Counter(str(file.path) for file in files if file.path is not None)
+    for path, count in paths.items():
+        if count > 1:
+            yield f"{count} records share {path}"
+    for row in store.rows(
+        "SELECT description, experiment, count(*) AS number FROM dataset JOIN dataset_experiment"
+        " ON dataset = id GROUP BY description, experiment, instrument HAVING count(*) > 1"
+    ):
+        yield f"{row['number']} datasets {row['description']!r} in experiment {row['experiment']}"
+
+
+def _find_false_bytes(files: list[StoredFile]) -> Iterator[str]:
+    """Tell of records whose bytes are others; bytes that are absent are no lie if unverified."""
+    for file in files:
+        if file.path is None:
+            yield f"datafile {file.id} ({file.filename!r}) has no replica inside its box"
+            continue
+        try:
+            size, md5sum = measure(file.path)
+        except OSError:
+            if file.verified:
+                yield f"datafile {file.id} ({file.filename!r}) is verified and has no bytes"
+            continue
+        if (size, md5sum) != (file.size, file.md5sum):
+            state = "verified" if file.verified else "registered"
+            yield f"datafile {file.id} ({file.filename!r}) is {state} with other bytes"
+
+
+def _find_losses(files: list[StoredFile], expected: Mapping[FileKey, Path]) -> Iterator[str]:
+    if not expected:
+        return
+    found: defaultdict[FileKey, list[StoredFile]] = defaultdict(list)
+    for file in files:
+        found[file.key].append(file)
+    for key, path in expected.items():
+        size, md5sum = measure(path)
+        same = [file for file in found.pop(key, []) if (file.size, file.md5sum) == (size, md5sum)]
+        if len(same) != 1:
+            yield f"{key} has {len(same)} true records instead of one"
+        elif not same[0].verified:
+            yield f"{key} is not verified"
+    for key in found:
+        yield f"{key} was registered and is no local file"
+
+
+def measure(path: Path) -> tuple[int, str]:
+    """Return a file's size and MD5."""
+    with path.open("rb") as file:
+        checksum = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
+        return os.fstat(file.fileno()).st_size, checksum.hexdigest()

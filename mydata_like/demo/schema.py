@@ -1,0 +1,91 @@
+"""The tables of the embedded server."""
+
+SCHEMA = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+
+CREATE TABLE IF NOT EXISTS user (
+    id INTEGER PRIMARY KEY, username TEXT NOT NULL UNIQUE, email TEXT NOT NULL,
+    first_name TEXT NOT NULL, last_name TEXT NOT NULL, api_key TEXT NOT NULL,
+    superuser INTEGER NOT NULL, permitted INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS "group" (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS membership (
+    user INTEGER NOT NULL, "group" INTEGER NOT NULL, PRIMARY KEY (user, "group")
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS facility (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, manager_group INTEGER NOT NULL,
+    created TEXT NOT NULL, modified TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS instrument (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, facility INTEGER NOT NULL,
+    created TEXT NOT NULL, modified TEXT NOT NULL, UNIQUE (name, facility)
+);
+CREATE TABLE IF NOT EXISTS box (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, location TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS box_attribute (
+    id INTEGER PRIMARY KEY, box INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+    UNIQUE (box, key)
+);
+CREATE TABLE IF NOT EXISTS uploader (
+    id INTEGER PRIMARY KEY, uuid TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+    details TEXT NOT NULL, settings_updated TEXT
+);
+CREATE TABLE IF NOT EXISTS uploader_setting (
+    id INTEGER PRIMARY KEY, uploader INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+    UNIQUE (uploader, key)
+);
+CREATE TABLE IF NOT EXISTS registration (
+    id INTEGER PRIMARY KEY, uploader INTEGER NOT NULL, fingerprint TEXT NOT NULL,
+    requester_name TEXT NOT NULL, requester_email TEXT NOT NULL, public_key TEXT NOT NULL,
+    requested TEXT NOT NULL, approved INTEGER NOT NULL DEFAULT 0, approval_time TEXT,
+    box INTEGER, UNIQUE (uploader, fingerprint)
+);
+CREATE TABLE IF NOT EXISTS experiment (
+    id INTEGER PRIMARY KEY, title TEXT NOT NULL, description TEXT NOT NULL,
+    institution TEXT NOT NULL, created_by INTEGER NOT NULL, created TEXT NOT NULL,
+    updated TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS experiment_title ON experiment (title);
+CREATE TABLE IF NOT EXISTS parameter_set (
+    id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, namespace TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS parameter (
+    id INTEGER PRIMARY KEY, parameter_set INTEGER NOT NULL, experiment INTEGER NOT NULL,
+    name TEXT NOT NULL, value TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS parameter_experiment ON parameter (experiment, name);
+CREATE TABLE IF NOT EXISTS acl (
+    id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, plugin TEXT NOT NULL,
+    entity INTEGER NOT NULL, owner INTEGER NOT NULL, writes INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS acl_entity ON acl (plugin, entity, experiment);
+CREATE TABLE IF NOT EXISTS dataset (
+    id INTEGER PRIMARY KEY, description TEXT NOT NULL, directory TEXT, immutable INTEGER NOT NULL,
+    instrument INTEGER, created TEXT NOT NULL, modified TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS dataset_experiment (
+    experiment INTEGER NOT NULL, dataset INTEGER NOT NULL, PRIMARY KEY (experiment, dataset)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS experiment_of_dataset ON dataset_experiment (dataset);
+CREATE TABLE IF NOT EXISTS datafile (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset INTEGER NOT NULL, directory TEXT,
+    filename TEXT NOT NULL, version INTEGER NOT NULL, size INTEGER NOT NULL,
+    md5sum TEXT NOT NULL, sha512sum TEXT NOT NULL, mimetype TEXT NOT NULL,
+    created TEXT, modified TEXT, UNIQUE (dataset, directory, filename, version)
+);
+CREATE INDEX IF NOT EXISTS datafile_of_dataset ON datafile (dataset);
+CREATE INDEX IF NOT EXISTS datafile_sizes ON datafile (dataset, size);
+CREATE TABLE IF NOT EXISTS replica (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, datafile INTEGER NOT NULL UNIQUE,
+    dataset INTEGER NOT NULL, box INTEGER NOT NULL, uri TEXT NOT NULL,
+    verified INTEGER NOT NULL, created TEXT NOT NULL, last_verified TEXT
+);
+CREATE INDEX IF NOT EXISTS replica_state ON replica (dataset, box, verified, last_verified);
+CREATE TABLE IF NOT EXISTS chunk (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, replica INTEGER NOT NULL, start INTEGER NOT NULL,
+    stop INTEGER NOT NULL, UNIQUE (replica, start)
+);
+CREATE TABLE IF NOT EXISTS violation (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+"""

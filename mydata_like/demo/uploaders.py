@@ -1,0 +1,247 @@
+"""Uploaders, and the requests that their keys be let into the staging area."""
+
+import json
+import sqlite3
+from typing import Any
+
+from flask import Response, request
+
+from mydata_like.demo.answers import Refusal, answer_json, denied, failed
+from mydata_like.demo.approval import approve
+from mydata_like.demo.queries import Filters, cut, read_json, read_page
+from mydata_like.demo.site import Caller, Site, caller, id_in, require_permission, uri_of
+from mydata_like.demo.store import Row
+
+_LIMITS = (
+    dict.fromkeys(("name", "contact_name", "contact_email", "hostname", "architecture"), 64)
+    | dict.fromkeys(("processor", "mac_address", "ipv4_address", "ipv6_address"), 64)
+    | dict.fromkeys(("os_release", "user_agent_version", "memory"), 32)
+    | {"os_version": 128, "data_path": 256, "user_agent_install_location": 256, "uuid": 36}
+)
+_UPLOADERS = Filters({"uuid": "uuid = ?"}, frozenset({"id", "name", "settings_updated"}))
+_REQUESTS = Filters(
+    {
+        "uploader__uuid": "uploader.uuid = ?",
+        "requester_key_fingerprint": "fingerprint = ?",
+    },
+    frozenset({"id", "approved", "approver_comments", "requester_name", "requester_email"}),
+)
+_STORAGE = "tardis.tardis_portal.storage.MyTardisLocalFileSystemStorage"
+
+
+class Uploaders:
+    """The installations that upload, with the settings the server keeps for them."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._store = site.store
+
+    def list_uploaders(self) -> Response:
+        page = read_page()
+        conditions, values = _UPLOADERS.read()
+        where = " AND ".join(["1", *conditions])
+        sql = f"SELECT * FROM uploader WHERE {where} ORDER BY id"  # noqa: S608 - constants
+        rows = self._store.rows(sql, *values) if caller().facilities else []
+        return answer_json(cut(page, [self._show(row["id"]) for row in rows]))
+
+    def get_uploader(self, number: int) -> Response:
+        if not caller().facilities:
+            raise denied()
+        return answer_json(self._show(number))
+
+    def create_uploader(self) -> Response:
+        data = read_json(request.get_data(), request.content_type or "")
+        require_manager()
+        uuid, name = _check(data)
+        try:
+            number = self._store.insert("uploader", uuid=uuid, name=name, details=json.dumps(data))
+        except sqlite3.IntegrityError:
+            raise failed() from None
+        return answer_json(self._show(number), 201, location=uri_of("mydata_uploader", number))
+
+    def change_uploader(self, number: int) -> Response:
+        """Update an uploader; the request proves that it is its own by naming its UUID."""
+        data = read_json(request.get_data(), request.content_type or "")
+        require_manager()
+        row = self._store.row("SELECT * FROM uploader WHERE id = ?", number)
+        if row is None:
+            raise Refusal(404)
+        if "uuid" not in data:
+            raise failed()
+        if data["uuid"] != row["uuid"]:
+            raise denied()
+        _, name = _check({"name": row["name"], **data})
+        details = json.dumps(json.loads(row["details"]) | data)
+        with self._store.transaction():
+            self._store.change(
+                "UPDATE uploader SET name = ?, details = ? WHERE id = ?", name, details, number
+            )
+            if "settings" in data:
+                self._keep_settings(number, data["settings"])
+        return answer_json(self._show(number), 200 if request.method == "PUT" else 202)
+
+    def _keep_settings(self, uploader: int, settings: list[dict[str, Any]]) -> None:
+        """Replace an uploader's settings; those whose key stays keep their id."""
+        wanted = {str(entry["key"]): str(entry["value"]) for entry in settings}
+        for row in self._store.rows("SELECT * FROM uploader_setting WHERE uploader = ?", uploader):
+            if row["key"] not in wanted:
+                self._store.change("DELETE FROM uploader_setting WHERE id = ?", row["id"])
+        for key, value in wanted.items():
+            self._store.change(
+                "INSERT INTO uploader_setting (uploader, key, value) VALUES (?, ?, ?)"
+                " ON CONFLICT (uploader, key) DO UPDATE SET value = excluded.value",
+                uploader,
+                key,
+                value,
+            )
+        self._store.change(
+            "UPDATE uploader SET settings_updated = ? WHERE id = ?",
+            self._site.times.now(),
+            uploader,
+        )
+
+    def _show(self, number: int) -> dict[str, Any]:
+        row = self._store.row("SELECT * FROM uploader WHERE id = ?", number)
+        if row is None:
+            raise Refusal(404)
+        settings = self._store.rows(
+            "SELECT * FROM uploader_setting WHERE uploader = ? ORDER BY id", number
+        )
+        return {
+            "id": number,
+            "name": row["name"],
+            "resource_uri": uri_of("mydata_uploader", number),
+            "settings": [
+                {
+                    "id": setting["id"],
+                    "key": setting["key"],
+                    "resource_uri": uri_of("mydata_uploadersetting", setting["id"]),
+                    "uploader": uri_of("mydata_uploader", number),
+                    "value": setting["value"],
+                }
+                for setting in settings
+            ],
+            "settings_downloaded": None,
+            "settings_updated": row["settings_updated"],
+        }
+
+
+class Registrations:
+    """Requests for approval, with the storage box that an approved one comes with."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._store = site.store
+
+    def list_requests(self) -> Response:
+        page = read_page()
+        conditions, values = _REQUESTS.read()
+        where = " AND ".join(["1", *conditions])
+        sql = (
+            "SELECT registration.* FROM registration"  # noqa: S608 - constants
+            f" JOIN uploader ON uploader.id = uploader WHERE {where} ORDER BY registration.id"
+        )
+        rows = self._store.rows(sql, *values) if caller().facilities else []
+        return answer_json(cut(page, [self._show(row) for row in rows]))
+
+    def create_request(self) -> Response:
+        data = read_json(request.get_data(), request.content_type or "")
+        require_manager()
+        uploader = id_in(data.get("uploader"), "mydata_uploader")
+        row = self._store.row("SELECT * FROM uploader WHERE id = ?", uploader)
+        if row is None:
+            raise failed()
+        try:
+            number = self._insert(row["id"], data)
+        except (KeyError, sqlite3.IntegrityError):
+            raise failed() from None
+        if self._site.auto_approve:
+            approve(self._site.store, self._site.times, row["uuid"])
+        created = self._store.row("SELECT * FROM registration WHERE id = ?", number)
+        assert created is not None
+        shown = self._show(created) | {"name": data.get("name", "")}
+        location = uri_of("mydata_uploaderregistrationrequest", number)
+        return answer_json(shown, 201, location=location)
+
+    def _insert(self, uploader: int, data: dict[str, Any]) -> int:
+        return self._store.insert(
+            "registration",
+            uploader=uploader,
+            fingerprint=data["requester_key_fingerprint"],
+            requester_name=data["requester_name"],
+            requester_email=data["requester_email"],
+            public_key=data["requester_public_key"],
+            requested=self._site.times.now(),
+        )
+
+    def _show(self, row: Row) -> dict[str, Any]:
+        return {
+            "approval_expiry": None,
+            "approval_time": row["approval_time"],
+            "approved": bool(row["approved"]),
+            "approved_storage_box": self._show_box(row["box"]) if row["box"] else None,
+            "approver_comments": None,
+            "id": row["id"],
+            "request_time": row["requested"],
+            "requester_email": row["requester_email"],
+            "requester_key_fingerprint": row["fingerprint"],
+            "requester_name": row["requester_name"],
+            "requester_public_key": row["public_key"],
+            "resource_uri": uri_of("mydata_uploaderregistrationrequest", row["id"]),
+            "uploader": uri_of("mydata_uploader", row["uploader"]),
+        }
+
+    def _show_box(self, number: int) -> dict[str, Any]:
+        box = self._store.row("SELECT * FROM box WHERE id = ?", number)
+        assert box is not None
+        own = uri_of("storagebox", number)
+        attributes = self._store.rows(
+            "SELECT * FROM box_attribute WHERE box = ? ORDER BY id", number
+        )
+        return {
+            "attributes": [
+                {
+                    "id": attribute["id"],
+                    "key": attribute["key"],
+                    "resource_uri": uri_of("storageboxattribute", attribute["id"]),
+                    "storage_box": own,
+                    "value": attribute["value"],
+                }
+                for attribute in attributes
+            ],
+            "description": box["name"],
+            "django_storage_class": _STORAGE,
+            "id": number,
+            "max_size": 1_000_000_000_000,
+            "name": box["name"],
+            "options": [
+                {
+                    "id": number,
+                    "key": "location",
+                    "resource_uri": uri_of("storageboxoption", number),
+                    "storage_box": own,
+                    "value": box["location"],
+                    "value_type": "string",
+                }
+            ],
+            "resource_uri": own,
+            "status": "online",
+        }
+
+
+def require_manager() -> Caller:
+    """Return who asks, if they manage a facility and have the rights of an uploader."""
+    who = require_permission()
+    if not who.facilities:
+        raise denied()
+    return who
+
+
+def _check(data: dict[str, Any]) -> tuple[str, str]:
+    """Return an uploader's UUID and name, if its texts fit the server's columns."""
+    for key, limit in _LIMITS.items():
+        if len(str(data.get(key, ""))) > limit:
+            raise failed()
+    if not isinstance(data.get("uuid"), str) or not isinstance(data.get("name"), str):
+        raise failed()
+    return data["uuid"], data["name"]

@@ -1,0 +1,140 @@
+"""Verification: the bytes on the disk against the size and checksum that were registered."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from threading import Condition, Thread
+from time import monotonic
+
+from mydata_like.demo.store import Row, Store
+from mydata_like.demo.times import Times
+
+_BATCH = 500
+_PIECE = 1 << 20
+
+_WANTED = """
+    SELECT replica.id, uri, location, size, md5sum, datafile FROM replica
+    JOIN datafile ON datafile.id = replica.datafile JOIN box ON box.id = replica.box
+    WHERE replica.id = ?
+"""
+# A record that changed while its bytes were read is not judged by what was read.
+_RESULT = """
+    UPDATE replica SET verified = ?, last_verified = ? WHERE id = ? AND EXISTS (
+        SELECT 1 FROM datafile WHERE id = replica.datafile AND size = ? AND md5sum = ?)
+"""
+
+
+class Verifier:
+    """Looks at replicas in the background, many in one transaction."""
+
+    def __init__(self, store: Store, times: Times, delay: float) -> None:
+        self._store = store
+        self._times = times
+        self._delay = delay
+        self._due: dict[int, float] = {}
+        self._busy = False
+        self._held = False
+        self._stopped = False
+        self._changed = Condition()
+        self._thread = Thread(target=self._work, name="verifier")
+
+    def start(self) -> None:
+        """Begin, with all that was left unverified by an earlier life."""
+        self._thread.start()
+        left = self._store.rows("SELECT id FROM replica WHERE NOT verified")
+        self.schedule(row["id"] for row in left)
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def schedule(self, replicas: Iterable[int], *, at_once: bool = False) -> None:
+        """Look at these replicas after the usual delay, or now."""
+        due = monotonic() + (0.0 if at_once else self._delay)
+        with self._changed:
+            for replica in replicas:
+                self._due[replica] = min(due, self._due.pop(replica, due))
+            self._changed.notify_all()
+
+    def hold(self) -> None:
+        """Verify nothing until `release`."""
+        with self._changed:
+            self._held = True
+
+    def release(self) -> None:
+        with self._changed:
+            self._held = False
+            self._changed.notify_all()
+
+    def wait_idle(self, timeout: float) -> bool:
+        """Return whether everything asked for has been looked at within so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._due and not self._busy, timeout)
+
+    def _work(self) -> None:
+        while batch := self._take():
+            self._verify(batch)
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+
+    def _take(self) -> list[int]:
+        """Wait for replicas whose time has come; none when we are stopped."""
+        with self._changed:
+            while not self._stopped:
+                now = monotonic()
+                ready = () if self._held else (id_ for id_, due in self._due.items() if due <= now)
+                if batch := list(islice(ready, _BATCH)):
+                    for replica in batch:
+                        del self._due[replica]
+                    self._busy = True
+                    return batch
+                pause = None if self._held else min(self._due.values(), default=None)
+                self._changed.wait(None if pause is None else pause - now)
+        return []
+
+    def _verify(self, replicas: list[int]) -> None:
+        found = [self._store.row(_WANTED, replica) for replica in replicas]
+        judged = [(row, find_checksum(row)) for row in found if row is not None]
+        now = self._times.now()
+        with self._store.transaction():
+            self._store.change_many(_RESULT, [_judge(row, md5, now) for row, md5 in judged])
+            for row, md5 in judged:
+                if md5 and not row["md5sum"]:
+                    self._store.change(
+                        "UPDATE datafile SET md5sum = ? WHERE id = ?", md5, row["datafile"]
+                    )
+
+
+def _judge(row: Row, md5: str | None, now: str) -> tuple[int, str, int, int, str]:
+    """Return the values of `_RESULT`; a record without a checksum is judged by its size."""
+    good = md5 is not None and md5 == (row["md5sum"] or md5)
+    return int(good), now, row["id"], row["size"], row["md5sum"]
+
+
+def find_checksum(row: Row) -> str | None:
+    """Return the MD5 of a replica's bytes, or None where it is absent or of another size."""
+    try:
+        with replica_path(row["location"], row["uri"]).open("rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size != row["size"]:
+                return None
+            checksum = hashlib.md5(usedforsecurity=False)
+            while piece := file.read(_PIECE):
+                checksum.update(piece)
+    except (OSError, ValueError):
+        return None
+    return checksum.hexdigest()
+
+
+def replica_path(location: str, uri: str) -> Path:
+    """Return where a replica's bytes lie; raises `ValueError` for a path outside the box."""
+    path = Path(os.path.normpath(os.path.join(location, uri)))  # noqa: PTH118 - as the server does
+    if not path.is_relative_to(location):
+        raise ValueError(f"{uri} lies outside {location}")
+    return path
