@@ -46,7 +46,7 @@ def iter_settings() -> Iterator[Setting]:
     """Yield every setting in the order of the file and the dialog."""
     for section, field in Settings.model_fields.items():
         model = field.annotation
-        assert model is not None
+        assert isinstance(model, type)
         assert issubclass(model, Section)
         for name, entry in model.model_fields.items():
             yield describe(f"{section}.{name}", entry)

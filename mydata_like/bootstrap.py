@@ -1,0 +1,106 @@
+"""The composition root: settings in, working parts out."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.settings.file import edit_settings_file
+from mydata_like.settings.policy import Loaded, Sources, preview_settings
+from mydata_like.settings.policy import load_settings as load_layers
+from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
+from mydata_like.settings.schema import Settings
+from mydata_like.store.paths import Places, is_protected
+from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
+from mydata_like.store.vault import KeyringSecrets
+
+HOME = "MYDATA_LIKE_HOME"  # a folder for all of the program's own files
+
+
+def find_places(config: Path | None = None) -> Places:
+    """Return where this installation's files are."""
+    home = os.environ.get(HOME)
+    places = Places.below(Path(home).absolute()) if home else Places.standard()
+    return places.with_config(config.absolute()) if config else places
+
+
+def load_settings(config: Path | None = None, assignments: Sequence[str] = ()) -> Loaded:
+    """Return the settings of a file (the usual one by default), checked.
+
+    Raises SettingsError with all that is wrong, and where a named file does not exist.
+    """
+    if config is not None and not config.exists():
+        raise SettingsError(
+            f"The settings file {config} does not exist.",
+            hint="Check the path after --config.",
+        )
+    loaded = load_layers(_find_sources(config, assignments))
+    return _warn_of_open_locks(loaded)
+
+
+def save_settings(config: Path | None, changes: Mapping[str, object]) -> tuple[SettingProblem, ...]:
+    """Change the user's settings file (None removes a key); return what is still wrong there.
+
+    Nothing is written, and SettingsError raised, for locked keys and where a change would
+    make anything wrong that was right.
+    """
+    sources = _find_sources(config)
+    before = _find_problems(sources, {})
+    after = _find_problems(sources, changes)
+    known = {(problem.key, problem.message) for problem in before if problem.key not in changes}
+    if added := [entry for entry in after if (entry.key, entry.message) not in known]:
+        raise InvalidSettingsError(added)
+    edit_settings_file(sources.user, changes)
+    return after
+
+
+def _find_problems(sources: Sources, changes: Mapping[str, object]) -> tuple[SettingProblem, ...]:
+    try:
+        preview_settings(sources, changes)
+    except InvalidSettingsError as error:
+        return error.problems
+    return ()
+
+
+def open_secrets(config: Path | None = None) -> SecretSources:
+    """Return the places where the API key may be; nothing is asked yet."""
+    places = find_places(config)
+    return SecretSources(os.environ, FileSecrets(places.secrets_file), KeyringSecrets())
+
+
+def find_api_key(settings: Settings, secrets: SecretSources) -> tuple[Secret, str]:
+    """Return the API key and the words for where it was found; raises SettingsError."""
+    return load_api_key(secrets, Owner.of(settings.server.url, settings.server.username))
+
+
+def store_api_key(
+    settings: Settings, secrets: SecretSources, text: str, store: Literal["keyring", "file"]
+) -> Owner:
+    """Keep the API key of the settings' account; the file forgets one that the keyring has."""
+    owner = Owner.of(settings.server.url, settings.server.username)
+    if store == "file":
+        secrets.file.save(owner, Secret(text))
+    else:
+        secrets.keyring.save(owner, Secret(text))
+        secrets.file.forget(owner)
+    return owner
+
+
+def _warn_of_open_locks(loaded: Loaded) -> Loaded:
+    managed = loaded.sources.managed
+    if not managed or not loaded.locked_by or is_protected(managed):
+        return loaded
+    warning = f"{managed} locks settings, but others than administrators can change it."
+    return replace(loaded, warnings=(*loaded.warnings, warning))
+
+
+def _find_sources(config: Path | None, assignments: Sequence[str] = ()) -> Sources:
+    places = find_places(config)
+    return Sources(
+        user=places.config_file,
+        managed=places.managed_file,
+        environment=os.environ,
+        assignments=assignments,
+    )

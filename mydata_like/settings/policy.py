@@ -1,0 +1,232 @@
+"""Which layer decides each setting, and which ones are locked."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.settings.about import Setting
+from mydata_like.settings.checking import check_values
+from mydata_like.settings.file import SettingsFile, read_settings_file
+from mydata_like.settings.problems import (
+    InvalidSettingsError,
+    SettingProblem,
+    find_nearest,
+    unknown_key,
+)
+from mydata_like.settings.schema import Settings, settings_by_key
+from mydata_like.settings.text import parse_value
+
+PREFIX = "MYDATA_LIKE_"
+
+
+class Source(StrEnum):
+    """Where a value may come from, the weakest first."""
+
+    DEFAULT = "default"
+    MANAGED = "managed file"
+    USER = "user file"
+    ENVIRONMENT = "environment"
+    OPTION = "command line"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """All that settings are made of: two files, the environment, and `section.key=value` texts."""
+
+    user: Path
+    managed: Path | None = None
+    environment: Mapping[str, str]
+    assignments: Sequence[str] = ()
+
+
+class Given(NamedTuple):
+    """A value that one layer gives to one setting, and where exactly it says so."""
+
+    source: Source
+    value: object
+    origin: str = ""
+    line: int = 0
+    ignored: bool = False  # the setting is locked
+
+
+class Explanation(NamedTuple):
+    """Why a setting has its value: all layers that give one (weakest first), and the winner."""
+
+    setting: Setting
+    value: object
+    winner: Given
+    given: tuple[Given, ...]
+    locked_by: str  # empty where it is not locked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """Settings that are right, with what is known about where each value came from."""
+
+    settings: Settings
+    sources: Sources
+    given: Mapping[str, tuple[Given, ...]]  # by key, weakest first, without the default
+    locked_by: Mapping[str, str]  # by locked key: the file, and who it names
+    warnings: tuple[str, ...] = ()
+
+    def explain(self, key: str) -> Explanation:
+        """Tell where a setting's value came from; raises SettingsError for an unknown key."""
+        setting = find_setting(key)
+        given = (Given(Source.DEFAULT, setting.default), *self.given.get(key, ()))
+        winner = [entry for entry in given if not entry.ignored][-1]
+        value = self.settings.value(key)
+        return Explanation(setting, value, winner, given, self.locked_by.get(key, ""))
+
+
+def find_setting(key: str) -> Setting:
+    """Return the setting of a dotted key; raises SettingsError with the nearest known one."""
+    setting = settings_by_key().get(key)
+    if setting is None:
+        raise InvalidSettingsError([SettingProblem(key, unknown_key(key, settings_by_key()))])
+    return setting
+
+
+def load_settings(sources: Sources) -> Loaded:
+    """Read, merge and check all layers.
+
+    Raises InvalidSettingsError with all that is wrong in any layer, and SettingsError
+    for an option that would set a locked key.
+    """
+    return _load(sources, _read_files(sources))
+
+
+def preview_settings(sources: Sources, changes: Mapping[str, object]) -> Loaded:
+    """Return what `load_settings` would after these changes to the user's file (None removes).
+
+    Raises as `load_settings` does, and SettingsError where a change concerns a locked key.
+    """
+    files = _read_files(sources)
+    _refuse_locked(changes, _locks(files.values()))
+    user = files[Source.USER]
+    values = {**user.values, **changes}
+    files[Source.USER] = user._replace(
+        values={key: value for key, value in values.items() if value is not None},
+        problems=tuple(problem for problem in user.problems if problem.key not in changes),
+    )
+    return _load(sources, files)
+
+
+def _read_files(sources: Sources) -> dict[Source, SettingsFile]:
+    files = {}
+    if sources.managed:
+        files[Source.MANAGED] = read_settings_file(sources.managed, managed=True)
+    files[Source.USER] = read_settings_file(sources.user)
+    return files
+
+
+def _load(sources: Sources, files: Mapping[Source, SettingsFile]) -> Loaded:
+    locked_by = _locks(files.values())
+    problems = [problem for file in files.values() for problem in file.problems]
+    problems += _check_locks(files.values())
+    given: dict[str, tuple[Given, ...]] = {}
+    for key, entry in _read_layers(sources, files, problems):
+        if entry.source is Source.OPTION:
+            _refuse_locked([key], locked_by)
+        ignored = key in locked_by and entry.source is not Source.MANAGED
+        given[key] = (*given.get(key, ()), entry._replace(ignored=ignored))
+    counted = {
+        key: active[-1]
+        for key, entries in given.items()
+        if (active := [entry for entry in entries if not entry.ignored])
+    }
+    settings, wrong = check_values({key: entry.value for key, entry in counted.items()})
+    problems += (_locate(problem, counted.get(problem.key)) for problem in wrong)
+    if problems or settings is None:
+        raise InvalidSettingsError(problems)
+    return Loaded(
+        settings=settings,
+        sources=sources,
+        given=given,
+        locked_by=locked_by,
+        warnings=(*_warn(given, locked_by), *_warn_variables(sources.environment)),
+    )
+
+
+def _read_layers(
+    sources: Sources, files: Mapping[Source, SettingsFile], problems: list[SettingProblem]
+) -> Iterable[tuple[str, Given]]:
+    """Yield what each layer gives, the weakest first; adds to the problems."""
+    for source, file in files.items():
+        for key, value in file.values.items():
+            yield key, Given(source, value, str(file.path), file.lines.get(key, 0))
+    for key, setting in settings_by_key().items():
+        variable = variable_of(key)
+        if variable in sources.environment:
+            value = parse_value(setting, sources.environment[variable])
+            yield key, Given(Source.ENVIRONMENT, value, variable)
+    for assignment in sources.assignments:
+        key, separator, text = assignment.partition("=")
+        key = key.strip()
+        if not separator:
+            problems.append(SettingProblem(key, "needs a value: --set section.key=value", "--set"))
+        elif key not in settings_by_key():
+            message = unknown_key(key, settings_by_key())
+            problems.append(SettingProblem(key, message, "--set"))
+        else:
+            yield key, Given(Source.OPTION, parse_value(settings_by_key()[key], text), "--set")
+
+
+def variable_of(key: str) -> str:
+    """Return the name of the environment variable that sets a key."""
+    return f"{PREFIX}{key.replace('.', '_').upper()}"
+
+
+def _locks(files: Iterable[SettingsFile]) -> dict[str, str]:
+    """Return the locked keys, each with the words for who locked it."""
+    return {
+        key: f"{file.locked_by} ({file.path})" if file.locked_by else str(file.path)
+        for file in files
+        for key in settings_by_key()
+        if any(fnmatchcase(key, pattern) for pattern in file.locks)
+    }
+
+
+def _check_locks(files: Iterable[SettingsFile]) -> Iterable[SettingProblem]:
+    for file in files:
+        for pattern in file.locks:
+            if not any(fnmatchcase(key, pattern) for key in settings_by_key()):
+                message = f"locks {pattern!r}, which is no setting"
+                yield SettingProblem("locked.keys", message, str(file.path))
+
+
+def _refuse_locked(keys: Iterable[str], locked_by: Mapping[str, str]) -> None:
+    for key in keys:
+        if key in locked_by:
+            raise SettingsError(
+                f"{key} is locked by {locked_by[key]}.",
+                hint="Ask whoever looks after this computer to change it there.",
+                code="settings.locked",
+            )
+
+
+def _locate(problem: SettingProblem, entry: Given | None) -> SettingProblem:
+    if entry is None:
+        return problem
+    return problem._replace(origin=entry.origin, line=entry.line)
+
+
+def _warn(given: Mapping[str, Sequence[Given]], locked_by: Mapping[str, str]) -> Iterable[str]:
+    for key, entries in given.items():
+        for entry in entries:
+            if entry.ignored:
+                place = f"{entry.origin}, line {entry.line}" if entry.line else entry.origin
+                yield f"{key} of {place} is ignored: it is locked by {locked_by[key]}."
+
+
+def _warn_variables(environment: Mapping[str, str]) -> Iterable[str]:
+    """Yield a warning for each variable that looks like a mistyped setting."""
+    known = {variable_of(key): key for key in settings_by_key()}
+    own = {f"{PREFIX}API_KEY", f"{PREFIX}HOME"}
+    for variable in sorted(environment.keys() - known.keys() - own):
+        nearest = find_nearest(variable, known) if variable.startswith(PREFIX) else None
+        if nearest:
+            yield f"{variable} sets nothing; did you mean {nearest}?"

@@ -1,0 +1,104 @@
+"""Where the program keeps its own files on each system."""
+
+import os
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from platformdirs import PlatformDirs
+from platformdirs.api import PlatformDirsABC
+
+from mydata_like.core.errors import SettingsError
+
+_NAME = "mydata-like"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The files and folders of one installation; none of them need exist."""
+
+    config_file: Path
+    managed_file: Path  # of the whole machine, for its administrators
+    secrets_file: Path
+    key_file: Path
+    known_hosts: Path
+    state: Path
+    logs: Path
+
+    @classmethod
+    def standard(cls) -> Self:
+        """Return the usual places of the person who runs the program."""
+        return cls.on(PlatformDirs(_NAME, appauthor=False, roaming=False))
+
+    @classmethod
+    def on(cls, folders: PlatformDirsABC) -> Self:
+        """Return the places that a system's own rules for folders give."""
+        return cls(
+            config_file=folders.user_config_path / "settings.toml",
+            managed_file=_managed_folder(folders) / "managed.toml",
+            secrets_file=folders.user_config_path / "secrets.toml",
+            key_file=folders.user_data_path / "ssh" / "id_ed25519",
+            known_hosts=folders.user_data_path / "ssh" / "known_hosts",
+            state=folders.user_state_path,
+            logs=folders.user_log_path,
+        )
+
+    @classmethod
+    def below(cls, folder: Path) -> Self:
+        """Return places that are all below one folder; the managed file stays the machine's."""
+        return cls(
+            config_file=folder / "settings.toml",
+            managed_file=cls.standard().managed_file,
+            secrets_file=folder / "secrets.toml",
+            key_file=folder / "ssh" / "id_ed25519",
+            known_hosts=folder / "ssh" / "known_hosts",
+            state=folder / "state",
+            logs=folder / "logs",
+        )
+
+    def with_config(self, config_file: Path) -> Self:
+        """Return the same places with another settings file."""
+        return replace(self, config_file=config_file)
+
+    def make_private(self) -> None:
+        """Make the folders, readable by their owner only."""
+        folders = (self.config_file, self.secrets_file, self.key_file, self.known_hosts)
+        for folder in {self.state, self.logs, *(path.parent for path in folders)}:
+            make_private_folder(folder)
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder with mode 0700; one that exists keeps its mode.
+
+    Raises SettingsError where it cannot be made.
+    """
+    try:
+        for missing in reversed([folder, *folder.parents]):
+            if not missing.exists():
+                missing.mkdir(mode=0o700, exist_ok=True)
+        if not folder.is_dir():
+            raise NotADirectoryError(20, "it is no folder")
+    except OSError as error:
+        raise SettingsError(
+            f"The folder {folder} cannot be made: {error.strerror or error}.",
+            hint="Check the rights to the folder above it.",
+        ) from error
+
+
+def is_protected(path: Path) -> bool:
+    """Return whether only administrators can change this file (on Windows: taken for granted)."""
+    if os.name == "nt":
+        return True
+    try:
+        parts = [entry.stat() for entry in (path, path.parent)]
+    except OSError:
+        return True
+    return all(part.st_uid == 0 and not part.st_mode & 0o022 for part in parts)
+
+
+def _managed_folder(folders: PlatformDirsABC) -> Path:
+    # On Linux an environment variable (XDG_CONFIG_DIRS) would move it, and so undo the locks.
+    if sys.platform not in ("win32", "darwin"):
+        return Path("/etc/xdg") / _NAME
+    return folders.site_config_path
