@@ -104,13 +104,16 @@ class Client:
 
     def change(self, method: str, path: str, document: object) -> Reply:
         """Ask for a change that does no harm when it is asked for twice."""
-        request = json_request(method, path, document)
+        return self.insist(json_request(method, path, document))
+
+    def insist(self, request: Request) -> Reply:
+        """Send a request that does no harm when it is sent again, until it succeeds."""
         return self._repeat(lambda: self.check(self.exchange(request), (200, 201, 202, 204)))
 
     def create(self, path: str, document: object, parse: Callable[[Any], T]) -> T:
         """Make a record, asking once; after a `TransientError` nobody knows whether it is there."""
         request = json_request("POST", path, document)
-        return self._decode(self.check(self.submit(request), (201,)), parse)
+        return self.decode(self.check(self.submit(request), (201,)), parse)
 
     def submit(self, request: Request) -> Reply:
         """Send what must not be done twice: it is repeated only where nothing was done."""
@@ -172,9 +175,10 @@ class Client:
         self.wire.close()
 
     def _fetch_once(self, request: Request, parse: Callable[[Any], T]) -> T:
-        return self._decode(self.check(self.exchange(request), (200,)), parse)
+        return self.decode(self.check(self.exchange(request), (200,)), parse)
 
-    def _decode(self, reply: Reply, parse: Callable[[Any], T]) -> T:
+    def decode(self, reply: Reply, parse: Callable[[Any], T]) -> T:
+        """Return what `parse` makes of a reply's JSON."""
         if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
             self._raise_web_page()
         try:
@@ -223,7 +227,7 @@ class Client:
             reply = self.exchange(request)
             if reply.status in (401, 403):
                 return None
-            page = self._decode(self.check(reply, (200,)), page_parser(parse_account))
+            page = self.decode(self.check(reply, (200,)), page_parser(parse_account))
             mine = (it for _, it in page.rows if it.user.username == self._username)
             return next(mine, None)
 

@@ -125,7 +125,7 @@ class HttpChannel:
             existing = wanted.datafile or self._find(wanted)
             if existing is None:
                 return self._post(wanted, guarded, progress)
-            return _adopt(existing, wanted, read_checksum(guarded))
+            return adopt(existing, wanted, read_checksum(guarded))
 
     def _post(self, wanted: Wanted, source: Source, progress: Progress) -> str:
         """Send file and record; what became of a lost reply is settled by looking."""
@@ -135,7 +135,7 @@ class HttpChannel:
             "mydata_dataset_file/",
             body=body,
             headers={"Content-Type": body.content_type},
-            patience=_patience(wanted.file.size),
+            patience=patience(wanted.file.size),
         )
         try:
             self._client.check(self._client.exchange(request), (201,))
@@ -145,25 +145,24 @@ class HttpChannel:
             found = self._find(wanted)
             if found is None or not body.checksum:
                 raise
-            return _adopt(found, wanted, body.checksum)
+            return adopt(found, wanted, body.checksum)
         return body.checksum
 
     def _find(self, wanted: Wanted) -> Datafile | None:
         """Look for a record of this name: one that exists must never be made again."""
-        rows = find_records(self._client, wanted, parse_datafile)
-        if not rows:
+        found = find_records(self._client, wanted)
+        if not found:
             self._client.prove()
-        return next(iter(rows), None)
+        return found[0][0] if found else None
 
 
-def find_records(
-    client: Client, wanted: Wanted, parse: Callable[[Any], Datafile]
-) -> list[Datafile]:
-    """Return the records that stand under a wanted file's name."""
+def find_records(client: Client, wanted: Wanted) -> list[tuple[Datafile, Any]]:
+    """Return the records that stand under a wanted file's name, with their rows."""
     directory, name = place(wanted)
     query: Query = {"dataset__id": wanted.dataset.id, "filename": name, "directory": directory}
-    page = client.fetch("mydata_dataset_file/", page_parser(parse), query)
-    return [row for _, row in page.rows if (row.directory or "", row.name) == (directory, name)]
+    parse = page_parser(lambda row: (parse_datafile(row), row))
+    rows = [found for _, found in client.fetch("mydata_dataset_file/", parse, query).rows]
+    return [it for it in rows if (it[0].directory or "", it[0].name) == (directory, name)]
 
 
 def place(wanted: Wanted) -> tuple[str, str]:
@@ -197,9 +196,13 @@ def read_checksum(source: Source) -> str:
     return source.finish()
 
 
-def _adopt(record: Datafile, wanted: Wanted, checksum: str) -> str:
+def adopt(record: Datafile | None, wanted: Wanted, checksum: str) -> str:
     """Take a record that exists for ours where it has our bytes."""
-    if record.replicas and (record.size, record.checksum) == (wanted.file.size, checksum):
+    if (
+        record
+        and record.replicas
+        and (record.size, record.checksum) == (wanted.file.size, checksum)
+    ):
         return checksum
     raise cannot_repair(wanted)
 
@@ -214,7 +217,7 @@ def cannot_repair(wanted: Wanted) -> RejectedError:
     )
 
 
-def _patience(size: int) -> float:
+def patience(size: int) -> float:
     """Return how long the server may work on a file before it answers: at least 5 MB/s."""
     return 60.0 + size / 5_000_000
 

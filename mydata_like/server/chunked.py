@@ -1,0 +1,153 @@
+"""Large files in chunks, by the upload service of the server's MyData app.
+
+The record must exist before the first chunk. Until the last one has arrived it carries a
+checksum and a time that no file has, so that nothing takes it for a finished one; a later
+attempt goes on where the server says that the former one ended.
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import xxhash
+
+from mydata_like.core.errors import RejectedError, TransientError
+from mydata_like.core.model import Datafile, Wanted
+from mydata_like.core.ports import Progress
+from mydata_like.server.client import Client, json_request
+from mydata_like.server.http_upload import (
+    Source,
+    adopt,
+    draft_record,
+    find_records,
+    patience,
+    read_checksum,
+)
+from mydata_like.server.records import expect
+from mydata_like.server.replies import plain
+from mydata_like.server.wire import Request
+
+_UNKNOWN: Final = "0" * 32
+_NEVER: Final = "1970-01-01T00:00:00+00:00"
+_LARGEST: Final = 100 * 1024 * 1024
+_BUFFER: Final = 1024 * 1024
+
+
+class _Status(NamedTuple):
+    """From where on bytes are lacking, and how large the chunks shall be."""
+
+    offset: int
+    size: int
+
+
+class _Slot(NamedTuple):
+    """An unfinished record, and its replica that takes the chunks."""
+
+    datafile: int
+    replica: int
+
+
+class ChunkedUpload:
+    """Carries one large file into the approved storage box `box`."""
+
+    def __init__(self, client: Client, box: str) -> None:
+        self._client = client
+        self._box = box
+
+    def __call__(self, wanted: Wanted, source: Source, progress: Progress) -> str:
+        """Carry a file, or what of it is lacking, and return its checksum."""
+        found = find_records(self._client, wanted)
+        if not found:
+            self._client.prove()
+            self._make(wanted)
+            found = find_records(self._client, wanted)
+        slot = self._find_slot(wanted, found)
+        if slot is None:
+            return adopt(found[0][0] if found else None, wanted, read_checksum(source))
+        for start, chunk in self._cut(slot, source):
+            self._send(slot, start, chunk, wanted.file.size)
+            progress(start + len(chunk))
+        checksum = source.finish()
+        self._finish(slot, wanted, checksum)
+        return checksum
+
+    def _make(self, wanted: Wanted) -> None:
+        """Make the unfinished record; a lost reply is settled by looking for it."""
+        document = draft_record(self._client, wanted)
+        document |= {"md5sum": _UNKNOWN, "modification_time": _NEVER}
+        replica = {"url": wanted.remote, "location": self._box, "protocol": "file"}
+        document["replicas"] = [replica]
+        request = json_request("POST", "mydata_dataset_file/", document)
+        try:
+            self._client.check(self._client.submit(request), (201,))
+        except TransientError:
+            if not find_records(self._client, wanted):
+                raise
+
+    def _find_slot(self, wanted: Wanted, found: list[tuple[Datafile, Any]]) -> _Slot | None:
+        for record, row in found:
+            fits = (record.checksum, record.size) == (_UNKNOWN, wanted.file.size)
+            if fits and record.replicas and record.replicas[0].location == self._box:
+                return _Slot(record.id, expect(row["replicas"][0], "id", int))
+        return None
+
+    def _cut(self, slot: _Slot, source: Source) -> Iterator[tuple[int, bytes]]:
+        """Yield what the server lacks, in chunks of the size that it wants."""
+        status = self._client.fetch(f"mydata_upload/{slot.replica}/", _parse_status)
+        chunk, position = bytearray(), 0
+        for piece in source.chunks(bytearray(_BUFFER)):
+            chunk += piece[max(0, status.offset - position) :]
+            position += len(piece)
+            while len(chunk) >= status.size:
+                yield position - len(chunk), bytes(chunk[: status.size])
+                del chunk[: status.size]
+        if chunk:
+            yield position - len(chunk), bytes(chunk)
+
+    def _send(self, slot: _Slot, start: int, chunk: bytes, total: int) -> None:
+        request = Request(
+            "POST",
+            f"mydata_upload/{slot.replica}/upload/",
+            body=chunk,
+            headers={
+                "Content-Type": "application/octet-stream",
+                "Checksum": xxhash.xxh3_64_hexdigest(chunk),
+                "Content-Range": f"{start}-{start + len(chunk)}/{total}",
+            },
+            patience=patience(len(chunk)),
+        )
+        _check_success(self._client.decode(self._client.insist(request), _parse_success))
+
+    def _finish(self, slot: _Slot, wanted: Wanted, checksum: str) -> None:
+        """Tell the checksum first: the server compares as soon as the chunks are joined."""
+        told = {
+            "md5sum": checksum,
+            "modification_time": draft_record(self._client, wanted)["modification_time"],
+        }
+        self._client.change("PATCH", f"mydata_dataset_file/{slot.datafile}/", told)
+        service = f"mydata_upload/{slot.replica}/complete/"
+        _check_success(self._client.fetch(service, _parse_success))
+
+
+def _parse_status(answer: Any) -> _Status:
+    _check_success(_parse_success(answer))
+    if expect(answer, "completed", bool):
+        return _Status(sys.maxsize, _LARGEST)
+    if expect(answer, "checksum", str) != "xxh3_64":
+        raise RejectedError("The server wants checksums of chunks that this program lacks.")
+    return _Status(
+        expect(answer, "offset", int), min(max(expect(answer, "size", int), 1), _LARGEST)
+    )
+
+
+def _parse_success(answer: Any) -> str:
+    """Return what the server complains about; the status is always 200."""
+    if expect(answer, "success", bool):
+        return ""
+    error = expect(answer, "error", str)
+    return "" if error == "Chunk already uploaded." else plain(error, 200)
+
+
+def _check_success(complaint: str) -> None:
+    if complaint:
+        raise TransientError(f"The server did not take a chunk: {complaint}", code="http.chunk")
