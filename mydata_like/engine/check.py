@@ -26,7 +26,7 @@ from mydata_like.core.model import (
 from mydata_like.core.ports import Emit
 from mydata_like.core.staging import staged_path
 from mydata_like.engine.knowledge import DatasetView, Knowledge
-from mydata_like.engine.places import OwnerUnknownError, Places
+from mydata_like.engine.datasets import OwnerUnknownError, Datasets
 from mydata_like.engine.workers import KeyedOnce
 
 Checked = Wanted | Staged | Registered
@@ -44,10 +44,10 @@ class Check:
     are in the staging area already, and datafiles that only wait for verification.
     """
 
-    def __init__(self, knowledge: Knowledge, places: Places, emit: Emit, *, box: str) -> None:
+    def __init__(self, knowledge: Knowledge, datasets: Datasets, emit: Emit, *, box: str) -> None:
         self._knowledge = knowledge
         self._ledger = knowledge.ledger
-        self._places = places
+        self._datasets = datasets
         self._emit = emit
         self._box = box
         self._views: KeyedOnce[bytes, DatasetView] = KeyedOnce()
@@ -80,7 +80,7 @@ class Check:
 
     def _make_view(self, group: FileGroup) -> DatasetView:
         folder = group.folder.path
-        dataset = self._knowledge.gate.call(lambda: self._places.find_dataset(group.folder))
+        dataset = self._knowledge.gate.call(lambda: self._datasets.find_dataset(group.folder))
         if dataset.id and self._claims(dataset.id, lambda: folder) != folder:
             raise ItemError(
                 f"Another folder of this run becomes the dataset {dataset.name} too.",

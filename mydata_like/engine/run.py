@@ -104,7 +104,7 @@ class Run:
                 self._deliver(group, [list(again)])
 
     def _checked(self, group: WorkerGroup, root: bytes) -> WorkQueue[Checked]:
-        return stage(group, self._stages.check, self._stages.scan(root), workers=CHECKS)
+        return stage(group, self._stages.check, self._stages.scan.scan(root), workers=CHECKS)
 
     def _deliver(
         self, group: WorkerGroup, checked: WorkQueue[Checked] | Iterable[Checked]

@@ -16,7 +16,7 @@ from mydata_like.core.events import (
 from mydata_like.core.model import Dataset, Entry, EntryState, Instrument, Registered, Staged, Wanted
 from mydata_like.engine.check import Check, times_agree
 from mydata_like.engine.knowledge import Knowledge
-from mydata_like.engine.places import Identity, Places
+from mydata_like.engine.datasets import Identity, Datasets
 from mydata_like.engine.retry import Gate
 from mydata_like.settings.schema import Data
 from tests.fakes.clock import FakeClock
@@ -49,9 +49,9 @@ class Bench:
         self.server = ScriptedServer()
         self.ledger = MemoryLedger()
         gate = Gate(clock, clock.cancel(), self.events.append, Random(1))
-        places = Places(self.server, IDENTITY, Data(**data), dry_run=dry_run)
+        datasets = Datasets(self.server, IDENTITY, Data(**data), dry_run=dry_run)
         knowledge = Knowledge(self.server, self.ledger, gate)
-        self.check = Check(knowledge, places, self.events.append, box="staging")
+        self.check = Check(knowledge, datasets, self.events.append, box="staging")
 
     def __call__(self, *groups):
         return [item for items in self.check(iter(groups)) for item in items]

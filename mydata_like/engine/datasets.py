@@ -49,7 +49,7 @@ class _Holder:
     group: Group | None
 
 
-class Places:
+class Datasets:
     """The server's experiments and datasets by dataset folder, each made once.
 
     With `dry_run` nothing is made: what is missing has the id 0.
@@ -85,9 +85,7 @@ class Places:
             return Dataset(DatasetId(0), folder.name)
         return self._made(
             (experiment.id, folder.name),
-            lambda: self._server.create_dataset(
-                experiment, folder.name, self._identity.instrument
-            ),
+            lambda: self._server.create_dataset(experiment, folder.name, self._identity.instrument),
         )
 
     def _find_holder(self, folder: DatasetFolder) -> _Holder:
@@ -162,4 +160,3 @@ class Places:
         datasets = self._server.fetch_datasets(experiment, self._identity.instrument)
         # Where several have one name, the first is the one that MyData used.
         return {dataset.name: dataset for dataset in reversed(datasets)}
-
