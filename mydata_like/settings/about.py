@@ -70,6 +70,18 @@ class Setting(NamedTuple):
         """The smallest and the greatest number allowed."""
         return self._limit("ge"), self._limit("le")
 
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Unit, limits, choices and the like, as short lines for people."""
+        lowest, highest = self.limits
+        facts = {
+            "unit": self.about.unit,
+            "from": f"{lowest} to {highest}" if lowest is not None else "",
+            "one of": "; ".join(self.choices),
+            "in MyData.cfg": ", ".join(self.about.legacy),
+        }
+        return tuple(f"{name}: {fact}" for name, fact in facts.items() if fact)
+
     def _limit(self, name: str) -> float | None:
         found = (getattr(entry, name, None) for entry in self.field.metadata)
         return next((limit for limit in found if limit is not None), None)

@@ -130,12 +130,9 @@ class FileSecrets:
         except (ValueError, RecursionError):
             # The parser's words could quote the key.
             raise self._refusal("is not TOML", "Store the keys again in a new file.") from None
-        accounts = (accounts for accounts in table.values() if isinstance(accounts, dict))
-        texts = [text for entry in accounts for text in entry.values()]
-        if any(not isinstance(entry, dict) for entry in table.values()) or any(
-            not isinstance(text, str) for text in texts
-        ):
-            raise self._refusal("holds something else", "Store the keys again in a new file.")
+        for accounts in table.values():
+            if not isinstance(accounts, dict) or not all(map(_is_text, accounts.values())):
+                raise self._refusal("holds something else", "Store the keys again in a new file.")
         return table
 
     def _check_owner(self, status: os.stat_result) -> None:
@@ -148,6 +145,10 @@ class FileSecrets:
 
     def _refusal(self, reason: str, hint: str) -> SettingsError:
         return SettingsError(f"The secrets file {self._path} {reason}.", hint=hint)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

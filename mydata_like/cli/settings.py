@@ -1,0 +1,190 @@
+"""`mydata-like settings`: show, explain, check and change settings."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mydata_like import bootstrap
+from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.core.errors import SettingsError
+from mydata_like.settings.policy import Explanation, Given, Loaded, find_setting
+from mydata_like.settings.schema import find_missing, iter_settings
+from mydata_like.settings.text import format_value, parse_value, plain_value
+
+app = typer.Typer(name="settings", help="Show, explain, check and change settings.")
+
+KeyArgument = Annotated[str, typer.Argument(metavar="SECTION.KEY")]
+
+
+class Store(StrEnum):
+    """Where the API key can be kept."""
+
+    KEYRING = "keyring"
+    FILE = "file"
+
+
+StoreOption = Annotated[
+    Store,
+    typer.Option(help="The system's keyring, or a file (not encrypted) that only you can read."),
+]
+StdinOption = Annotated[bool, typer.Option("--stdin", help="Read the key from standard input.")]
+
+
+@app.command("show")
+def show(
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,  # noqa: FBT002
+) -> None:
+    """Show all settings, and where each value comes from."""
+    with _problems_told():
+        loaded = bootstrap.load_settings(config, assignments or ())
+        explained = [loaded.explain(setting.key) for setting in iter_settings()]
+        if as_json:
+            rows = {entry.setting.key: _as_json(entry) for entry in explained}
+            typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+            return
+        _tell_warnings(loaded)
+        table = Table("setting", "value", "source", box=None, pad_edge=False)
+        for entry in explained:
+            table.add_row(entry.setting.key, _value_text(entry), _source_text(entry))
+        Console(markup=False, highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
+
+
+@app.command("get")
+def print_value(
+    key: KeyArgument, config: ConfigOption = None, assignments: SetOption = None
+) -> None:
+    """Print the value of one setting."""
+    with _problems_told():
+        entry = bootstrap.load_settings(config, assignments or ()).explain(key)
+        typer.echo(_value_text(entry))
+
+
+@app.command("set")
+def change_value(
+    key: KeyArgument,
+    value: Annotated[str, typer.Argument(help="Lists are parted by commas.")],
+    config: ConfigOption = None,
+) -> None:
+    """Change one setting in your settings file."""
+    with _problems_told():
+        setting = find_setting(key)
+        _save(config, key, parse_value(setting, value))
+
+
+@app.command("unset")
+def remove_value(key: KeyArgument, config: ConfigOption = None) -> None:
+    """Remove one setting from your settings file, so that its default counts."""
+    with _problems_told():
+        _save(config, key, None)
+
+
+@app.command("check")
+def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
+    """Check all settings and tell everything that is wrong or missing."""
+    with _problems_told():
+        loaded = bootstrap.load_settings(config, assignments or ())
+        _tell_warnings(loaded)
+        missing = find_missing(loaded.settings)
+        for setting in missing:
+            typer.echo(f"{setting.key} is not set yet: {setting.about.help}", err=True)
+        if missing:
+            raise typer.Exit(SettingsError.exit_code)
+        typer.echo("All settings are right.")
+
+
+@app.command("explain")
+def explain(key: KeyArgument, config: ConfigOption = None, assignments: SetOption = None) -> None:
+    """Explain one setting: its meaning, its limits, and each layer's value."""
+    with _problems_told():
+        entry = bootstrap.load_settings(config, assignments or ()).explain(key)
+        typer.echo("\n".join(_explanation_lines(entry)))
+
+
+@app.command("set-key")
+def store_key(
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    store: StoreOption = Store.KEYRING,
+    stdin: StdinOption = False,  # noqa: FBT002
+) -> None:
+    """Store the API key of the account, asking for it without showing it."""
+    with _problems_told():
+        settings = bootstrap.load_settings(config, assignments or ()).settings
+        secrets = bootstrap.open_secrets(config)
+        text = sys.stdin.readline() if stdin else typer.prompt("API key", hide_input=True)
+        owner = bootstrap.store_api_key(settings, secrets, text, store.value)
+        where = "keyring" if store is Store.KEYRING else "secrets file, which is not encrypted"
+        typer.echo(f"The API key of {owner.account} on {owner.origin} is in the {where}.")
+
+
+@contextmanager
+def _problems_told() -> Iterator[None]:
+    """Turn what is wrong with settings into words on standard error and exit code 2."""
+    try:
+        yield
+    except SettingsError as error:
+        typer.echo(error.message, err=True)
+        if error.hint:
+            typer.echo(error.hint, err=True)
+        raise typer.Exit(error.exit_code) from None
+
+
+def _save(config: ConfigOption, key: str, value: object) -> None:
+    left = bootstrap.save_settings(config, {key: value})
+    typer.echo(f"{key} is {'removed' if value is None else 'saved'}.")
+    for problem in left:
+        typer.echo(f"Still wrong: {problem}", err=True)
+
+
+def _tell_warnings(loaded: Loaded) -> None:
+    for warning in loaded.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+
+
+def _value_text(entry: Explanation) -> str:
+    return format_value(entry.setting, entry.value)
+
+
+def _source_text(entry: Explanation) -> str:
+    locked = ", locked" if entry.locked_by else ""
+    return f"{entry.winner.source}{locked}"
+
+
+def _place(given: Given) -> str:
+    place = f"{given.origin}, line {given.line}" if given.line else given.origin
+    return f" ({place})" if place else ""
+
+
+def _as_json(entry: Explanation) -> dict[str, object]:
+    secret = entry.setting.about.secret
+    return {
+        "value": _value_text(entry) if secret else plain_value(entry.value),
+        "source": entry.winner.source.value,
+        "origin": entry.winner.origin,
+        "line": entry.winner.line,
+        "locked_by": entry.locked_by or None,
+    }
+
+
+def _explanation_lines(entry: Explanation) -> Iterator[str]:
+    setting = entry.setting
+    yield f"{setting.key}: {setting.about.label}"
+    yield f"  {setting.about.help}"
+    yield from (f"  {fact}" for fact in setting.facts)
+    yield "Values, the last one counts:"
+    for given in entry.given:
+        text = format_value(setting, given.value) or "(empty)"
+        ignored = ", ignored because it is locked" if given.ignored else ""
+        mark = "*" if given is entry.winner else " "
+        yield f"{mark} {given.source}{_place(given)}: {text}{ignored}"
+    if entry.locked_by:
+        yield f"Locked by {entry.locked_by}."
