@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
-from typing import NamedTuple, Self
+from types import NoneType, TracebackType
+from typing import Any, NamedTuple, Self
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.model import DatafileId, DatasetId, DatasetStats, Entry, EntryState
+from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState
 from mydata_like.core.ports import Clock
 from mydata_like.store import schema
 
@@ -29,6 +29,9 @@ FIND = (
 LIST = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem"
     " FROM entries WHERE root = ? AND key > ? AND key < ? ORDER BY key LIMIT ?"
+)
+KINDS = frozenset(
+    (bytes, int, int, str, int, str, str, datafile, str) for datafile in (int, NoneType)
 )
 COUNT = (
     "SELECT count(*), count(*) FILTER (WHERE state = ?) FROM entries WHERE root = ? AND dataset = ?"
@@ -78,13 +81,22 @@ class SqliteLedger:
         self._root = NO_ROOT
 
     @classmethod
-    def open(cls, file: Path, data_directory: bytes, clock: Clock) -> Self:
+    def open(
+        cls,
+        file: Path,
+        data_directory: bytes,
+        clock: Clock,
+        *,
+        patience: float = schema.LOCK_PATIENCE,
+    ) -> Self:
         """Open the ledger, made or made anew where there is no sound one.
+
+        Another program that holds the file is waited for `patience` seconds.
 
         Raises `SettingsError` when the file is of a newer version, `RunError` when it cannot
         be used for reasons outside of it.
         """
-        connection, problem = schema.open_sound(file, clock)
+        connection, problem = schema.open_sound(file, clock, patience)
         ledger = cls(connection, file, clock)
         ledger.problem = problem
         with ledger._closed_on_error(), ledger._transaction() as cursor:
@@ -216,32 +228,18 @@ class SqliteLedger:
         with self._lock:
             try:
                 yield self._connection.cursor()
-            except sqlite3.Error as error:
+            except schema.FAILURES as error:
                 self._damaged |= schema.means_damage(error)
                 raise schema.failure(self._file, error) from error
 
 
-def _parse_entry(row: tuple[object, ...]) -> Entry | None:
+def _parse_entry(row: tuple[Any, ...]) -> Entry | None:
     """Return a row as an entry, or None for one that we cannot have written."""
-    match row:
-        case (
-            bytes(key),
-            int(size),
-            int(modified),
-            str(text),
-            int(dataset),
-            str(checksum),
-            str(remote),
-            int() | None as datafile,
-            str(problem),
-        ) if state := STATE_BY_TEXT.get(text):
-            number = None if datafile is None else DatafileId(datafile)
-            return Entry(
-                key, size, modified, state, DatasetId(dataset), checksum, remote, number, problem
-            )
-        case _:
-            logger.warning("The ledger has a row that makes no sense; it is left out")
-            return None
+    state = STATE_BY_TEXT.get(row[3])
+    if state is None or tuple(map(type, row)) not in KINDS:
+        logger.warning("The ledger has a row that makes no sense; it is left out")
+        return None
+    return Entry(row[0], row[1], row[2], state, *row[4:])
 
 
 def _parse_run(row: tuple[object, ...]) -> PastRun | None:

@@ -64,7 +64,11 @@ class UnsoundError(Exception):
     """The file is not a sound ledger."""
 
 
-def failure(file: Path, error: sqlite3.Error | OSError) -> RunError:
+# With a damaged schema the text of the error itself may be impossible to decode.
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+
+
+def failure(file: Path, error: Exception) -> RunError:
     """Return in our words what the database or the disk said."""
     return RunError(
         f"The ledger {file} cannot be used: {error}.",
@@ -74,7 +78,7 @@ def failure(file: Path, error: sqlite3.Error | OSError) -> RunError:
     )
 
 
-def means_damage(error: sqlite3.Error) -> bool:
+def means_damage(error: Exception) -> bool:
     """Return whether the file is to blame; text that is no UTF-8 comes without a code."""
     if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
         return False
@@ -82,7 +86,9 @@ def means_damage(error: sqlite3.Error) -> bool:
     return code is None or code & 0xFF in UNSOUND
 
 
-def open_sound(file: Path, clock: Clock) -> tuple[sqlite3.Connection, Problem | None]:
+def open_sound(
+    file: Path, clock: Clock, patience: float = LOCK_PATIENCE
+) -> tuple[sqlite3.Connection, Problem | None]:
     """Open the ledger's file; one that is damaged is put aside and made anew.
 
     Raises `SettingsError` for a file of a newer version, `RunError` where the disk or another
@@ -91,12 +97,12 @@ def open_sound(file: Path, clock: Clock) -> tuple[sqlite3.Connection, Problem | 
     try:
         _make_private(file)
         try:
-            return _open(file), None
+            return _open(file, patience), None
         except UnsoundError as reason:
             aside = put_aside(file, clock.now())
             logger.warning("The ledger was damaged (%s); it is now %s", reason, aside)
             _make_private(file)
-            return _open(file), _lost(aside)
+            return _open(file, patience), _lost(aside)
     except (sqlite3.Error, OSError) as error:
         raise failure(file, error) from error
     except UnsoundError as error:
@@ -106,7 +112,7 @@ def open_sound(file: Path, clock: Clock) -> tuple[sqlite3.Connection, Problem | 
 def connect_to_read(file: Path) -> sqlite3.Connection:
     """Connect to a file that another process may be writing; raises `RunError`."""
     try:
-        return _connect(f"{file.absolute().as_uri()}?mode=ro")
+        return _connect(f"{file.absolute().as_uri()}?mode=ro", LOCK_PATIENCE)
     except sqlite3.Error as error:
         raise failure(file, error) from error
 
@@ -143,17 +149,17 @@ def _make_private(file: Path) -> None:
     file.chmod(0o600)
 
 
-def _connect(uri: str) -> sqlite3.Connection:
+def _connect(uri: str, patience: float) -> sqlite3.Connection:
     return sqlite3.connect(
-        uri, uri=True, timeout=LOCK_PATIENCE, isolation_level=None, check_same_thread=False
+        uri, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
     )
 
 
-def _open(file: Path) -> sqlite3.Connection:
-    connection = _connect(file.absolute().as_uri())
+def _open(file: Path, patience: float) -> sqlite3.Connection:
+    connection = _connect(file.absolute().as_uri(), patience)
     try:
         _prepare(connection, file)
-    except sqlite3.Error as error:
+    except FAILURES as error:
         connection.close()
         if means_damage(error):
             raise UnsoundError(str(error)) from error
