@@ -1,0 +1,122 @@
+"""The command: python -m benchmarks [--case P3] [--rounds 3] [--quick] [--json FILE]."""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.arena import Arena
+from benchmarks.cases import CASES
+from benchmarks.contest import OURS, Case, Outcome, compete
+from benchmarks.corpus import QUICK, Scale
+from benchmarks.ground import open_sshd
+from benchmarks.machine import describe_machine
+from benchmarks.report import to_markdown, to_record
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what was asked for; 1 if a contestant of ours failed."""
+    options = _parse(arguments)
+    scale = _scale(options)
+    chosen = _choose(options.case)
+    if options.list:
+        for case in chosen:
+            print(f"{case.name}  {case.title}: {case.describe(scale)}")
+        return 0
+    facts = describe_machine(options.directory)
+    print(_facts_table(facts))
+    outcomes = []
+    for case in chosen:
+        outcome = _run(case, scale, options)
+        print(to_markdown(outcome), flush=True)
+        outcomes.append(outcome)
+        if options.json:
+            _write_json(options, facts, outcomes)
+    return int(any(_failed(outcome) for outcome in outcomes))
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    add = parser.add_argument
+    add("--case", default="", help="cases to run, such as P1,P3; all by default")
+    add("--list", action="store_true", help="name the cases and end")
+    add("--rounds", type=int, default=3, help="how often each contestant runs")
+    add("--quick", action="store_true", help="less data: for a look, not for a claim")
+    add("--only", default="", help="only contestants with this text in their name")
+    add("--json", type=Path, help="also write all samples to this file")
+    add("--directory", type=Path, default=_default_directory(), help="where the data lie")
+    add("--file-size", type=int, help="MiB of each large file")
+    add("--files", type=int, help="number of tiny files")
+    add("--known-files", type=int, help="number of files where nothing changes")
+    return parser.parse_args(arguments)
+
+
+def _default_directory() -> Path:
+    """Return a place in memory, which takes the disks out of the comparison."""
+    memory = Path("/dev/shm")
+    return memory if memory.is_dir() else Path(tempfile.gettempdir())
+
+
+def _scale(options: argparse.Namespace) -> Scale:
+    scale = QUICK if options.quick else Scale()
+    if options.file_size:
+        scale = scale._replace(large_size=options.file_size * 2**20)
+    if options.files:
+        scale = scale._replace(tiny_count=options.files)
+    if options.known_files:
+        scale = scale._replace(known_count=options.known_files)
+    return scale
+
+
+def _choose(names: str) -> list[Case]:
+    wanted = {name.strip().upper() for name in names.split(",") if name.strip()}
+    unknown = wanted - {case.name for case in CASES}
+    if unknown:
+        raise SystemExit(f"There is no case {', '.join(sorted(unknown))}; see --list.")
+    return [case for case in CASES if not wanted or case.name in wanted]
+
+
+def _run(case: Case, scale: Scale, options: argparse.Namespace) -> Outcome:
+    """Run one case in a directory of its own, which is gone afterwards."""
+    directory = Path(tempfile.mkdtemp(prefix="mydata-like-benchmark-", dir=options.directory))
+    try:
+        _say(f"{case.name}: making {case.describe(scale)}")
+        corpus = case.make(directory / "source", scale)
+        with open_sshd(directory / "sshd") as (link, servers):
+            arena = Arena(link=link, servers=servers, corpus=corpus, directory=directory)
+            return compete(case, arena, options.rounds, options.only, _say)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _facts_table(facts: dict[str, str]) -> str:
+    rows = [f"| {name} | {value} |" for name, value in facts.items()]
+    return "\n".join(["| machine and programs | |", "| --- | --- |", *rows, ""])
+
+
+def _write_json(
+    options: argparse.Namespace, facts: dict[str, str], outcomes: Sequence[Outcome]
+) -> None:
+    record = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "quick": options.quick,
+        "machine": facts,
+        "cases": [to_record(outcome) for outcome in outcomes],
+    }
+    options.json.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def _failed(outcome: Outcome) -> bool:
+    return any(row.trouble for row in outcome.rows if row.entrant.family == OURS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

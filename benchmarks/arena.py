@@ -1,0 +1,104 @@
+"""Where the contestants meet: one private sshd, one place for sources and targets."""
+
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.corpus import Corpus
+from benchmarks.measure import Failed
+
+CIPHER = "aes128-gcm@openssh.com"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """The way to the private sshd, and the ssh options that all peers share."""
+
+    host: str
+    port: int
+    username: str
+    key_file: Path
+    known_hosts: Path
+
+    @property
+    def destination(self) -> str:
+        return f"{self.username}@{self.host}"
+
+    def options(self, cipher: str | None = CIPHER) -> list[str]:
+        """Return options that ssh and scp understand alike; no cipher means their default."""
+        pairs = {
+            "Port": str(self.port),
+            "IdentityFile": str(self.key_file),
+            "IdentitiesOnly": "yes",
+            "IdentityAgent": "none",
+            "UserKnownHostsFile": str(self.known_hosts),
+            "GlobalKnownHostsFile": "/dev/null",
+            "StrictHostKeyChecking": "yes",
+            "BatchMode": "yes",
+            "Compression": "no",
+            "ControlPath": "none",
+            "LogLevel": "ERROR",
+        }
+        if cipher:
+            pairs["Ciphers"] = cipher
+        return ["-F", "/dev/null", *(f"-o{key}={value}" for key, value in pairs.items())]
+
+    def ssh(self) -> list[str]:
+        """Return the ssh command without its destination, as rsync's `-e` wants it."""
+        return ["ssh", *self.options()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arena:
+    """What a case's contestants work with; `servers` are the sshd's process ids."""
+
+    link: Link
+    servers: tuple[int, ...]
+    corpus: Corpus
+    directory: Path
+
+    @property
+    def target(self) -> Path:
+        return self.directory / "target"
+
+    def clear(self) -> None:
+        """Make the target anew, empty, with the folders of the source."""
+        shutil.rmtree(self.target, ignore_errors=True)
+        self.target.mkdir()
+
+    def check_target(self) -> None:
+        """Raise where the target does not hold as many files and bytes as the source."""
+        files, size = count_tree(self.target)
+        wanted = (len(self.corpus.files), self.corpus.bytes)
+        if (files, size) != wanted:
+            raise Failed(f"the target has {files} files of {size} bytes instead of "
+                         f"{wanted[0]} of {wanted[1]}")
+
+    def shares(self, count: int) -> list[list[str]]:
+        """Return the paths of all files, dealt out to so many streams."""
+        return [list(self.corpus.files[number::count]) for number in range(count)]
+
+    def write_list(self, name: str, paths: Sequence[str]) -> Path:
+        """Write paths to a file, one a line."""
+        path = self.directory / name
+        path.write_text("".join(f"{one}\n" for one in paths))
+        return path
+
+    def pipe_tar(self, tar: Sequence[str]) -> list[str]:
+        """Return the command that unpacks in the target what a tar command writes."""
+        unpack = shlex.join(["tar", "-C", str(self.target), "-xf", "-"])
+        ssh = shlex.join([*self.link.ssh(), self.link.destination, unpack])
+        return ["sh", "-c", f"{shlex.join(tar)} | {ssh}"]
+
+
+def count_tree(root: Path) -> tuple[int, int]:
+    """Return the number of regular files below a folder, and their bytes."""
+    files = size = 0
+    for folder, _, names in os.walk(root):
+        for name in names:
+            files += 1
+            size += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118 - 100,000 files
+    return files, size

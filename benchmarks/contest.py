@@ -1,0 +1,176 @@
+"""Runs the contestants of a case in turns, and holds what came of it."""
+
+import shutil
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from benchmarks.arena import Arena
+from benchmarks.corpus import Corpus, Scale
+from benchmarks.measure import Command, Failed, Sample, measure
+
+OURS = "ours"
+
+Say = Callable[[str], None]
+
+
+class Entrant(NamedTuple):
+    """Who competes: `family` groups the variants of one peer, `checks` says what it proves."""
+
+    name: str
+    family: str
+    checks: str = ""
+    needs: tuple[str, ...] = ()
+
+    def missing(self) -> list[str]:
+        return [program for program in self.needs if shutil.which(program) is None]
+
+
+class Contestant(Protocol):
+    """One way of doing a case's work."""
+
+    @property
+    def entrants(self) -> Sequence[Entrant]:
+        """The rows it fills; the first is its own, the others are further views of its runs."""
+
+    def prepare(self, arena: Arena) -> None:
+        """Do what its first run needs; not timed."""
+
+    def run(self, arena: Arena) -> Sequence[Sample]:
+        """Do the work once and return a sample for each row."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A contestant made of commands that run side by side and fill the target."""
+
+    entrant: Entrant
+    commands: Callable[[Arena], list[Command]]
+
+    @property
+    def entrants(self) -> Sequence[Entrant]:
+        return [self.entrant]
+
+    def prepare(self, arena: Arena) -> None:
+        """Peers need nothing."""
+
+    def run(self, arena: Arena) -> Sequence[Sample]:
+        arena.clear()
+        sample, _ = measure(self.commands(arena), arena.servers)
+        arena.check_target()
+        return [sample]
+
+
+class Target(NamedTuple):
+    """A bar: ours must be so many times as fast as the best of some peers' families.
+
+    With `at_most`, it is instead our CPU per byte that may be so many times the peer's.
+    """
+
+    peers: tuple[str, ...]
+    text: str
+    at_least: float = 0.0
+    at_most: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One table of docs/performance.md. `unit` is `MB/s`, `files/s` or `s`."""
+
+    name: str
+    title: str
+    unit: str
+    make: Callable[[Path, Scale], Corpus]
+    contestants: Callable[[Corpus], list[Contestant]]
+    targets: tuple[Target, ...]
+    describe: Callable[[Scale], str]
+
+
+@dataclass
+class Row:
+    """All samples of one entrant."""
+
+    entrant: Entrant
+    samples: list[Sample] = field(default_factory=list)
+    trouble: str = ""
+
+    def median(self, value: Callable[[Sample], float]) -> float:
+        return statistics.median(map(value, self.samples))
+
+    @property
+    def seconds(self) -> float:
+        return self.median(lambda sample: sample.seconds)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a case brought: its rows, and who could not take part."""
+
+    case: Case
+    corpus: Corpus
+    rows: list[Row]
+    skipped: list[str]
+
+    def best(self, families: Sequence[str]) -> Row | None:
+        """Return the fastest row of some families, by its median."""
+        rows = [row for row in self.rows if row.entrant.family in families and row.samples]
+        return min(rows, key=lambda row: row.seconds, default=None)
+
+
+def turns(count: int, rounds: int) -> list[list[int]]:
+    """Return the order of each round: every round begins with another contestant."""
+    step = max(count // max(rounds, 1), 1)
+    return [
+        [(place + number * step) % count for place in range(count)] for number in range(rounds)
+    ]
+
+
+def compete(case: Case, arena: Arena, rounds: int, only: str, say: Say) -> Outcome:
+    """Let all contestants whose programs are there run in turns."""
+    present, skipped = _sort_out(case.contestants(arena.corpus), only)
+    for line in skipped:
+        say(line)
+    tables = [[Row(entrant) for entrant in one.entrants] for one in present]
+    for contestant, rows in zip(present, tables, strict=True):
+        _try(rows, lambda one=contestant: one.prepare(arena), say)
+    for number, order in enumerate(turns(len(present), rounds) if present else [], 1):
+        for index in order:
+            rows = tables[index]
+            if rows[0].trouble:
+                continue
+            say(f"{case.name} round {number}: {rows[0].entrant.name}")
+            _try(rows, lambda index=index: _once(present[index], tables[index], arena), say)
+    return Outcome(case, arena.corpus, [row for rows in tables for row in rows], skipped)
+
+
+def _once(contestant: Contestant, rows: list[Row], arena: Arena) -> None:
+    for row, sample in zip(rows, contestant.run(arena), strict=True):
+        row.samples.append(sample)
+
+
+def _try(rows: list[Row], action: Callable[[], None], say: Say) -> None:
+    """A contestant that fails once is out; what it did before counts."""
+    try:
+        action()
+    except Failed as error:
+        say(f"{rows[0].entrant.name} failed: {error}")
+        for row in rows:
+            row.trouble = str(error)
+
+
+def _sort_out(
+    contestants: Sequence[Contestant], only: str
+) -> tuple[list[Contestant], list[str]]:
+    present, skipped = [], []
+    for contestant in contestants:
+        first = contestant.entrants[0]
+        if only and only not in first.name:
+            continue
+        missing = first.missing()
+        if missing:
+            skipped.append(f"Skipped: {first.name}, because {', '.join(missing)} is missing.")
+        else:
+            present.append(contestant)
+    return present, skipped

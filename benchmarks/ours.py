@@ -1,0 +1,66 @@
+"""Our own contestants that need no server: the transport alone."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.arena import CIPHER, Arena
+from benchmarks.contest import OURS, Entrant
+from benchmarks.measure import Failed, Sample, measure
+
+_CHECKS = "MD5 on the way, size"
+
+
+@dataclass(frozen=True)
+class Sending:
+    """`SshTransport` with so many channels, in a process of its own.
+
+    The seconds begin with the start of the channel workers and end with the last proof; the
+    start of Python itself is left out, since `mydata-like run` is measured as a whole. CPU and
+    memory are of the whole process tree.
+    """
+
+    channels: int
+    batched: bool
+    stack: str = "auto"
+
+    @property
+    def entrants(self) -> Sequence[Entrant]:
+        plural = "" if self.channels == 1 else "s"
+        stack = "" if self.stack == "auto" else f", {self.stack}"
+        name = f"mydata-like, sending alone, {self.channels} channel{plural}{stack}"
+        return [Entrant(name, OURS, _CHECKS)]
+
+    def prepare(self, arena: Arena) -> None:
+        """It needs nothing."""
+
+    def run(self, arena: Arena) -> Sequence[Sample]:
+        arena.clear()
+        plan = arena.directory / "plan.json"
+        plan.write_text(json.dumps(self._plan(arena)))
+        command = [sys.executable, "-m", "benchmarks.sending", str(plan)]
+        sample, printed = measure([command], arena.servers)
+        told = json.loads(printed[0])
+        if told["proven"] != told["files"]:
+            raise Failed(f"{told['proven']} of {told['files']} files proven; {told['problem']}")
+        arena.check_target()
+        facts = {"connecting (s)": told["connecting"], "whole process (s)": sample.seconds}
+        return [sample._replace(seconds=told["seconds"], facts=facts)]
+
+    def _plan(self, arena: Arena) -> dict[str, object]:
+        link = arena.link
+        return {
+            "host": link.host,
+            "port": link.port,
+            "username": link.username,
+            "key_file": str(link.key_file),
+            "known_hosts": str(link.known_hosts),
+            "cipher": CIPHER,
+            "location": str(arena.target),
+            "root": str(arena.corpus.root),
+            "list": str(arena.write_list("files", arena.corpus.files)),
+            "channels": self.channels,
+            "batched": self.batched,
+            "stack": self.stack,
+        }

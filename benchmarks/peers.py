@@ -1,0 +1,136 @@
+"""The peers: scp, tar over ssh, rsync and rclone, each the way its users would tune it."""
+
+import shlex
+import subprocess
+from functools import cache
+
+from benchmarks.arena import CIPHER, Arena
+from benchmarks.contest import Entrant, Peer
+from benchmarks.measure import Command
+
+_SCP_MODES = {"sftp mode": ["-s"], "scp protocol": ["-O"]}
+
+
+def scp(streams: int, mode: str, cipher: str | None = CIPHER) -> Peer:
+    """Several `scp` at once, each with its share of the files; they check nothing."""
+    cipher_name = "default cipher" if cipher is None else "aes128-gcm"
+    entrant = Entrant(f"scp x{streams}, {mode}, {cipher_name}", "scp", "", ("scp",))
+
+    def commands(arena: Arena) -> list[Command]:
+        return [
+            [*_scp(arena, mode, cipher), *_paths(arena, share), _there(arena)]
+            for share in arena.shares(streams)
+        ]
+
+    return Peer(entrant, commands)
+
+
+def md5sum_scp(streams: int) -> Peer:
+    """The same with a checksum of every file first: two passes, the work that ours does."""
+    entrant = Entrant(
+        f"md5sum, then scp x{streams}", "md5sum+scp", "source MD5", ("md5sum", "scp")
+    )
+
+    def commands(arena: Arena) -> list[Command]:
+        return [_hash_then_copy(arena, share) for share in arena.shares(streams)]
+
+    return Peer(entrant, commands)
+
+
+def scp_folders(mode: str) -> Peer:
+    """One `scp -r` of the whole tree."""
+    entrant = Entrant(f"scp -r, {mode}", "scp -r", "", ("scp",))
+
+    def commands(arena: Arena) -> list[Command]:
+        folders = _paths(arena, arena.corpus.folders)
+        return [[*_scp(arena, mode, CIPHER), "-r", *folders, _there(arena)]]
+
+    return Peer(entrant, commands)
+
+
+def tar(streams: int) -> Peer:
+    """`tar | ssh tar`, the tree at once or dealt out to several streams."""
+    family = "tar" if streams == 1 else "tar, several"
+    entrant = Entrant(f"tar | ssh tar x{streams}", family, "", ("tar", "ssh"))
+
+    def commands(arena: Arena) -> list[Command]:
+        pack = ["tar", "-C", str(arena.corpus.root), "-cf", "-"]
+        if streams == 1:
+            return [arena.pipe_tar([*pack, "."])]
+        lists = [
+            arena.write_list(f"stream-{number}", share)
+            for number, share in enumerate(arena.shares(streams))
+        ]
+        return [arena.pipe_tar([*pack, "-T", str(path)]) for path in lists]
+
+    return Peer(entrant, commands)
+
+
+def rsync() -> Peer:
+    """`rsync -W`: whole files, no comparison of contents."""
+    entrant = Entrant("rsync -aW", "rsync", "its stream", ("rsync", "ssh"))
+
+    def commands(arena: Arena) -> list[Command]:
+        ssh = shlex.join(arena.link.ssh())
+        return [["rsync", "-aW", "-e", ssh, f"{arena.corpus.root}/", _there(arena)]]
+
+    return Peer(entrant, commands)
+
+
+def rclone(transfers: int) -> Peer:
+    """`rclone copy` to its sftp backend, tuned: big requests, many at once, no hash commands."""
+    entrant = Entrant(f"rclone, {transfers} transfers, tuned", "rclone", "", ("rclone",))
+
+    def commands(arena: Arena) -> list[Command]:
+        return [
+            [
+                *("rclone", "copy", str(arena.corpus.root), f":sftp:{arena.target}"),
+                *_rclone_link(arena),
+                *("--transfers", str(transfers), "--checkers", "8", "--no-check-dest"),
+                *("--sftp-concurrency", "128", "--sftp-chunk-size", "255Ki"),
+                *("--sftp-disable-hashcheck", "--multi-thread-streams", str(transfers)),
+                *("--buffer-size", "16Mi", "--retries", "1", "--quiet"),
+            ]
+        ]
+
+    return Peer(entrant, commands)
+
+
+def rclone_knows(option: str) -> bool:
+    """Return whether this rclone has an option; older ones lack that of the ciphers."""
+    return f"{option} " in _rclone_options()
+
+
+@cache
+def _rclone_options() -> str:
+    command = ["rclone", "help", "flags"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def _rclone_link(arena: Arena) -> list[str]:
+    link = arena.link
+    options = [
+        *("--config", "/dev/null", "--sftp-host", link.host, "--sftp-port", str(link.port)),
+        *("--sftp-user", link.username, "--sftp-key-file", str(link.key_file)),
+        *("--sftp-known-hosts-file", str(link.known_hosts), "--sftp-shell-type", "unix"),
+    ]
+    # Without the option rclone prefers the same cipher by itself.
+    return options + (["--sftp-ciphers", CIPHER] if rclone_knows("--sftp-ciphers") else [])
+
+
+def _scp(arena: Arena, mode: str, cipher: str | None) -> list[str]:
+    return ["scp", "-q", "-p", *_SCP_MODES[mode], *arena.link.options(cipher)]
+
+
+def _hash_then_copy(arena: Arena, share: list[str]) -> Command:
+    paths = _paths(arena, share)
+    copy = [*_scp(arena, "scp protocol", CIPHER), *paths, _there(arena)]
+    return ["sh", "-c", f"{shlex.join(['md5sum', *paths])} > /dev/null && {shlex.join(copy)}"]
+
+
+def _paths(arena: Arena, below: tuple[str, ...] | list[str]) -> list[str]:
+    return [f"{arena.corpus.root}/{path}" for path in below]
+
+
+def _there(arena: Arena) -> str:
+    return f"{arena.link.destination}:{arena.target}/"

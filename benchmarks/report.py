@@ -1,0 +1,167 @@
+"""Shows what a run of the benchmarks brought: Markdown for people, JSON for programs."""
+
+import statistics
+from collections.abc import Sequence
+
+import psutil
+
+from benchmarks.contest import OURS, Outcome, Row, Target
+from benchmarks.measure import Sample
+
+_HEAD = (
+    "contestant", "checks", "median", "min - max", "ours is", "client CPU", "server CPU",
+    "cores busy", "memory",
+)  # fmt: skip
+
+
+def to_markdown(outcome: Outcome) -> str:
+    """Return a case's tables; every figure is the median of the rounds."""
+    case = outcome.case
+    lines = [f"## {case.name}: {case.title}", "", _subtitle(outcome), ""]
+    ranked = sorted(outcome.rows, key=lambda row: row.seconds if row.samples else float("inf"))
+    lines += _table(_HEAD, [_row(outcome, row) for row in ranked])
+    verdicts = [_verdict(outcome, target) for target in case.targets]
+    lines += ["", *_table(("target", "wanted", "measured", "per round", "met"), verdicts)]
+    notes = [line for row in ranked for line in _facts(row)] + outcome.skipped
+    return "\n".join([*lines, *([""] if notes else []), *(f"- {note}" for note in notes), ""])
+
+
+def to_record(outcome: Outcome) -> dict[str, object]:
+    """Return a case's results as plain values for JSON, every sample of every round."""
+    return {
+        "case": outcome.case.name,
+        "title": outcome.case.title,
+        "files": len(outcome.corpus.files),
+        "bytes": outcome.corpus.bytes,
+        "folders": len(outcome.corpus.folders),
+        "rows": [
+            {
+                **row.entrant._asdict(),
+                "trouble": row.trouble,
+                "samples": [sample._asdict() for sample in row.samples],
+            }
+            for row in outcome.rows
+        ],
+        "targets": [_judge(outcome, target) for target in outcome.case.targets],
+        "skipped": outcome.skipped,
+    }
+
+
+def _subtitle(outcome: Outcome) -> str:
+    rounds = max((len(row.samples) for row in outcome.rows), default=0)
+    corpus = outcome.corpus
+    return (
+        f"{len(corpus.files):,} files, {corpus.bytes / 1e6:,.0f} MB, {rounds} rounds. Speed in "
+        f"{outcome.case.unit}; CPU in seconds per {_cpu_unit(outcome)}; memory in MB."
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    cells = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
+
+
+def _row(outcome: Outcome, row: Row) -> list[str]:
+    entrant = row.entrant
+    if not row.samples:
+        return [entrant.name, entrant.checks or "-", "failed", *["-"] * 6]
+    speeds = [_speed(outcome, sample) for sample in row.samples]
+    scale = _cpu_scale(outcome)
+    return [
+        entrant.name,
+        entrant.checks or "-",
+        _number(statistics.median(speeds)) + (" (failed later)" if row.trouble else ""),
+        f"{_number(min(speeds))} - {_number(max(speeds))}",
+        _times(outcome, row),
+        _number(row.median(lambda sample: sample.client) * scale),
+        _number(row.median(lambda sample: sample.server) * scale),
+        f"{row.median(_busy):.0%}",
+        f"{row.median(lambda sample: sample.memory) / 1e6:.0f}",
+    ]
+
+
+def _times(outcome: Outcome, row: Row) -> str:
+    best = outcome.best([OURS])
+    if best is None or row.entrant.family == OURS:
+        return "-"
+    return f"x {row.seconds / best.seconds:.2f}"
+
+
+def _judge(outcome: Outcome, target: Target) -> dict[str, object]:
+    """Return a target with what was measured; `measured` is None where somebody is missing."""
+    ours, peer = outcome.best([OURS]), outcome.best(target.peers)
+    wanted = {"text": target.text, "at_least": target.at_least, "at_most": target.at_most}
+    if ours is None or peer is None:
+        return {**wanted, "measured": None, "rounds": [], "met": None}
+    if target.at_most:
+        value = ours.median(_client) / peer.median(_client)
+        pairs = zip(map(_client, ours.samples), map(_client, peer.samples), strict=False)
+        rounds = [mine / theirs for mine, theirs in pairs]
+        met = value <= target.at_most
+    else:
+        value = peer.seconds / ours.seconds
+        pairs = zip(map(_seconds, ours.samples), map(_seconds, peer.samples), strict=False)
+        rounds = [theirs / mine for mine, theirs in pairs]
+        met = value >= target.at_least
+    names = {"ours": ours.entrant.name, "peer": peer.entrant.name}
+    return {**wanted, **names, "measured": value, "rounds": rounds, "met": met}
+
+
+def _verdict(outcome: Outcome, target: Target) -> list[str]:
+    judged = _judge(outcome, target)
+    wanted = f"<= {target.at_most:g}" if target.at_most else f">= {target.at_least:g}"
+    if judged["measured"] is None:
+        return [target.text, wanted, "not measured", "-", "-"]
+    rounds = judged["rounds"]
+    text = f"{target.text} ({judged['ours']} against {judged['peer']})"
+    spread = f"{min(rounds):.2f} - {max(rounds):.2f}"
+    return [text, wanted, f"{judged['measured']:.2f}", spread, "yes" if judged["met"] else "no"]
+
+
+def _facts(row: Row) -> list[str]:
+    names = dict.fromkeys(name for sample in row.samples for name in sample.facts)
+    shown = [
+        f"{name} {_number(statistics.median(sample.facts.get(name, 0) for sample in row.samples))}"
+        for name in names
+    ]
+    lines = [f"{row.entrant.name}: {', '.join(shown)}."] if shown else []
+    return lines + ([f"{row.entrant.name} failed: {row.trouble}"] if row.trouble else [])
+
+
+def _speed(outcome: Outcome, sample: Sample) -> float:
+    match outcome.case.unit:
+        case "MB/s":
+            return outcome.corpus.bytes / 1e6 / sample.seconds
+        case "files/s":
+            return len(outcome.corpus.files) / sample.seconds
+        case _:
+            return sample.seconds
+
+
+def _cpu_unit(outcome: Outcome) -> str:
+    return "GiB" if outcome.case.unit == "MB/s" else "10,000 files"
+
+
+def _cpu_scale(outcome: Outcome) -> float:
+    if outcome.case.unit == "MB/s":
+        return 2**30 / outcome.corpus.bytes
+    return 10_000 / len(outcome.corpus.files)
+
+
+def _busy(sample: Sample) -> float:
+    """Return how much of all cores' time the two ends used: at 100 % the machine is the limit."""
+    cores = psutil.cpu_count() or 1
+    seconds = sample.facts.get("whole process (s)", sample.seconds)
+    return (sample.client + sample.server) / (seconds * cores)
+
+
+def _client(sample: Sample) -> float:
+    return sample.client
+
+
+def _seconds(sample: Sample) -> float:
+    return sample.seconds
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,134 @@
+"""A program of its own: carries the files of a plan with the transport alone, no server.
+
+    python -m benchmarks.sending PLAN.json
+
+It prints one JSON object: the seconds from opening the first channel to the last proof, those
+until all channels were open, and how many files are proven.
+"""
+
+# The workers import this module again when they are spawned, as they do the program's own
+# entry point, so it knows nothing but the standard library until it is asked to work.
+import json
+import sys
+import time
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+BATCH_FILES, BATCH_BYTES = 1000, 16 * 2**20
+
+
+def main(plan: dict[str, Any]) -> dict[str, Any]:
+    """Do what the plan says and return what it took."""
+    transport = _open_transport(plan)
+    payloads: SimpleQueue[Any] = SimpleQueue()
+    count = 0
+    for payload in _payloads(plan):
+        payloads.put(payload)
+        count += len(payload.members)
+    results: list[Any] = []
+    began = time.perf_counter()
+    channels = _open_channels(transport, plan["channels"])
+    opened = time.perf_counter()
+    threads = [Thread(target=_work, args=(one, payloads, results)) for one in channels]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ended = time.perf_counter()
+    transport.close()
+    problems = [str(result.problem) for result in results if not hasattr(result, "checksum")]
+    return {
+        "seconds": ended - began,
+        "connecting": opened - began,
+        "proven": sum(hasattr(result, "checksum") for result in results),
+        "files": count,
+        "problem": problems[0] if problems else "",
+    }
+
+
+def _open_transport(plan: dict[str, Any]) -> Any:
+    from mydata_like.core.model import StagingArea
+    from mydata_like.settings.schema import Transfer
+    from mydata_like.transfer.pool import SshTransport
+
+    area = StagingArea(
+        box="benchmark",
+        location=plan["location"],
+        username=plan["username"],
+        hosts=(plan["host"],),
+        port=plan["port"],
+    )
+    return SshTransport(
+        area,
+        Transfer(channels=plan["channels"], ssh_stack=plan["stack"], ciphers=(plan["cipher"],)),
+        key_file=Path(plan["key_file"]),
+        known_hosts=Path(plan["known_hosts"]),
+        emit=lambda event: None,
+    )
+
+
+def _open_channels(transport: Any, count: int) -> list[Any]:
+    """Open all channels at once, as the engine's senders do."""
+    channels: list[Any] = []
+    threads = [
+        Thread(target=lambda: channels.append(transport.open_channel())) for _ in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if len(channels) < count:
+        raise SystemExit(f"only {len(channels)} of {count} channels could be opened")
+    return channels
+
+
+def _work(channel: Any, payloads: "SimpleQueue[Any]", results: list[Any]) -> None:
+    while True:
+        try:
+            payload = payloads.get_nowait()
+        except Empty:
+            return
+        results.extend(channel.send(payload, lambda moved: None))
+
+
+def _payloads(plan: dict[str, Any]) -> list[Any]:
+    """Group the files as the engine does: in batches where they are tiny, else alone."""
+    from mydata_like.core.model import Dataset, DatasetId, Payload, Wanted
+
+    dataset = Dataset(DatasetId(1), "benchmark")
+    wanted = [
+        Wanted(_look(plan["root"], path), dataset, path)
+        for path in Path(plan["list"]).read_text().splitlines()
+    ]
+    if not plan["batched"]:
+        return [Payload(number, (one,), batched=False) for number, one in enumerate(wanted)]
+    size = max((one.file.size for one in wanted), default=1) or 1
+    step = max(1, min(BATCH_FILES, BATCH_BYTES // size))
+    return [
+        Payload(place, tuple(wanted[place : place + step]), batched=True)
+        for place in range(0, len(wanted), step)
+    ]
+
+
+def _look(root: str, path: str) -> Any:
+    from mydata_like.core.model import LocalFile
+
+    file = Path(root, path)
+    found = file.stat()
+    folder, _, name = path.rpartition("/")
+    return LocalFile(
+        str(file).encode(),
+        path.encode(),
+        folder.encode(),
+        name.encode(),
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_dev,
+        found.st_ino,
+    )
+
+
+if __name__ == "__main__":
+    json.dump(main(json.loads(Path(sys.argv[1]).read_text())), sys.stdout)
