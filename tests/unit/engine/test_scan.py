@@ -425,10 +425,26 @@ def test_a_missing_data_directory_is_never_an_empty_one(tmp_path, kind):
         scanned(root)
 
 
-def test_a_data_directory_that_vanishes_during_the_scan_stops_it(tmp_path):
+def test_a_data_directory_that_vanishes_during_the_scan_stops_it_at_once(tmp_path):
     root = tmp_path / "root"
     for name in "abc":
         a_file(root / name / "f")
+    events = []
+    clock = FakeClock(LATER)
+    groups = Scan(settings_of(), events.append, clock, clock.cancel()).scan(root)
+
+    next(groups)
+    root.rename(tmp_path / "gone")
+
+    with pytest.raises(SettingsError, match="not available"):
+        next(groups)
+    assert of(FolderFailed, events) == []
+
+
+def test_a_folder_whose_drive_vanishes_does_not_end_as_if_it_were_read(tmp_path):
+    root = tmp_path / "root"
+    for number in range(1500):
+        a_file(root / "ds" / str(number), 0)
     clock = FakeClock(LATER)
     groups = Scan(settings_of(), [].append, clock, clock.cancel()).scan(root)
 
@@ -436,7 +452,7 @@ def test_a_data_directory_that_vanishes_during_the_scan_stops_it(tmp_path):
     root.rename(tmp_path / "gone")
 
     with pytest.raises(SettingsError, match="not available"):
-        list(groups)
+        next(groups)
 
 
 def test_another_drive_in_the_place_of_the_data_directory_stops_the_scan(tmp_path):
