@@ -120,6 +120,16 @@ def test_what_servers_leave_out_is_understood():
     assert (record.directory, record.checksum, record.size) == (None, "", 12)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"id": True}, {"id": 2**70}, {"size": -1}, {"size": "x"}, {"filename": None}, {"dataset": 21}],
+    ids=str,
+)
+def test_a_value_of_a_wrong_kind_is_refused(wrong):
+    with pytest.raises(ShapeError):
+        parse_datafile(DATAFILE | wrong)
+
+
 def test_an_approval_names_where_bytes_may_go():
     area = build_area(parse_approval(APPROVAL).box)
 

@@ -1,0 +1,396 @@
+"""What `ServerAPI` promises, kept by the scripted server and by HTTP against the embedded one."""
+
+import hashlib
+import os
+from datetime import UTC, datetime
+
+import pytest
+
+from mydata_like.core.errors import AccessDeniedError, NotApprovedError, RejectedError
+from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, Registration, Wanted
+from mydata_like.core.ports import ExperimentDraft, Sent
+from mydata_like.demo.approval import STAGING_BOX
+from mydata_like.demo.faults import EMPTY_LIST, Fault, Reset
+from mydata_like.demo.server import EmbeddedServer
+from mydata_like.server.api import HttpServer
+from mydata_like.server.chunked import ChunkedUpload
+from mydata_like.server.client import Client
+from mydata_like.server.http_upload import HttpTransport
+from mydata_like.server.uploader import Installation, Machine, PublicKey, Uploaders
+from mydata_like.settings.schema import Server
+from mydata_like.transfer.reading import open_source
+from tests.fakes.clock import FakeClock
+from tests.fakes.server import ScriptedServer
+from tests.settled import settle
+
+DRAFT = ExperimentDraft("Cells", "Instrument: Scope", "Username / Dataset", "alice", "", "uuid-1")
+NOW = datetime(2026, 1, 5, 9, 0, 0, 250000, UTC).isoformat()
+
+
+@pytest.fixture
+def embedded(tmp_path):
+    with EmbeddedServer(tmp_path / "server", verify_delay=0.01) as server:
+        yield server
+
+
+@pytest.fixture
+def client(embedded):
+    clock = FakeClock()
+    settings = Server(url=embedded.url, username=embedded.username)
+    client = Client(settings, embedded.api_key, clock, clock.cancel())
+    yield client
+    client.close()
+
+
+class Scripted:
+    """The scripted server; bytes need no place there."""
+
+    def __init__(self):
+        self.api = ScriptedServer()
+
+    def put(self, uri, content):
+        pass
+
+    def verify(self):
+        self.api.verify()
+
+
+class Embedded:
+    """The HTTP client and the embedded server that it talks to."""
+
+    def __init__(self, embedded, client):
+        self.api = HttpServer(client)
+        self._embedded = embedded
+
+    def put(self, uri, content):
+        path = self._embedded.box_location / uri
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    def verify(self):
+        assert self._embedded.wait_verified()
+
+
+@pytest.fixture(params=["scripted", "http"])
+def site(request):
+    if request.param == "scripted":
+        return Scripted()
+    return Embedded(request.getfixturevalue("embedded"), request.getfixturevalue("client"))
+
+
+@pytest.fixture
+def api(site):
+    return site.api
+
+
+def make_dataset(api, name="Day 1"):
+    facility = api.fetch_facilities()[0]
+    instrument = api.ensure_instrument(facility, "Scope")
+    experiment = api.find_experiment(DRAFT) or api.create_experiment(DRAFT)
+    return api.create_dataset(experiment, name, instrument)
+
+
+def registration(dataset, name="a.tif", content=b"abc", **more):
+    record = Registration(
+        dataset=dataset.id,
+        directory="",
+        name=name,
+        size=len(content),
+        checksum=hashlib.md5(content).hexdigest(),
+        created=NOW,
+        modified=NOW,
+        uri=f"x-{dataset.id}/{name}",
+        box=STAGING_BOX,
+    )
+    return record._replace(**more)
+
+
+def test_the_resources_tell_what_the_server_can_do(api):
+    assert {"mydata_uploader", "mydata_dataset_stats"} <= api.fetch_resources()
+
+
+def test_people_are_found_by_name_and_by_address(api):
+    by_name = api.find_user("alice")
+
+    assert by_name.email == "alice@example.org"
+    assert api.find_user_by_email("alice@example.org") == by_name
+
+
+def test_nobody_is_found_who_is_not_there(api):
+    assert api.find_user("nobody") is None
+    assert api.find_user_by_email("nobody@example.org") is None
+    assert api.find_group("no group") is None
+
+
+def test_a_group_is_found_by_its_exact_name(api):
+    assert api.find_group("lab-a").name == "lab-a"
+    assert api.find_group("lab") is None
+
+
+def test_an_instrument_is_made_once(api):
+    facility = api.fetch_facilities()[0]
+
+    assert api.ensure_instrument(facility, "Scope") == api.ensure_instrument(facility, "Scope")
+
+
+def test_an_experiment_is_found_again(api):
+    assert api.find_experiment(DRAFT) is None
+
+    made = api.create_experiment(DRAFT)
+
+    assert api.find_experiment(DRAFT) == made
+
+
+def test_a_user_and_a_group_are_made_owners(api):
+    experiment = api.create_experiment(DRAFT)
+
+    api.grant(experiment, api.find_user("alice"))
+    api.grant(experiment, api.find_group("lab-a"))
+
+
+def test_datasets_of_an_experiment_are_listed(api):
+    made = make_dataset(api)
+    experiment = api.find_experiment(DRAFT)
+    instrument = api.ensure_instrument(api.fetch_facilities()[0], "Scope")
+
+    assert [it.id for it in api.fetch_datasets(experiment, instrument)] == [made.id]
+
+
+def test_a_new_experiment_has_no_datasets(api):
+    instrument = api.ensure_instrument(api.fetch_facilities()[0], "Scope")
+
+    assert api.fetch_datasets(api.create_experiment(DRAFT), instrument) == []
+
+
+def test_a_new_dataset_is_empty(api):
+    dataset = make_dataset(api)
+
+    assert list(api.list_datafiles(dataset.id)) == []
+    assert api.fetch_stats(dataset.id) == (0, 0)
+
+
+def test_a_registered_file_is_listed_and_verified(site, api):
+    dataset = make_dataset(api)
+    site.put(f"x-{dataset.id}/a.tif", b"abc")
+
+    api.register([registration(dataset)])
+    site.verify()
+
+    (record,) = api.list_datafiles(dataset.id)
+    assert (record.directory, record.name, record.size) == ("", "a.tif", 3)
+    assert record.checksum == hashlib.md5(b"abc").hexdigest()
+    assert record.replicas[0].location == STAGING_BOX
+    assert record.replicas[0].uri == f"x-{dataset.id}/a.tif"
+    assert record.verified
+    assert api.fetch_stats(dataset.id) == (1, 1)
+
+
+def test_what_is_registered_later_is_listed_from_an_offset_on(api):
+    dataset = make_dataset(api)
+    api.register([registration(dataset, "a"), registration(dataset, "b")])
+    api.register([registration(dataset, "c")])
+
+    assert [record.name for record in api.list_datafiles(dataset.id, 2)] == ["c"]
+
+
+def test_records_are_fetched_by_their_ids(api):
+    dataset = make_dataset(api)
+    api.register([registration(dataset, name) for name in ("a", "b", "c")])
+    first, _, third = api.list_datafiles(dataset.id)
+
+    found = api.fetch_datafiles([first.id, third.id, 999_999])
+
+    assert {record.name for record in found} == {"a", "c"}
+
+
+def test_a_registration_happens_wholly_or_not_at_all(api):
+    dataset = make_dataset(api)
+    api.register([registration(dataset, "a")])
+
+    with pytest.raises(RejectedError):
+        api.register([registration(dataset, "b"), registration(dataset, "a")])
+
+    assert [record.name for record in api.list_datafiles(dataset.id)] == ["a"]
+
+
+def test_a_changed_file_is_repaired_and_verified_again(site, api):
+    dataset = make_dataset(api)
+    uri = f"x-{dataset.id}/a.tif"
+    site.put(uri, b"abc")
+    api.register([registration(dataset)])
+    site.verify()
+    (before,) = api.list_datafiles(dataset.id)
+    site.put(uri, b"other")
+
+    api.register([registration(dataset, content=b"other", uri=None, datafile=before.id)])
+    api.request_verification(before.id)
+    site.verify()
+
+    (after,) = api.list_datafiles(dataset.id)
+    assert (after.id, after.size, after.verified) == (before.id, 5, True)
+    assert after.replicas[0].verified_at != before.replicas[0].verified_at
+
+
+# What only a real server can do, or fail to do.
+
+
+def test_a_migrated_account_is_looked_for(client, embedded):
+    HttpServer(client).find_user("old-name")
+
+    assert any("mydata_user" in request.path for request in embedded.requests)
+
+
+def test_a_revoked_key_is_noticed_at_once(client, embedded):
+    embedded.revoke_key()
+
+    with pytest.raises(AccessDeniedError):
+        HttpServer(client).find_user("alice")
+
+
+def test_empty_lists_for_strangers_lead_to_no_creation(client, embedded):
+    api = HttpServer(client)
+    facility = api.fetch_facilities()[0]
+    embedded.faults.add(Fault(action=EMPTY_LIST, method="GET", count=None))
+
+    with pytest.raises(AccessDeniedError):
+        api.ensure_instrument(facility, "Scope")
+
+    assert all(request.method == "GET" for request in embedded.requests)
+
+
+def test_what_was_made_before_a_lost_reply_is_adopted(client, embedded):
+    embedded.faults.add(Fault(action=Reset(), method="POST", path="/instrument/"))
+    embedded.faults.add(Fault(action=Reset(), method="POST", path="mydata_experiment"))
+    embedded.faults.add(Fault(action=Reset(), method="POST", path="/dataset/"))
+
+    dataset = make_dataset(HttpServer(client))
+
+    assert dataset.name == "Day 1"
+    assert embedded.check_invariants() == []
+
+
+def test_a_locked_dataset_refuses_alone(client, embedded):
+    api = HttpServer(client)
+    dataset = make_dataset(api)
+    embedded.set_immutable(dataset.id)
+
+    with pytest.raises(RejectedError) as caught:
+        api.register([registration(dataset)])
+
+    assert caught.value.problem_code == "server.forbidden"
+
+
+INSTALLATION = Installation(
+    uuid="0b6e4e5a-0000-0000-0000-000000000000",
+    name="Scope",
+    contact_name="Ann",
+    contact_email="ann@example.org",
+    data_path="/data",
+    account="demo",
+    machine=Machine(processor="p" * 500),
+)
+KEY = PublicKey("ssh-ed25519 AAAA scope", ("SHA256:abc", "MD5:aa:bb"))
+
+
+def test_an_uploader_asks_and_is_approved(client, embedded):
+    uploaders = Uploaders(client)
+    instrument = HttpServer(client).ensure_instrument(
+        HttpServer(client).fetch_facilities()[0], "Scope"
+    )
+    assert uploaders.fetch_approval(INSTALLATION.uuid, KEY.fingerprints) is None
+
+    record = uploaders.ensure_uploader(INSTALLATION, instrument)
+    uploaders.request_approval(INSTALLATION, record, KEY)
+    with pytest.raises(NotApprovedError):
+        uploaders.fetch_approval(INSTALLATION.uuid, KEY.fingerprints)
+    embedded.approve(INSTALLATION.uuid)
+    area = uploaders.fetch_approval(INSTALLATION.uuid, KEY.fingerprints)
+
+    assert (area.box, area.location) == (embedded.box_name, str(embedded.box_location))
+    assert uploaders.ensure_uploader(INSTALLATION, instrument).id == record.id
+
+
+def open_file(file):
+    return open_source(file.path, file.size, file.modified_ns, file.device, file.inode)
+
+
+def local_file(path, content):
+    path.write_bytes(content)
+    settle(path)
+    status = path.stat()
+    return LocalFile(
+        os.fsencode(path),
+        path.name.encode(),
+        b"",
+        path.name.encode(),
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_dev,
+        status.st_ino,
+    )
+
+
+def test_a_file_sent_by_http_is_verified(client, embedded, tmp_path):
+    dataset = make_dataset(HttpServer(client))
+    file = local_file(tmp_path / "a b.txt", b"hello")
+    channel = HttpTransport(client, open_file).open_channel()
+
+    fates = channel.send(Payload(1, (Wanted(file, dataset, "r"),), False), lambda size: None)
+
+    assert fates == [Sent(0, hashlib.md5(b"hello").hexdigest(), registered=True)]
+    assert embedded.wait_verified()
+    assert embedded.check_invariants({("Day 1", "", "a b.txt"): tmp_path / "a b.txt"}) == []
+
+
+@pytest.fixture
+def big_file(tmp_path):
+    return local_file(tmp_path / "big.bin", os.urandom(25_000_000))
+
+
+def send_in_chunks(client, embedded, dataset, file):
+    wanted = Wanted(file, dataset, f"x-{dataset.id}/big.bin")
+    with open_file(file) as source:
+        return ChunkedUpload(client, embedded.box_name)(wanted, source, lambda size: None)
+
+
+def test_a_large_file_travels_in_chunks(client, embedded, tmp_path, big_file):
+    dataset = make_dataset(HttpServer(client))
+
+    send_in_chunks(client, embedded, dataset, big_file)
+
+    assert embedded.wait_verified()
+    assert embedded.check_invariants({("Day 1", "", "big.bin"): tmp_path / "big.bin"}) == []
+
+
+def test_a_broken_chunked_upload_goes_on_where_it_ended(client, embedded, tmp_path, big_file):
+    dataset = make_dataset(HttpServer(client))
+    embedded.faults.add(
+        Fault(action=Reset(handled=False), method="POST", path="/upload/", skip=1, count=4)
+    )
+    with pytest.raises(Exception, match="broke"):
+        send_in_chunks(client, embedded, dataset, big_file)
+    posts = len([it for it in embedded.requests if it.path.endswith("/upload/")])
+
+    send_in_chunks(client, embedded, dataset, big_file)
+
+    more = len([it for it in embedded.requests if it.path.endswith("/upload/")]) - posts
+    assert more == 2
+    assert embedded.wait_verified()
+    assert embedded.check_invariants({("Day 1", "", "big.bin"): tmp_path / "big.bin"}) == []
+
+
+def test_a_dataset_of_strangers_is_no_empty_dataset(client, embedded):
+    dataset = make_dataset(HttpServer(client))
+    settings = Server(url=embedded.url, username="visitor")
+    clock = FakeClock()
+    stranger = Client(settings, embedded.key_of("visitor"), clock, clock.cancel())
+
+    with pytest.raises(RejectedError):
+        list(HttpServer(stranger).list_datafiles(DatasetId(dataset.id)))
+
+    stranger.close()
+
+
+def test_a_dataset_that_does_not_exist_is_no_empty_dataset(client):
+    with pytest.raises(RejectedError):
+        list(HttpServer(client).list_datafiles(Dataset(DatasetId(999), "x").id))
