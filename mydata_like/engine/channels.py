@@ -8,7 +8,7 @@ from mydata_like.core.errors import ServerUnavailableError, TransientError
 from mydata_like.core.events import LimitsChanged
 from mydata_like.core.ports import Channel, Emit, Transport
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.workers import WorkQueue
+from mydata_like.engine.workers import Lock, WorkQueue
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,8 @@ class Channels:
         self._gate = gate
         self._emit = emit
         self._idle: WorkQueue[Channel] = WorkQueue(gate.cancel, limit=1000)
-        self._opened: list[int] = []
+        self._opened = 0
+        self._opening = Lock()
 
     @contextmanager
     def borrowed(self) -> Iterator[Channel]:
@@ -41,16 +42,26 @@ class Channels:
         for ready in self._idle.take_ready(1):
             return ready
         while True:
+            opened = self._open_another()
+            if opened is not None:
+                return opened
+            idle = self._idle.poll(ASK_AGAIN)
+            if idle is not None:
+                return idle
+
+    def _open_another(self) -> Channel | None:
+        """Open a channel, unless there are as many as there may be."""
+        with self._opening:
+            # Known only when the first one is open: the staging host may be a small machine.
+            if self._opened and self._opened >= self._transport.capacity:
+                return None
             try:
                 channel = self._gate.call(self._open)
             except TransientError as error:
                 logger.info("No further channel: %s", error)
-            else:
-                self._opened.append(channel.number)
-                return channel
-            idle = self._idle.poll(ASK_AGAIN)
-            if idle is not None:
-                return idle
+                return None
+            self._opened += 1
+            return channel
 
     def _open(self) -> Channel:
         """Open a channel; that none can be opened at all concerns the whole run."""
@@ -59,7 +70,7 @@ class Channels:
         except TransientError as error:
             if self._opened and error.problem_code == NOT_GRANTED:
                 reason = f"the staging host grants no more: {error.message}"
-                self._emit(LimitsChanged(channels=len(self._opened), reason=reason))
+                self._emit(LimitsChanged(channels=self._opened, reason=reason))
                 raise
             raise ServerUnavailableError(
                 error.message, hint=error.hint, code=error.problem_code

@@ -1,4 +1,4 @@
-"""The composition root: settings in, working parts out."""
+"""Settings and secrets, from where this installation keeps them."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,0 +1,14 @@
+"""The computer's own time."""
+
+import time
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    """Wall-clock time for people, monotonic time for deadlines."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
