@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from flask import Flask, Response, g, request
-from werkzeug.exceptions import NotFound
+from werkzeug.exceptions import InternalServerError, NotFound
 
 from mydata_like.demo.accounts import Accounts
-from mydata_like.demo.answers import Refusal, answer_json, answer_refusal
+from mydata_like.demo.answers import Refusal, answer_json, answer_refusal, failed
 from mydata_like.demo.chunks import Chunks
 from mydata_like.demo.datafiles import Datafiles
 from mydata_like.demo.datasets import Datasets
@@ -49,6 +49,7 @@ def build_app(site: Site) -> Flask:
     app = Flask("mydata_like.demo", static_folder=None)
     app.register_error_handler(Refusal, answer_refusal)
     app.register_error_handler(NotFound, _show_not_found)
+    app.register_error_handler(InternalServerError, _show_fault)
     app.add_url_rule(f"{API}/", view_func=_list_resources, methods=["GET"])
     for path, views in _routes(site).items():
         for method, view in views.items():
@@ -186,7 +187,12 @@ def _list_resources() -> Response:
     )
 
 
-def _show_not_found(error: NotFound) -> Response:
+def _show_fault(_error: InternalServerError) -> Response:
+    """Answer to what we did not foresee (Flask has logged it) as the real server does."""
+    return answer_refusal(failed())
+
+
+def _show_not_found(_error: NotFound) -> Response:
     """Answer with the page that the web site shows for what it does not have."""
     page = "<!DOCTYPE html>\n<html><body><h1>Page not found</h1></body></html>\n"
     return Response(page, 404)

@@ -1,7 +1,7 @@
 """A MyTardis-compatible upload server for demonstrations, tests and measurements.
 
-In a program: `with EmbeddedServer(directory) as server:`. As a process of its own:
-`python -m mydata_like.demo.server --directory D`, see `mydata_like.demo.process`.
+`with EmbeddedServer(directory) as server:`; as a process of its own it is run by
+`mydata_like.demo.process`.
 """
 
 import secrets

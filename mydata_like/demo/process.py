@@ -1,0 +1,111 @@
+"""The embedded server in a process of its own, out of the interpreter lock of what it serves.
+
+`python -m mydata_like.demo.process --directory D` prints one line of JSON about itself (url,
+username, api_key, box_name, box_location) and serves until its standard input ends.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+
+from mydata_like.demo.control import add_control
+from mydata_like.demo.faults import parse_fault
+from mydata_like.demo.server import EmbeddedServer
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    options = _parse_options()
+    server = EmbeddedServer(
+        options.directory,
+        verify_delay=options.verify_delay,
+        zone=options.zone,
+        auto_approve=options.auto_approve,
+        port=options.port,
+    )
+    if options.faults is not None:
+        rules = json.loads(options.faults.read_text())
+        server.faults.add(*(parse_fault(rule) for rule in rules))
+    add_control(server)
+    with server:
+        settings = {
+            "url": server.url,
+            "username": server.username,
+            "api_key": server.api_key,
+            "box_name": server.box_name,
+            "box_location": str(server.box_location),
+        }
+        sys.stdout.write(json.dumps(settings) + "\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+def _parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--directory", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--verify-delay", type=float, default=0.2)
+    parser.add_argument("--zone", default="Australia/Melbourne")
+    parser.add_argument("--auto-approve", action="store_true")
+    parser.add_argument("--faults", type=Path, help="a JSON file with a list of rules")
+    return parser.parse_args()
+
+
+class ServerProcess:
+    """An embedded server in another process; ends with the `with` block, or with us."""
+
+    def __init__(self, directory: Path, *options: str) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            [
+                *(sys.executable, "-m", "mydata_like.demo.process"),
+                *("--directory", str(directory), *options),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        settings = json.loads(self._process.stdout.readline())
+        self.url: str = settings["url"]
+        self.username: str = settings["username"]
+        self.api_key: str = settings["api_key"]
+        self.box_name: str = settings["box_name"]
+        self.box_location = Path(settings["box_location"])
+
+    def command(self, name: str, **values: Any) -> Any:
+        """Use one of the server's switches, see `mydata_like.demo.control`."""
+        reply = requests.post(f"{self.url}/control/{name}/", json=values, timeout=60)
+        answer = reply.json()
+        if reply.status_code != 200:
+            raise ValueError(answer["error"])
+        return answer
+
+    def kill(self) -> None:
+        """End the server as a power cut would."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> None:
+        """End the server; harmless where it has ended."""
+        self._process.communicate(timeout=30)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+if __name__ == "__main__":
+    main()
