@@ -21,7 +21,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.ports import Cancel, Clock
 from mydata_like.server.records import Account, ShapeError, page_parser, parse_account
 from mydata_like.server.replies import excerpt, parse_rest, plain
-from mydata_like.server.wire import NotReachedError, Reply, Request, Wire
+from mydata_like.server.wire import NotReachedError, Reply, Request, Wire, proxy_refused
 from mydata_like.settings.schema import Server
 
 logger = logging.getLogger(__name__)
@@ -149,6 +149,8 @@ class Client:
             self._raise_moved(reply)
         if status in (401, 403):
             self._raise_denied()
+        if status == 407:
+            raise proxy_refused(self.wire.host)
         raise self._busy(reply) if status in _BUSY else self._refused(reply)
 
     def prove(self, within: float = _PROOF_LASTS) -> Account:

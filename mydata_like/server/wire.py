@@ -22,6 +22,7 @@ from mydata_like.core.errors import (
     ServerUnavailableError,
     SettingsError,
     TransientError,
+    UploaderError,
 )
 from mydata_like.core.ports import Cancel, Clock
 from mydata_like.server.session import ApiKey, Limit, Session, current_limit
@@ -207,30 +208,50 @@ _NO_COMMON_TLS: Final = (
 )
 
 
-def _translate(error: Exception, host: str) -> Exception:
+def _translate(error: Exception, host: str) -> UploaderError:
     causes = list(_causes(error))
     for cause in causes:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return ServerUnavailableError(
-                f"{host} cannot prove that it is the server: {cause.verify_message}.",
-                hint="Check the address and the clock of this computer; the setting "
-                "server.ca_file names certificate authorities of your own.",
-                code="server.certificate",
-            )
-        if isinstance(cause, ssl.SSLError) and cause.reason in _NO_COMMON_TLS:
-            return ServerUnavailableError(
-                f"{host} and this program have no way of encryption in common.",
-                hint="The server must offer TLS 1.2 or later on this port.",
-                code="server.tls",
-            )
-        if isinstance(cause, (NewConnectionError, ConnectTimeoutError, ProxyError)):
-            return NotReachedError(
-                f"{host} cannot be reached.",
-                hint="Check the network and the server address.",
-            )
+        known = _explain_trust(cause, host) or _explain_way(cause, host)
+        if known:
+            return known
     if any(isinstance(cause, TimeoutError | requests.Timeout) for cause in causes):
         return TransientError(f"{host} took too long to answer.", code="server.slow")
     return TransientError(f"The connection to {host} broke.", code="server.connection-lost")
+
+
+def _explain_trust(cause: BaseException, host: str) -> UploaderError | None:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return ServerUnavailableError(
+            f"{host} cannot prove that it is the server: {cause.verify_message}.",
+            hint="Check the address and the clock of this computer; the setting "
+            "server.ca_file names certificate authorities of your own.",
+            code="server.certificate",
+        )
+    if isinstance(cause, ssl.SSLError) and cause.reason in _NO_COMMON_TLS:
+        return ServerUnavailableError(
+            f"{host} and this program have no way of encryption in common.",
+            hint="The server must offer TLS 1.2 or later on this port.",
+            code="server.tls",
+        )
+    return None
+
+
+def _explain_way(cause: BaseException, host: str) -> UploaderError | None:
+    if isinstance(cause, ProxyError):
+        return proxy_refused(host)
+    if isinstance(cause, NewConnectionError | ConnectTimeoutError):
+        hint = "Check the network and the server address."
+        return NotReachedError(f"{host} cannot be reached.", hint=hint)
+    return None
+
+
+def proxy_refused(host: str) -> ServerUnavailableError:
+    """Say that the way to the server is closed."""
+    return ServerUnavailableError(
+        f"The proxy on the way to {host} does not let us through.",
+        hint="Check the proxy (environment variable HTTPS_PROXY), and whether it wants a password.",
+        code="server.proxy",
+    )
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

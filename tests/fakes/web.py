@@ -127,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.connection.fileno() < 0:
             self.close_connection = True
 
-    do_GET = do_POST = do_PATCH = do_PUT = handle_any  # noqa: N815
+    do_GET = do_POST = do_PATCH = do_PUT = do_CONNECT = handle_any  # noqa: N815
 
     def log_message(self, *args: Any) -> None:
         pass

@@ -360,6 +360,44 @@ def test_the_key_is_sent_in_its_header_whatever_netrc_says(web, server):
     assert web.asked[0].headers["User-Agent"].startswith("mydata-like/")
 
 
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_refuses_is_told_as_such(web, clock, cancel, monkeypatch, scheme):
+    monkeypatch.setenv(f"{scheme}_proxy", web.url)
+    web.rules.append(lambda asked: reply(407, b"", "text/html"))
+    address = f"{scheme}://mytardis.example.org"
+
+    with (
+        http_server(address, clock, cancel, allow_http=True) as server,
+        pytest.raises(ServerUnavailableError) as caught,
+    ):
+        server.fetch_account()
+
+    assert caught.value.problem_code == "server.proxy"
+    assert len(web.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([], None),
+        ([ACCOUNT], None),
+        ([{**ACCOUNT, "email": ""}], 7),
+        ([{**ACCOUNT, "id": 8, "email": "Bob@Example.org"}], 8),
+        ([{**ACCOUNT, "email": ""}, {**ACCOUNT, "id": 9, "email": ""}], None),
+    ],
+    ids=["nobody", "another", "hidden", "other case", "ambiguous"],
+)
+def test_whoever_is_found_by_an_address_has_it(web, server, rows, found):
+    def rule(asked):
+        return page(*rows) if "email__iexact" in asked.query else None
+
+    web.rules.append(rule)
+
+    user = server.find_user_by_email("bob@example.org")
+
+    assert (user and user.id) == found
+
+
 def test_cookies_are_not_kept(web, server):
     web.on("GET", "group/", reply(500, Set_Cookie="sessionid=1"), page(GROUP))
 
