@@ -66,9 +66,10 @@ def edit_settings_file(path: Path, changes: Mapping[str, object]) -> None:
         text = _load_text(path)
     except FileNotFoundError:
         text = ""
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror or error}.") from error
     except _SyntaxError as error:
-        problem = SettingProblem("", error.message, str(path), error.line)
-        raise InvalidSettingsError([problem]) from None
+        raise _broken(str(path), error) from None
     write_private(path, edit_text(text, changes, str(path)).encode())
 
 
@@ -77,15 +78,10 @@ def edit_text(text: str, changes: Mapping[str, object], origin: str = "") -> str
     try:
         wanted = _changed(_parse(text), changes)
     except _SyntaxError as error:
-        problem = SettingProblem("", error.message, origin, error.line)
-        raise InvalidSettingsError([problem]) from None
+        raise _broken(origin, error) from None
     edited = _edit(text.replace("\r\n", "\n"), changes)
     # The editor knows less of TOML than the reader: what it wrote is read before it counts.
-    try:
-        faithful = edited is not None and _parse(edited) == wanted
-    except _SyntaxError:
-        faithful = False
-    if edited is None or not faithful:
+    if wanted is None or edited is None or not _says(edited, wanted):
         raise SettingsError(
             f"{origin or 'The settings file'} is written in a way that cannot be edited here.",
             hint="Change the setting in the file with a text editor.",
@@ -98,6 +94,10 @@ class _SyntaxError(Exception):
         super().__init__(message)
         self.message = message
         self.line = line
+
+
+def _broken(origin: str, error: _SyntaxError) -> InvalidSettingsError:
+    return InvalidSettingsError([SettingProblem("", error.message, origin, error.line)])
 
 
 def _load_text(path: Path) -> str:
@@ -224,14 +224,24 @@ class _Reader:
         return min(below, default=0)
 
 
-def _changed(table: dict[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
+def _changed(table: dict[str, Any], changes: Mapping[str, object]) -> dict[str, Any] | None:
+    """Return the table after the changes; None where a section is no table."""
     for key, value in changes.items():
         section, _, name = key.partition(".")
+        if not isinstance(table.get(section, {}), dict):
+            return None
         if value is not None:
             table.setdefault(section, {})[name] = value
         else:
             table.get(section, {}).pop(name, None)
     return table
+
+
+def _says(text: str, wanted: dict[str, Any]) -> bool:
+    try:
+        return _parse(text) == wanted
+    except _SyntaxError:
+        return False
 
 
 def _edit(text: str, changes: Mapping[str, object]) -> str | None:

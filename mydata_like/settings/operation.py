@@ -259,3 +259,13 @@ class Advanced(Section):
             unit="s",
         ),
     ] = 900.0
+    pause_patience: Annotated[
+        float,
+        Field(ge=0, le=7 * 86_400),
+        About(
+            "Pause patience",
+            "How long a run waits while the server is away or the staging area is full, "
+            "before it ends.",
+            unit="s",
+        ),
+    ] = 600.0

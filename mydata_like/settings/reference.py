@@ -29,15 +29,16 @@ ignore_older_than = "6 months"
 excludes = ["*.tmp", "cache/"]
 ```
 
-A value may come from several places; the last of these counts: the default, the managed file of the
-machine, your own file, an environment variable, the option `--set section.key=value`.
-`mydata-like settings explain KEY` tells where a value comes from, `mydata-like settings check` tells
-all that is wrong. Environment variables are named as in `{variable}`; in them and in options,
-lists are parted by commas.
+A value may come from several places; the last of these counts: the default, the managed file of
+the machine, your own file, an environment variable, the option `--set section.key=value`.
+`mydata-like settings explain KEY` tells where a value comes from, `mydata-like settings check`
+tells all that is wrong. Environment variables are named as in `{variable}`; in them
+and in options, lists are parted by commas.
 
-Administrators put values for everybody into the managed file (`/etc/xdg/mydata-like/managed.toml` on
-Linux, `/Library/Application Support/mydata-like/managed.toml` on macOS,
-`C:\\ProgramData\\mydata-like\\managed.toml` on Windows) and can lock settings there:
+Administrators put values for everybody into the managed file (on Linux
+`/etc/xdg/mydata-like/managed.toml`, on macOS
+`/Library/Application Support/mydata-like/managed.toml`, on Windows
+`C:\\ProgramData\\mydata-like\\managed.toml`) and can lock settings there:
 
 ```toml
 [server]
@@ -49,11 +50,12 @@ by = "Facility IT"
 ```
 
 The API key is no setting. `mydata-like settings set-key` keeps it in the system's keyring, or with
-`--store=file` in a file that only you can read and that is not encrypted. Services may give it in the
-environment variable `MYDATA_LIKE_API_KEY` or as the systemd credential `mydata-like-api-key`. The first
-of these that has a key wins: environment variable, credential, file, keyring.
+`--store=file` in a file that only you can read and that is not encrypted. Services may give it in
+the environment variable `MYDATA_LIKE_API_KEY` or as the systemd credential `mydata-like-api-key`.
+The first of these that has a key wins: environment variable, credential, file, keyring.
 
-All of the program's own files go below one folder if the environment variable `MYDATA_LIKE_HOME` names it.
+All of the program's own files go below one folder if the environment variable `MYDATA_LIKE_HOME`
+names it.
 """
 
 

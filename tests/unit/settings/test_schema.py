@@ -1,0 +1,171 @@
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from mydata_like.settings.checking import check_values
+from mydata_like.settings.schema import Settings, find_missing, iter_settings, settings_by_key
+
+FINGERPRINT = "SHA256:" + "A" * 43
+# The keys of MyData.cfg that have no setting here, with what became of them.
+WITHOUT_SETTING = {
+    "api_key",  # the keyring
+    "locked",  # the managed file
+    "dataset_grouping",  # read by nothing
+    "validate_folder_structure",  # always done
+    "start_automatically_on_login",  # of the person's session, not of the run
+    "on_start_run",  # of the window
+    "fake_md5_sum",  # would give up the proof
+    "use_none_cipher",  # without effect
+    "progress_poll_interval",  # progress is counted, not polled
+    "immutable_datasets",  # datasets must grow from run to run
+    "cache_datafile_lookups",  # the ledger
+}
+OF_MYDATA = """
+    instrument_name facility_name contact_name contact_email data_directory mytardis_url username
+    api_key schedule_type scheduled_date scheduled_time monday_checked tuesday_checked
+    wednesday_checked thursday_checked friday_checked saturday_checked sunday_checked
+    timer_minutes timer_from_time timer_to_time user_filter dataset_filter experiment_filter
+    ignore_old_datasets ignore_interval_number ignore_interval_unit ignore_new_datasets
+    ignore_new_interval_number ignore_new_interval_unit ignore_new_files ignore_new_files_minutes
+    use_includes_file includes_file use_excludes_file excludes_file folder_structure
+    dataset_grouping group_prefix validate_folder_structure start_automatically_on_login
+    on_start_run upload_invalid_user_folders upload_invalid_user_or_group_folders upload_method
+    max_upload_threads max_upload_retries locked uuid verification_delay max_verification_threads
+    fake_md5_sum cipher use_none_cipher progress_poll_interval immutable_datasets
+    cache_datafile_lookups connection_timeout
+""".split()
+
+
+def problems_of(values):
+    return {problem.key: problem.message for problem in check_values(values)[1]}
+
+
+@pytest.mark.parametrize("setting", tuple(iter_settings()), ids=lambda setting: setting.key)
+def test_every_setting_is_described(setting):
+    help_text = setting.about.help
+
+    assert setting.about.label
+    assert help_text.endswith(".")
+    assert help_text[0].isupper()
+
+
+@pytest.mark.parametrize("setting", tuple(iter_settings()), ids=lambda setting: setting.key)
+def test_every_number_has_limits_that_hold_its_default(setting):
+    lowest, highest = setting.limits
+
+    if setting.kind in (int, float):
+        assert lowest <= setting.default <= highest
+
+
+def test_defaults_are_right_and_lack_what_only_a_person_knows():
+    settings, problems = check_values({})
+
+    assert settings == Settings()
+    assert not problems
+    assert [setting.key for setting in find_missing(settings)] == [
+        "server.url",
+        "server.username",
+        "instrument.name",
+        "instrument.facility",
+        "instrument.contact_name",
+        "instrument.contact_email",
+        "data.directory",
+    ]
+
+
+def test_each_key_of_mydata_has_one_successor_or_needs_none():
+    legacy = [key for setting in iter_settings() for key in setting.about.legacy]
+
+    assert sorted([*legacy, *WITHOUT_SETTING]) == sorted(OF_MYDATA)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("server.url", "ftp://data.example.org", "must begin with https://"),
+        ("server.url", "data.example.org", "must begin with https://"),
+        ("server.url", "https://", "names no server"),
+        ("server.url", "https://me:pw@data.example.org", "must not hold a user name"),
+        ("server.url", "https://data.example.org/?a=1", "no ?"),
+        ("server.url", "https://data.example.org:99999", "is not a web address"),
+        ("server.url", "http://data.example.org", "must begin with https:// (or set"),
+        ("server.url", 3, "must be text"),
+        ("server.allow_http", "yes", "must be true or false"),
+        ("server.requests", 99, "must be at most 16"),
+        ("server.requests", True, "must be a whole number"),
+        ("server.requests", 2.5, "must be a whole number"),
+        pytest.param("server.requests", 16**9999, "is no plain text or number", id="huge"),
+        ("server.read_timeout", float("nan"), "must be a finite number"),
+        ("server.read_timeout", float("inf"), "must be a finite number"),
+        ("server.read_timeout", 0, "must be at least 0.1"),
+        ("instrument.name", "two\nlines", "one line"),
+        ("instrument.name", "half a \ud800", "is no plain text or number"),
+        ("instrument.contact_email", "nobody", "must be an e-mail address"),
+        ("data.directory", "data/here", "must be a full path"),
+        ("data.directory", "/data\0", "NUL"),
+        ("data.layout", "Dataset / Dataset", "must be one of: 'Username / Dataset'"),
+        ("data.unknown_owners", "maybe", "must be one of: 'upload' or 'skip'"),
+        ("filters.ignore_older_than", "6 moons", "such as"),
+        ("filters.includes", "*.tif", "must be a list"),
+        ("filters.includes", ["*.tif", 3], "(entry 2) must be text"),
+        ("transfer.ciphers", ["3des-cbc"], "'3des-cbc' is not allowed"),
+        ("transfer.ciphers", ["arcfour"], "'arcfour' is not allowed"),
+        ("transfer.ciphers", ["aes128-cbc"], "'aes128-cbc' is not allowed"),
+        ("transfer.ciphers", [], "at least one"),
+        ("transfer.ciphers", ["aes128-ctr", "aes128-ctr"], "twice"),
+        ("transfer.host_keys", ["MD5:00:11"], "must be a fingerprint"),
+        ("schedule.time", "noon", "must be a time"),
+        ("schedule.time", "18:30:00Z", "without a zone"),
+        ("schedule.date", "tomorrow", "must be a day"),
+        ("schedule.days", ["someday"], "(entry 1) must be one of: 'monday'"),
+    ],
+)
+def test_a_wrong_value_is_named_in_words(key, value, message):
+    problems = problems_of({key: value})
+
+    assert list(problems) == [key]
+    assert message in problems[key]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "checked"),
+    [
+        ("server.url", "https://data.example.org/mytardis/", "https://data.example.org/mytardis"),
+        ("server.url", "http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("server.connect_timeout", 5, 5.0),
+        ("data.directory", "", None),
+        ("data.directory", "~root/data", Path("~root/data").expanduser()),
+        ("transfer.host_keys", [f"{FINGERPRINT}="], (FINGERPRINT,)),
+        ("schedule.date", date(2026, 12, 31), date(2026, 12, 31)),
+        ("schedule.days", ["monday", "friday"], ("monday", "friday")),
+    ],
+)
+def test_a_right_value_has_one_spelling(key, value, checked):
+    settings, problems = check_values({key: value})
+
+    assert not problems
+    assert settings.value(key) == checked
+
+
+def test_http_to_another_machine_must_be_allowed():
+    values = {"server.url": "http://data.example.org", "server.allow_http": True}
+
+    assert not problems_of(values)
+
+
+@pytest.mark.parametrize(("kind", "key"), [("once", "schedule.date"), ("weekly", "schedule.days")])
+def test_a_schedule_that_could_never_start_is_refused(kind, key):
+    assert list(problems_of({"schedule.kind": kind})) == [key]
+
+
+def test_a_rule_for_a_section_is_checked_beside_other_faults_of_it():
+    problems = problems_of({"server.url": "http://data.example.org", "server.requests": 0})
+
+    assert set(problems) == {"server.url", "server.requests"}
+
+
+def test_all_defaults_can_be_given_back():
+    values = {key: setting.default for key, setting in settings_by_key().items()}
+
+    assert check_values({k: v for k, v in values.items() if v is not None})[0] == Settings()

@@ -1,0 +1,63 @@
+import pytest
+
+from mydata_like.settings.values import is_loopback, parse_age, server_origin
+
+DAY = 86_400
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1 day", DAY),
+        ("30 days", 30 * DAY),
+        ("2 weeks", 14 * DAY),
+        ("6 months", 365.25 / 2 * DAY),
+        ("1 year", 365.25 * DAY),
+        ("  1.5 Days ", 1.5 * DAY),
+        ("0 days", 0),
+    ],
+)
+def test_an_age_is_a_number_and_a_unit(text, seconds):
+    assert parse_age(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_age_is_none(text):
+    assert parse_age(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["6", "months", "-1 days", "6 moons", "1e9 days", "1 day 2 hours", "٣ days", "9999 years"],
+)
+def test_what_is_no_age_is_refused(text):
+    with pytest.raises(ValueError, match="must be"):
+        parse_age(text)
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://Data.Example.org", "https://data.example.org"),
+        ("https://data.example.org:443/mytardis/", "https://data.example.org"),
+        ("https://data.example.org:8443", "https://data.example.org:8443"),
+        ("http://[::1]:8000/", "http://[::1]:8000"),
+    ],
+)
+def test_one_server_has_one_origin(url, origin):
+    assert server_origin(url) == origin
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("localhost", True),
+        ("127.8.0.1", True),
+        ("::1", True),
+        ("localhost.example.org", False),
+        ("127.0.0.1.example.org", False),
+        ("10.0.0.1", False),
+    ],
+)
+def test_only_this_machine_is_loopback(host, loopback):
+    assert is_loopback(host) is loopback
