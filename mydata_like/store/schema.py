@@ -171,6 +171,7 @@ def _open(file: Path, patience: float) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, file: Path) -> None:
+    _check_header(file)
     version = _check_version(connection)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -179,6 +180,14 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
     migrate(connection, file, MIGRATIONS)
     for probe in PROBES:
         connection.execute(probe).fetchall()
+
+
+def _check_header(file: Path) -> None:
+    """Refuse a file that SQLite takes for one of a later format, which it only reads."""
+    with file.open("rb") as opened:
+        formats = opened.read(20)[18:]
+    if not set(formats) <= {1, 2}:
+        raise UnsoundError("its header is damaged")
 
 
 def _check_version(connection: sqlite3.Connection) -> int:

@@ -212,6 +212,15 @@ def test_damage_never_crashes_and_heals_by_itself(filled: Path, seed: int) -> No
         assert error.problem_code == "ledger.newer"  # noqa: PT017 - a byte of the version fell
 
 
+def test_a_header_that_forbids_writing_is_damage(filled: Path) -> None:
+    content = bytearray(filled.read_bytes())
+    content[18] = 77
+    filled.write_bytes(content)
+
+    with open_ledger(filled) as ledger:
+        assert ledger.problem is not None
+
+
 def test_rows_that_make_no_sense_are_left_out(filled: Path) -> None:
     with closing(sqlite3.connect(filled)) as other, other:
         other.execute("UPDATE entries SET state = 'other' WHERE size = 1")

@@ -1,0 +1,316 @@
+"""Folds the events of a run into what is shown of it: totals, rates, transfers, problems."""
+
+from collections import Counter, deque
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple, assert_never
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import (
+    ChannelChanged,
+    Event,
+    FileFailed,
+    FileRegistered,
+    FileSkipped,
+    FilesKnown,
+    FilesSeen,
+    FileStaged,
+    FileVerified,
+    FileWaiting,
+    FileWanted,
+    FolderFailed,
+    FolderFound,
+    FolderSkipped,
+    LimitsChanged,
+    Notice,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    TransferFinished,
+    TransferProgressed,
+    TransferRetried,
+    TransferStarted,
+)
+from mydata_like.core.ports import Clock
+from mydata_like.engine.workers import Lock
+
+RATE_SECONDS = 10.0  # of the recent past that rates are taken from
+RATE_STEP = 0.25
+PROBLEMS_KEPT = 1000
+
+FileEvent = (
+    FilesSeen | FilesKnown | FileWaiting | FileSkipped | FileWanted | FileVerified | FileFailed
+)
+TransferEvent = TransferStarted | TransferProgressed | TransferRetried | TransferFinished
+RunEvent = RunStarted | RunPaused | RunResumed | RunFinished | ChannelChanged | LimitsChanged
+
+
+@dataclass(slots=True, kw_only=True)
+class Totals:
+    """The sums at one moment; found = verified + waiting + skipped + failed + open.
+
+    `open` is what has no outcome yet. Rates are per second; `remaining` is seconds, None
+    where nobody can tell.
+    """
+
+    found: int = 0
+    found_bytes: int = 0
+    known: int = 0  # of the verified: those that needed nothing in this run
+    verified: int = 0
+    verified_bytes: int = 0
+    waiting: int = 0
+    skipped: int = 0
+    failed: int = 0
+    wanted: int = 0
+    wanted_bytes: int = 0
+    sent: int = 0
+    sent_bytes: int = 0
+    byte_rate: float = 0.0
+    file_rate: float = 0.0
+    remaining: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def open(self) -> int:
+        return self.found - self.verified - self.waiting - self.skipped - self.failed
+
+
+class Travel(NamedTuple):
+    """A transfer under way; `problem` is why its last attempt failed, if one did."""
+
+    transfer: int
+    channel: int
+    name: bytes
+    files: int
+    size: int
+    done: int = 0
+    attempt: int = 1
+    problem: Problem | None = None
+
+
+class Tally:
+    """The state of one run as its events tell it; safe to use from any thread.
+
+    Every local file that was seen gets exactly one of the outcomes FilesKnown, FileWaiting,
+    FileSkipped, FileVerified and FileFailed, at the end of what the run does about it.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._begun = clock.monotonic()
+        self._sums = Totals()
+        self._bytes = Rate(clock)
+        self._files = Rate(clock)
+        self._travels: dict[int, Travel] = {}
+        self._channels: dict[int, ChannelChanged] = {}
+        self._problems: list[tuple[bytes, Problem]] = []
+        self._problem_counts: Counter[str] = Counter()
+        self.paused: Problem | None = None
+        self.limit: LimitsChanged | None = None
+        self.finished: RunFinished | None = None
+
+    def add(self, event: Event) -> None:
+        """Take the next event into account."""
+        with self._lock:
+            self._add(event)
+
+    @property
+    def totals(self) -> Totals:
+        """The sums as of now."""
+        with self._lock:
+            rates = self._bytes.per_second(), self._files.per_second()
+            return replace(
+                self._sums,
+                byte_rate=rates[0],
+                file_rate=rates[1],
+                remaining=self._estimate(*rates),
+                seconds=self._clock.monotonic() - self._begun,
+            )
+
+    @property
+    def travels(self) -> list[Travel]:
+        """The transfers under way, by number."""
+        with self._lock:
+            return [self._travels[number] for number in sorted(self._travels)]
+
+    @property
+    def channels(self) -> list[ChannelChanged]:
+        """The last word of each channel that is not closed, by number."""
+        with self._lock:
+            return [self._channels[number] for number in sorted(self._channels)]
+
+    @property
+    def problems(self) -> list[tuple[bytes, Problem]]:
+        """What failed, was left out as a folder or deserves notice: the first thousand."""
+        with self._lock:
+            return list(self._problems)
+
+    @property
+    def problem_counts(self) -> Counter[str]:
+        """How often each problem's code was told, those of waiting and skipped files too."""
+        with self._lock:
+            return Counter(self._problem_counts)
+
+    def summary(self, run: str, at: datetime, problem: Problem | None = None) -> RunFinished:
+        """Return the sums at the run's end; a file without an outcome waits for the next run."""
+        sums = self.totals
+        waiting = sums.waiting + max(0, sums.open)
+        return RunFinished(
+            run=run,
+            at=at,
+            found=sums.verified + waiting + sums.skipped + sums.failed,
+            verified=sums.verified,
+            waiting=waiting,
+            skipped=sums.skipped,
+            failed=sums.failed,
+            sent=sums.sent,
+            bytes=sums.sent_bytes,
+            seconds=sums.seconds,
+            problem=problem,
+        )
+
+    def _add(self, event: Event) -> None:
+        match event:
+            case FilesSeen() | FilesKnown() | FileWanted() | FileVerified():
+                self._count(event)
+            case FileWaiting() | FileSkipped() | FileFailed():
+                self._count(event)
+                kept = isinstance(event, FileFailed)
+                self._note(event.path if kept else None, event.problem)
+            case FolderSkipped() | FolderFailed():
+                self._note(event.path, event.problem)
+            case Notice():
+                self._note(b"", event.problem)
+            case TransferStarted() | TransferProgressed() | TransferRetried() | TransferFinished():
+                self._follow(event)
+            case FolderFound() | FileStaged() | FileRegistered():
+                pass
+            case _:
+                self._follow_run(event)
+
+    def _count(self, event: FileEvent) -> None:
+        sums = self._sums
+        match event:
+            case FilesSeen():
+                sums.found += event.files
+                sums.found_bytes += event.bytes
+            case FilesKnown():
+                sums.known += event.files
+                sums.verified += event.files
+                sums.verified_bytes += event.bytes
+            case FileWanted():
+                sums.wanted += 1
+                sums.wanted_bytes += event.size
+            case FileVerified():
+                sums.verified += 1
+                sums.verified_bytes += event.size
+            case FileWaiting():
+                sums.waiting += 1
+            case FileSkipped():
+                sums.skipped += 1
+            case FileFailed():
+                sums.failed += 1
+            case _:
+                assert_never(event)
+
+    def _note(self, path: bytes | None, problem: Problem) -> None:
+        """Count a problem; keep it where a path is given, as long as there is room."""
+        self._problem_counts[problem.code] += 1
+        if path is not None and len(self._problems) < PROBLEMS_KEPT:
+            self._problems.append((path, problem))
+
+    def _follow(self, event: TransferEvent) -> None:
+        travel = self._travels.get(event.transfer)
+        match event:
+            case TransferStarted():
+                self._travels[event.transfer] = Travel(
+                    event.transfer,
+                    event.channel,
+                    event.name,
+                    event.files,
+                    event.bytes,
+                    attempt=event.attempt,
+                )
+            case TransferProgressed():
+                self._advance(travel, event.bytes)
+            case TransferRetried():
+                if travel:
+                    self._travels[event.transfer] = travel._replace(problem=event.problem)
+            case TransferFinished():
+                self._advance(travel, event.bytes)
+                self._travels.pop(event.transfer, None)
+                self._files.add(event.files)
+                self._sums.sent += event.files
+                self._sums.sent_bytes += event.bytes
+            case _:
+                assert_never(event)
+
+    def _advance(self, travel: Travel | None, done: int) -> None:
+        if travel and done > travel.done:
+            self._bytes.add(done - travel.done)
+            self._travels[travel.transfer] = travel._replace(done=done)
+
+    def _follow_run(self, event: RunEvent) -> None:
+        match event:
+            case RunStarted():
+                self._begun = self._clock.monotonic()
+            case RunPaused():
+                self.paused = event.problem
+            case RunResumed():
+                self.paused = None
+            case RunFinished():
+                self.finished = event
+            case LimitsChanged():
+                self.limit = event
+            case ChannelChanged(state="closed"):
+                self._channels.pop(event.channel, None)
+            case ChannelChanged():
+                self._channels[event.channel] = event
+            case _:
+                assert_never(event)
+
+    def _estimate(self, byte_rate: float, file_rate: float) -> float | None:
+        """Return the seconds until all that is wanted has been sent: bytes or files, the longer."""
+        sums = self._sums
+        travelled = sums.sent_bytes + sum(travel.done for travel in self._travels.values())
+        bytes_left = max(0, sums.wanted_bytes - travelled)
+        files_left = max(0, sums.wanted - sums.sent)
+        if not files_left:
+            return 0.0
+        if not byte_rate and bytes_left:
+            return None
+        by_bytes = bytes_left / byte_rate if bytes_left else 0.0
+        return max(by_bytes, files_left / file_rate) if file_rate else by_bytes or None
+
+
+class Rate:
+    """How much comes in a second, taken from the last seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._first: float | None = None
+        self._steps: deque[tuple[float, int]] = deque()  # start of the step, amount
+
+    def add(self, amount: int) -> None:
+        now = self._clock.monotonic()
+        self._first = now if self._first is None else self._first
+        if self._steps and now - self._steps[-1][0] < RATE_STEP:
+            begun, sum_so_far = self._steps[-1]
+            self._steps[-1] = begun, sum_so_far + amount
+        else:
+            self._steps.append((now, amount))
+            self._forget(now)
+
+    def per_second(self) -> float:
+        now = self._clock.monotonic()
+        self._forget(now)
+        if self._first is None:
+            return 0.0
+        span = min(RATE_SECONDS, max(now - self._first, RATE_STEP))
+        return sum(amount for _, amount in self._steps) / span
+
+    def _forget(self, now: float) -> None:
+        while self._steps and now - self._steps[0][0] > RATE_SECONDS:
+            self._steps.popleft()
