@@ -30,6 +30,9 @@ class Api(requests.Session):
         options.setdefault("timeout", 20)
         return super().request(method, f"{self.server.url}/api/v1/{path}", *args, **options)
 
+    def get(self, path, **options):
+        return self.request("GET", path, **options)  # requests' own would follow redirects
+
     def prepare(self, *, approved: bool = True) -> None:
         """Make an instrument, an uploader, an experiment and a dataset, each with id 1."""
         self.post("instrument/", json={"facility": "/api/v1/facility/1/", "name": "Scope"})

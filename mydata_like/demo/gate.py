@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from threading import Event
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mydata_like.demo.faults import (
     Action,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 CONTROL = "/control/"
+_HTML = "text/html; charset=utf-8"
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -59,34 +60,37 @@ class Gate:
             return self._application(environ, start_response)
         started = perf_counter()
         method, path = environ["REQUEST_METHOD"], _full_path(environ)
-        status = 0
-        try:
-            action = self._faults.find(method, path)
-            answer = self._handle(environ, action)
-            status = int(answer.status[:3])
-        finally:
-            self.requests.append(Request(method, path, status, perf_counter() - started))
+        action = self._faults.find(method, path)
+        answer = self._handle(environ, action)
+        status = int(answer.status[:3]) if answer is not None else 0
+        self.requests.append(Request(method, path, status, perf_counter() - started))
+        if answer is None:
+            _reset(environ["mydata_like.handler"].connection)
         start_response(answer.status, answer.headers)
         if isinstance(action, Drip):
             return self._drip(answer.body, action.seconds)
         return [answer.body]
 
-    def _handle(self, environ: "WSGIEnvironment", action: Action | None) -> Answer:
-        """Return the answer that goes out, or break the connection."""
+    def _handle(self, environ: "WSGIEnvironment", action: Action | None) -> Answer | None:
+        """Return the answer that goes out, or None where the connection is to be broken."""
         match action:
             case Delay(seconds):
                 self._stopped.wait(seconds)
-            case Reply():
-                if action.handled:
-                    self._run(environ)
-                return _build(action)
             case Truncate(keep):
                 return _truncate(self._run(environ), keep)
-            case Reset() | Hang():
-                self._break(environ, action)
+            case Reply() | Reset() | Hang():
+                return self._pretend(environ, action)
             case Drip() | None:
                 pass
         return self._run(environ)
+
+    def _pretend(self, environ: "WSGIEnvironment", action: Reply | Reset | Hang) -> Answer | None:
+        """Carry the request out or not, and hide it."""
+        if action.handled:
+            self._run(environ)
+        if isinstance(action, Hang):
+            self._stopped.wait()
+        return _build(action) if isinstance(action, Reply) else None
 
     def _run(self, environ: "WSGIEnvironment") -> Answer:
         """Let the application answer; a path without its last slash is sent elsewhere."""
@@ -105,25 +109,17 @@ class Gate:
         status, headers = heard[-1]
         return Answer(status, headers, body)
 
-    def _break(self, environ: "WSGIEnvironment", action: Reset | Hang) -> None:
-        if action.handled:
-            self._run(environ)
-        if isinstance(action, Hang):
-            self._stopped.wait()
-        connection: socket.socket = environ["mydata_like.handler"].connection
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
-        # Shutting down, as the server would, says good-bye politely; closing the bare
-        # descriptor resets.
-        os.close(connection.detach())
-        raise ConnectionResetError
-
     def _drip(self, body: bytes, seconds: float) -> Iterator[bytes]:
         for index in range(len(body)):
             self._stopped.wait(seconds)
             yield body[index : index + 1]
 
 
-_HTML = "text/html; charset=utf-8"
+def _reset(connection: socket.socket) -> NoReturn:
+    """Make the client see a reset, not the polite end that shutting down would send."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+    os.close(connection.detach())
+    raise ConnectionResetError
 
 
 def _full_path(environ: "WSGIEnvironment") -> str:

@@ -66,7 +66,9 @@ class EmbeddedServer:
         self._http.start()
 
     def stop(self) -> None:
-        """Break all connections, end all threads and close the database; for good."""
+        """Break all connections, end all threads and close the database; once and for all."""
+        if self._stopped.is_set():
+            return
         self._stopped.set()
         self._http.stop()
         self._verifier.stop()
