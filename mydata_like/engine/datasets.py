@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from mydata_like.core.errors import ItemError
+from mydata_like.core.errors import ItemError, Problem, RejectedError
+from mydata_like.core.events import Notice
 from mydata_like.core.model import (
     Dataset,
     DatasetFolder,
@@ -15,7 +16,7 @@ from mydata_like.core.model import (
     OwnerKind,
     User,
 )
-from mydata_like.core.ports import ExperimentDraft, ServerAPI
+from mydata_like.core.ports import Emit, ExperimentDraft, ServerAPI
 from mydata_like.engine.workers import KeyedOnce
 from mydata_like.settings.schema import Data
 
@@ -56,9 +57,16 @@ class Datasets:
     """
 
     def __init__(
-        self, server: ServerAPI, identity: Identity, settings: Data, *, dry_run: bool
+        self,
+        server: ServerAPI,
+        identity: Identity,
+        settings: Data,
+        emit: Emit,
+        *,
+        dry_run: bool = False,
     ) -> None:
         self._server = server
+        self._emit = emit
         self._identity = identity
         self._settings = settings
         self._dry_run = dry_run
@@ -143,8 +151,16 @@ class Datasets:
             return Experiment(ExperimentId(0), draft.title)
         made = self._server.create_experiment(draft)
         for owner in self._owners(holder):
-            self._server.grant(made, owner)
+            self._grant(made, owner)
         return made
+
+    def _grant(self, experiment: Experiment, owner: User | Group) -> None:
+        """Make an owner; a server that cannot is no reason to keep the data from it."""
+        try:
+            self._server.grant(experiment, owner)
+        except RejectedError as error:
+            message = f"The experiment {experiment.title} could not be shared: {error.message}"
+            self._emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
 
     def _owners(self, holder: _Holder) -> list[User | Group]:
         """Return who owns a new experiment beside the account that makes it."""

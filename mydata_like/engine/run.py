@@ -27,7 +27,6 @@ INTERRUPTED = Problem(
     "Nothing is lost: the next run carries on.",
 )
 CHECKS = 2  # groups of files that are compared at once
-REQUESTS = 3  # registrations in flight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +51,7 @@ class Surroundings:
     emit: Emit
     clock: Clock
     cancel: Stoppable
+    registrations: int = 3  # requests in flight
 
 
 class Run:
@@ -113,7 +113,13 @@ class Run:
         try:
             packed = stage(group, stages.pack, checked, limit=4)
             staged = stage(group, stages.send, packed, workers=transport.capacity, limit=64)
-            known = stage(group, stages.register, staged, workers=REQUESTS, limit=64)
+            known = stage(
+                group,
+                stages.register,
+                staged,
+                workers=self._around.registrations,
+                limit=64,
+            )
             return list(stage(group, stages.verify, known))
         except BaseException:
             # Senders wait for their channels, so those end before the group can be joined.

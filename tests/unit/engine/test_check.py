@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from mydata_like.core.errors import TransientError
+from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.core.events import (
     FileFailed,
     FilesKnown,
@@ -12,6 +12,7 @@ from mydata_like.core.events import (
     FileWanted,
     FolderFailed,
     FolderSkipped,
+    Notice,
 )
 from mydata_like.core.model import Dataset, Entry, EntryState, Instrument, Registered, Staged, Wanted
 from mydata_like.engine.check import Check, times_agree
@@ -49,7 +50,7 @@ class Bench:
         self.server = ScriptedServer()
         self.ledger = MemoryLedger()
         gate = Gate(clock, clock.cancel(), self.events.append, Random(1))
-        datasets = Datasets(self.server, IDENTITY, Data(**data), dry_run=dry_run)
+        datasets = Datasets(self.server, IDENTITY, Data(**data), self.events.append, dry_run=dry_run)
         knowledge = Knowledge(self.server, self.ledger, gate)
         self.check = Check(knowledge, datasets, self.events.append, box="staging")
 
@@ -258,6 +259,14 @@ def test_a_new_experiment_belongs_to_managers_and_owner():
     (draft,) = bench.server.experiments
     assert draft.title == "Scope - Alice Ang"
     assert [holder.id for _, holder in bench.server.grants] == [1, 2]
+
+
+def test_an_experiment_that_cannot_be_shared_is_used_all_the_same():
+    bench = Bench()
+    bench.server.faults["grant"] = [RejectedError("There is no such list.", code="server.no-acl")]
+
+    assert len(bench(a_group(a_file("a")))) == 1
+    assert [event.problem.code for event in bench.of_kind(Notice)] == ["server.no-acl"]
 
 
 def test_a_dry_run_makes_nothing():
