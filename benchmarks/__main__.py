@@ -6,12 +6,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.arena import Arena
 from benchmarks.cases import CASES
-from benchmarks.contest import OURS, Case, Outcome, compete
+from benchmarks.contest import Case, Outcome, compete
 from benchmarks.corpus import QUICK, Scale
 from benchmarks.ground import open_sshd
 from benchmarks.machine import describe_machine
@@ -86,8 +87,11 @@ def _run(case: Case, scale: Scale, options: argparse.Namespace) -> Outcome:
     try:
         _say(f"{case.name}: making {case.describe(scale)}")
         corpus = case.make(directory / "source", scale)
-        with open_sshd(directory / "sshd") as (link, servers):
-            arena = Arena(link=link, servers=servers, corpus=corpus, directory=directory)
+        with ExitStack() as stack:
+            link, servers = stack.enter_context(open_sshd(directory / "sshd"))
+            arena = Arena(
+                link=link, servers=servers, corpus=corpus, directory=directory, stack=stack
+            )
             return compete(case, arena, options.rounds, options.only, _say)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
@@ -115,7 +119,7 @@ def _write_json(
 
 
 def _failed(outcome: Outcome) -> bool:
-    return any(row.trouble for row in outcome.rows if row.entrant.family == OURS)
+    return any(row.trouble for row in outcome.rows if row.entrant.is_ours)
 
 
 if __name__ == "__main__":

@@ -4,24 +4,29 @@ import os
 import shlex
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.corpus import Corpus
-from benchmarks.measure import Failed
+from benchmarks.measure import ContestError
 
 CIPHER = "aes128-gcm@openssh.com"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """The way to the private sshd, and the ssh options that all peers share."""
+    """The way to the private sshd, and the ssh options that all peers share.
+
+    `host_key` is the sshd's public key or its fingerprint.
+    """
 
     host: str
     port: int
     username: str
     key_file: Path
     known_hosts: Path
+    host_key: str
 
     @property
     def destination(self) -> str:
@@ -53,12 +58,16 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Arena:
-    """What a case's contestants work with; `servers` are the sshd's process ids."""
+    """What a case's contestants work with.
+
+    `servers` are the sshd's process ids; `stack` ends what contestants start for a whole case.
+    """
 
     link: Link
     servers: tuple[int, ...]
     corpus: Corpus
     directory: Path
+    stack: ExitStack
 
     @property
     def target(self) -> Path:
@@ -74,8 +83,10 @@ class Arena:
         files, size = count_tree(self.target)
         wanted = (len(self.corpus.files), self.corpus.bytes)
         if (files, size) != wanted:
-            raise Failed(f"the target has {files} files of {size} bytes instead of "
-                         f"{wanted[0]} of {wanted[1]}")
+            raise ContestError(
+                f"the target has {files} files of {size} bytes instead of "
+                f"{wanted[0]} of {wanted[1]}"
+            )
 
     def shares(self, count: int) -> list[list[str]]:
         """Return the paths of all files, dealt out to so many streams."""

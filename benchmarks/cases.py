@@ -1,7 +1,7 @@
 """The cases: what is carried, who competes, what ours must reach."""
 
 from benchmarks import corpus, peers
-from benchmarks.contest import Case, Contestant, Target
+from benchmarks.contest import OURS, Case, Contestant, Target
 from benchmarks.corpus import Corpus
 from benchmarks.known import KnownRsync, KnownRun
 from benchmarks.ours import Sending
@@ -14,7 +14,7 @@ def _large(_: Corpus) -> list[Contestant]:
     ]
     return [
         *(Sending(channels, batched=False) for channels in (1, 2, 4)),
-        WholeRun(),
+        WholeRun(f"{OURS}, end to end"),
         *scp,
         peers.scp(1, "sftp mode", cipher=None),
         *(peers.md5sum_scp(streams) for streams in (1, 2)),

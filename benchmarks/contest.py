@@ -4,12 +4,13 @@ import shutil
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from benchmarks.arena import Arena
 from benchmarks.corpus import Corpus, Scale
-from benchmarks.measure import Command, Failed, Sample, measure
+from benchmarks.measure import Command, ContestError, Sample, measure
 
 OURS = "ours"
 
@@ -23,6 +24,10 @@ class Entrant(NamedTuple):
     family: str
     checks: str = ""
     needs: tuple[str, ...] = ()
+
+    @property
+    def is_ours(self) -> bool:
+        return self.family.startswith(OURS)
 
     def missing(self) -> list[str]:
         return [program for program in self.needs if shutil.which(program) is None]
@@ -66,13 +71,21 @@ class Peer:
 class Target(NamedTuple):
     """A bar: ours must be so many times as fast as the best of some peers' families.
 
-    With `at_most`, it is instead our CPU per byte that may be so many times the peer's.
+    With `at_most`, it is instead our CPU that may be so many times the peer's.
     """
 
     peers: tuple[str, ...]
     text: str
     at_least: float = 0.0
     at_most: float = 0.0
+
+    def ratio(self, ours: Sample, peer: Sample) -> float:
+        if self.at_most:
+            return ours.client / peer.client
+        return peer.seconds / ours.seconds
+
+    def is_met(self, ratio: float) -> bool:
+        return ratio <= self.at_most if self.at_most else ratio >= self.at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,9 +135,7 @@ class Outcome:
 def turns(count: int, rounds: int) -> list[list[int]]:
     """Return the order of each round: every round begins with another contestant."""
     step = max(count // max(rounds, 1), 1)
-    return [
-        [(place + number * step) % count for place in range(count)] for number in range(rounds)
-    ]
+    return [[(place + number * step) % count for place in range(count)] for number in range(rounds)]
 
 
 def compete(case: Case, arena: Arena, rounds: int, only: str, say: Say) -> Outcome:
@@ -134,14 +145,14 @@ def compete(case: Case, arena: Arena, rounds: int, only: str, say: Say) -> Outco
         say(line)
     tables = [[Row(entrant) for entrant in one.entrants] for one in present]
     for contestant, rows in zip(present, tables, strict=True):
-        _try(rows, lambda one=contestant: one.prepare(arena), say)
+        _try(rows, partial(contestant.prepare, arena), say)
     for number, order in enumerate(turns(len(present), rounds) if present else [], 1):
         for index in order:
             rows = tables[index]
             if rows[0].trouble:
                 continue
             say(f"{case.name} round {number}: {rows[0].entrant.name}")
-            _try(rows, lambda index=index: _once(present[index], tables[index], arena), say)
+            _try(rows, partial(_once, present[index], rows, arena), say)
     return Outcome(case, arena.corpus, [row for rows in tables for row in rows], skipped)
 
 
@@ -154,15 +165,13 @@ def _try(rows: list[Row], action: Callable[[], None], say: Say) -> None:
     """A contestant that fails once is out; what it did before counts."""
     try:
         action()
-    except Failed as error:
+    except ContestError as error:
         say(f"{rows[0].entrant.name} failed: {error}")
         for row in rows:
             row.trouble = str(error)
 
 
-def _sort_out(
-    contestants: Sequence[Contestant], only: str
-) -> tuple[list[Contestant], list[str]]:
+def _sort_out(contestants: Sequence[Contestant], only: str) -> tuple[list[Contestant], list[str]]:
     present, skipped = [], []
     for contestant in contestants:
         first = contestant.entrants[0]

@@ -77,5 +77,7 @@ def _check_room(directory: Path, size: int) -> None:
     """Source and target lie on the same storage; one copy of each."""
     free = shutil.disk_usage(directory).free
     if free < 2 * size * _SLACK:
-        raise SystemExit(f"{directory} has {free / 1e9:.1f} GB free; this case needs twice "
-                         f"{size / 1e9:.1f} GB (see --directory, --quick, --file-size).")
+        raise SystemExit(
+            f"{directory} has {free / 1e9:.1f} GB free; this case needs twice "
+            f"{size / 1e9:.1f} GB (see --directory, --quick, --file-size)."
+        )

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ _SETTLING = 5.0  # seconds to wait for the server's processes of a contestant to
 Command = Sequence[str]
 
 
-class Failed(Exception):
+class ContestError(Exception):
     """A contestant did not do its work; the text says why."""
 
 
@@ -53,7 +54,9 @@ def measure(commands: Sequence[Command], servers: Sequence[int]) -> tuple[Sample
             seconds = time.perf_counter() - began
         for process, captured, command in zip(processes, outputs, commands, strict=True):
             if process.returncode:
-                raise Failed(f"{command[0]} ended with {process.returncode}: {captured.trouble()}")
+                raise ContestError(
+                    f"{command[0]} ended with {process.returncode}: {captured.trouble()}"
+                )
         printed = [captured.text() for captured in outputs]
     _settle(servers)
     client = sum(usage.ru_utime + usage.ru_stime for usage in usages)
@@ -102,7 +105,7 @@ def _start(command: Command, captured: _Captured) -> subprocess.Popen[bytes]:
     )
 
 
-def _end(process: subprocess.Popen[bytes]) -> "os._Usage":
+def _end(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
     """Wait for a process by hand: its usage holds the CPU of all that it waited for itself."""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

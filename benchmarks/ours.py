@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.arena import CIPHER, Arena
 from benchmarks.contest import OURS, Entrant
-from benchmarks.measure import Failed, Sample, measure
+from benchmarks.measure import ContestError, Sample, measure
 
 _CHECKS = "MD5 on the way, size"
 
@@ -43,7 +43,9 @@ class Sending:
         sample, printed = measure([command], arena.servers)
         told = json.loads(printed[0])
         if told["proven"] != told["files"]:
-            raise Failed(f"{told['proven']} of {told['files']} files proven; {told['problem']}")
+            raise ContestError(
+                f"{told['proven']} of {told['files']} files proven; {told['problem']}"
+            )
         arena.check_target()
         facts = {"connecting (s)": told["connecting"], "whole process (s)": sample.seconds}
         return [sample._replace(seconds=told["seconds"], facts=facts)]

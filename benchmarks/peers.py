@@ -27,9 +27,7 @@ def scp(streams: int, mode: str, cipher: str | None = CIPHER) -> Peer:
 
 def md5sum_scp(streams: int) -> Peer:
     """The same with a checksum of every file first: two passes, the work that ours does."""
-    entrant = Entrant(
-        f"md5sum, then scp x{streams}", "md5sum+scp", "source MD5", ("md5sum", "scp")
-    )
+    entrant = Entrant(f"md5sum, then scp x{streams}", "md5sum+scp", "source MD5", ("md5sum", "scp"))
 
     def commands(arena: Arena) -> list[Command]:
         return [_hash_then_copy(arena, share) for share in arena.shares(streams)]

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import psutil
 
@@ -12,6 +13,16 @@ _HEAD = (
     "contestant", "checks", "median", "min - max", "ours is", "client CPU", "server CPU",
     "cores busy", "memory",
 )  # fmt: skip
+
+
+class Judgement(NamedTuple):
+    """How a target came out: the ratio of the medians, and that of each round."""
+
+    ours: str
+    peer: str
+    ratio: float
+    rounds: list[float]
+    met: bool
 
 
 def to_markdown(outcome: Outcome) -> str:
@@ -42,7 +53,7 @@ def to_record(outcome: Outcome) -> dict[str, object]:
             }
             for row in outcome.rows
         ],
-        "targets": [_judge(outcome, target) for target in outcome.case.targets],
+        "targets": [_target_record(outcome, target) for target in outcome.case.targets],
         "skipped": outcome.skipped,
     }
 
@@ -82,40 +93,40 @@ def _row(outcome: Outcome, row: Row) -> list[str]:
 
 def _times(outcome: Outcome, row: Row) -> str:
     best = outcome.best([OURS])
-    if best is None or row.entrant.family == OURS:
+    if best is None or row.entrant.is_ours:
         return "-"
     return f"x {row.seconds / best.seconds:.2f}"
 
 
-def _judge(outcome: Outcome, target: Target) -> dict[str, object]:
-    """Return a target with what was measured; `measured` is None where somebody is missing."""
+def judge(outcome: Outcome, target: Target) -> Judgement | None:
+    """Compare our fastest with the peers' fastest; None where either did not run."""
     ours, peer = outcome.best([OURS]), outcome.best(target.peers)
-    wanted = {"text": target.text, "at_least": target.at_least, "at_most": target.at_most}
     if ours is None or peer is None:
-        return {**wanted, "measured": None, "rounds": [], "met": None}
-    if target.at_most:
-        value = ours.median(_client) / peer.median(_client)
-        pairs = zip(map(_client, ours.samples), map(_client, peer.samples), strict=False)
-        rounds = [mine / theirs for mine, theirs in pairs]
-        met = value <= target.at_most
-    else:
-        value = peer.seconds / ours.seconds
-        pairs = zip(map(_seconds, ours.samples), map(_seconds, peer.samples), strict=False)
-        rounds = [theirs / mine for mine, theirs in pairs]
-        met = value >= target.at_least
-    names = {"ours": ours.entrant.name, "peer": peer.entrant.name}
-    return {**wanted, **names, "measured": value, "rounds": rounds, "met": met}
+        return None
+    rounds = [target.ratio(*pair) for pair in zip(ours.samples, peer.samples, strict=False)]
+    ratio = target.ratio(_middle(ours), _middle(peer))
+    return Judgement(ours.entrant.name, peer.entrant.name, ratio, rounds, met=target.is_met(ratio))
+
+
+def _middle(row: Row) -> Sample:
+    """Return the medians of a row."""
+    client = row.median(lambda sample: sample.client)
+    return Sample(row.seconds, client, row.median(lambda sample: sample.server), 0)
 
 
 def _verdict(outcome: Outcome, target: Target) -> list[str]:
-    judged = _judge(outcome, target)
     wanted = f"<= {target.at_most:g}" if target.at_most else f">= {target.at_least:g}"
-    if judged["measured"] is None:
+    judged = judge(outcome, target)
+    if judged is None:
         return [target.text, wanted, "not measured", "-", "-"]
-    rounds = judged["rounds"]
-    text = f"{target.text} ({judged['ours']} against {judged['peer']})"
-    spread = f"{min(rounds):.2f} - {max(rounds):.2f}"
-    return [text, wanted, f"{judged['measured']:.2f}", spread, "yes" if judged["met"] else "no"]
+    text = f"{target.text} ({judged.ours} against {judged.peer})"
+    spread = f"{min(judged.rounds):.2f} - {max(judged.rounds):.2f}"
+    return [text, wanted, f"{judged.ratio:.2f}", spread, "yes" if judged.met else "no"]
+
+
+def _target_record(outcome: Outcome, target: Target) -> dict[str, object]:
+    judged = judge(outcome, target)
+    return {**target._asdict(), "measured": judged._asdict() if judged else None}
 
 
 def _facts(row: Row) -> list[str]:
@@ -153,14 +164,6 @@ def _busy(sample: Sample) -> float:
     cores = psutil.cpu_count() or 1
     seconds = sample.facts.get("whole process (s)", sample.seconds)
     return (sample.client + sample.server) / (seconds * cores)
-
-
-def _client(sample: Sample) -> float:
-    return sample.client
-
-
-def _seconds(sample: Sample) -> float:
-    return sample.seconds
 
 
 def _number(value: float) -> str:

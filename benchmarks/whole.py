@@ -1,0 +1,141 @@
+"""The real command against the embedded server: found, sent, registered, verified."""
+
+import contextlib
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.arena import Arena
+from benchmarks.contest import OURS, Entrant
+from benchmarks.measure import ContestError, Sample, measure
+from mydata_like.core.model import Layout
+from mydata_like.demo.preset import FACILITY
+from mydata_like.demo.process import ServerProcess
+
+CHECKS = "MD5 on the way, server's MD5"
+SERVING = "mydata_like.demo.process"
+
+
+@dataclass(frozen=True)
+class WholeRun:
+    """`mydata-like run` from a cold start on a new server; one run fills two rows."""
+
+    family: str = OURS
+
+    @property
+    def entrants(self) -> Sequence[Entrant]:
+        return entrants_of_run(self.family)
+
+    def prepare(self, arena: Arena) -> None:
+        """Everything is new in every round."""
+
+    def run(self, arena: Arena) -> Sequence[Sample]:
+        arena.clear()
+        with contextlib.ExitStack() as stack:
+            installation = Installation.create(arena, arena.directory / "whole", stack)
+            try:
+                sample, summary = installation.run()
+                if summary["sent"] != len(arena.corpus.files):
+                    raise ContestError(f"{summary['sent']} files were sent")
+            finally:
+                stack.close()
+                shutil.rmtree(installation.directory)
+        return both(sample, summary)
+
+
+def entrants_of_run(family: str) -> Sequence[Entrant]:
+    """Return the rows of one run: what the clock says, and what the run says about itself."""
+    return (
+        Entrant("mydata-like run, the whole command", family, CHECKS),
+        Entrant("mydata-like run, its own summary", f"{OURS}, summary", CHECKS),
+    )
+
+
+def both(sample: Sample, summary: dict[str, Any]) -> Sequence[Sample]:
+    """Return the samples of the whole command and of what its summary says."""
+    facts = {"whole process (s)": sample.seconds}
+    return sample, sample._replace(seconds=summary["seconds"], facts=facts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """An embedded server and a configured client for a case's corpus."""
+
+    directory: Path
+    server: ServerProcess
+    arena: Arena
+
+    @classmethod
+    def create(cls, arena: Arena, directory: Path, stack: contextlib.ExitStack) -> "Installation":
+        """Start a server that `stack` ends; its uploader enters through the arena's sshd."""
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
+        server = stack.enter_context(ServerProcess(directory / "server", "--auto-approve"))
+        link = arena.link
+        server.command(
+            "address",
+            username=link.username,
+            hostname=link.host,
+            port=link.port,
+            host_keys=[link.host_key],
+        )
+        made = cls(directory=directory, server=server, arena=arena)
+        made._write_settings()
+        return made
+
+    def run(self) -> tuple[Sample, dict[str, Any]]:
+        """Run the command once; every file must be verified at its end."""
+        serving = self._serving()
+        command = [
+            *("env", f"MYDATA_LIKE_HOME={self.directory / 'home'}"),
+            f"MYDATA_LIKE_API_KEY={self.server.api_key}",
+            *(sys.executable, "-m", "mydata_like", "run", "--json"),
+            *("--config", str(self._config)),
+        ]
+        sample, printed = measure([command], [*self.arena.servers, *serving])
+        summary = json.loads(printed[0].strip().splitlines()[-1])
+        if summary["verified"] != len(self.arena.corpus.files):
+            raise ContestError(f"{summary['verified']} files were verified; {summary['problem']}")
+        return sample, summary
+
+    def count_requests(self) -> int:
+        """Return how many requests the server has answered so far."""
+        return len(self.server.command("requests"))
+
+    @property
+    def _config(self) -> Path:
+        return self.directory / "mydata-like.toml"
+
+    def _serving(self) -> list[int]:
+        """Return the process id of the embedded server."""
+        marks = {SERVING, str(self.directory / "server")}
+        return [child.pid for child in psutil.Process().children() if marks <= set(child.cmdline())]
+
+    def _write_settings(self) -> None:
+        link = self.arena.link
+        sections: dict[str, dict[str, object]] = {
+            "server": {"url": self.server.url, "username": self.server.username},
+            "instrument": {
+                "name": "Benchmark",
+                "facility": FACILITY,
+                "contact_name": "Ann Lee",
+                "contact_email": "ann@example.org",
+            },
+            "data": {"directory": str(self.arena.corpus.root), "layout": Layout.DATASET.value},
+            "filters": {"settle_seconds": 0},
+            "transfer": {"key_file": str(link.key_file)},
+            "advanced": {"state_directory": str(self.directory / "state")},
+        }
+        # JSON's texts and numbers are TOML's as well.
+        lines = [
+            line
+            for name, values in sections.items()
+            for line in (f"[{name}]", *(f"{key} = {json.dumps(values[key])}" for key in values))
+        ]
+        self._config.write_text("\n".join(lines) + "\n")
