@@ -10,7 +10,7 @@ from mydata_like.transfer import tar
 from mydata_like.transfer.proof import Verdict, check_space, describe, judge
 from mydata_like.transfer.protocol import Done, Fate, Ground, Member, Moving
 from mydata_like.transfer.reading import TINY, open_source, read_tiny
-from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, make
+from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, finish_refused, make
 
 _WRITE: Final = 256 * 1024  # bytes that go together; a quarter faster than 64 KiB
 
@@ -37,11 +37,14 @@ class BatchSender:
         stream = _Coalesced(self._shells.start(script), moving)
         sending = _Sending(stream, members)
         try:
-            sending.write_all()
             self._shells.prepare()
+            sending.write_all()
             status, rest = stream.finish()
         except TransientError as error:
-            return self._salvage(sending, stream, error)
+            try:
+                status, rest = stream.finish_refused(error)
+            except TransientError:
+                return self._salvage(sending, stream, error)
         output = bytes(stream.output + rest)
         if status == NO_GROUND:
             check_space(output)
@@ -103,6 +106,11 @@ class _Coalesced:
         """Write what is left, end the stream, and return its status and the last output."""
         self.flush()
         finished = self._stream.finish()
+        return finished.status, finished.output
+
+    def finish_refused(self, error: TransientError) -> tuple[int | None, bytes]:
+        """Return how an extraction failed that took no more, or raise where the line did."""
+        finished = finish_refused(self._stream, error)
         return finished.status, finished.output
 
     def received(self) -> bytes:

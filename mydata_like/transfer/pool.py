@@ -17,7 +17,7 @@ from mydata_like.core.model import Payload, StagingArea, Wanted
 from mydata_like.core.ports import Emit, Progress, Sent, Unsent
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.process import WorkerProcess
+from mydata_like.transfer.process import Work, WorkerProcess
 from mydata_like.transfer.protocol import (
     Done,
     Fate,
@@ -28,8 +28,10 @@ from mydata_like.transfer.protocol import (
     Plan,
     Task,
 )
+from mydata_like.transfer.worker import work
 
-_MARGIN: Final = 15.0  # seconds that starting a process, or a busy machine, may cost
+_STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
+_PATIENCE: Final = 1.5  # times the time limit that a worker keeps by itself
 _AWAY: Final = (TransientError, ServerUnavailableError)
 
 
@@ -39,7 +41,7 @@ class SshTransport:
     Any number of threads may use it, each its own channels.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - `work` is for tests
         self,
         area: StagingArea,
         settings: Transfer,
@@ -47,6 +49,7 @@ class SshTransport:
         key_file: Path,
         known_hosts: Path,
         emit: Emit,
+        work: Work = work,
     ) -> None:
         self._endpoints = [
             Endpoint(
@@ -65,9 +68,10 @@ class SshTransport:
         ]
         self._location = os.fsencode(area.location)
         self._wanted_channels = settings.channels
-        self.patience = settings.stall_timeout + _MARGIN
-        self._opening_patience = settings.connect_timeout + 2 * self.patience
+        self.patience = settings.stall_timeout * _PATIENCE
+        self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
         self.emit = emit
+        self._work = work
         self._grounds: dict[str, Ground] = {}
         self._probing = Lock()  # the first to connect probes for all
         self._lock = Lock()
@@ -144,7 +148,9 @@ class SshTransport:
 
     def _start(self, number: int, endpoint: Endpoint) -> WorkerProcess:
         ground = self._grounds.get(endpoint.host)
-        worker = WorkerProcess(Plan(endpoint, self._location, ground), f"channel {number}")
+        worker = WorkerProcess(
+            self._work, Plan(endpoint, self._location, ground), f"channel {number}"
+        )
         with self._lock:
             self._workers.add(worker)
             closed = self._closed

@@ -2,19 +2,21 @@
 
 import multiprocessing
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from threading import Lock
 
 from mydata_like.core.errors import TransientError
 from mydata_like.transfer.protocol import LOST, Answer, Failed, Plan, Task, unpack_error
-from mydata_like.transfer.worker import work
+
+Work = Callable[["Connection[Answer, Task]", Plan], None]  # importable: processes are spawned
 
 
 class WorkerProcess:
     """One channel worker, started with its plan; ends for good with `kill` and `reap`."""
 
-    def __init__(self, plan: Plan, name: str) -> None:
+    def __init__(self, work: Work, plan: Plan, name: str) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=work, args=(theirs, plan), name=name, daemon=True)

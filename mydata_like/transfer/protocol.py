@@ -84,7 +84,7 @@ class Moved(NamedTuple):
 
 
 class Fate(NamedTuple):
-    """What became of the member at this place: proven with this checksum, or not, with a problem."""
+    """What became of the member at this place: proven with its checksum, or a problem."""
 
     place: int
     checksum: str

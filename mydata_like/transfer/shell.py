@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.session import Session, Stream
+from mydata_like.ssh.session import Finished, Session, Stream
 
 NO_GROUND: Final = 92  # the location itself takes no new directories
 
@@ -47,6 +47,20 @@ def make(directories: Iterable[bytes]) -> bytes:
     if not words:
         return b""
     return b"mkdir -p -m 2770 -- %b || [ -w . ] || exit %d; " % (words, NO_GROUND)
+
+
+def finish_refused(stream: Stream, error: TransientError) -> Finished:
+    """Return how a script failed that ended before it had taken all it was sent.
+
+    Raises `error`, the failure to send more, where it was the line and not the script.
+    """
+    try:
+        finished = stream.finish()
+    except TransientError:
+        raise error from None
+    if not finished.status:
+        raise error
+    return finished
 
 
 class Shells:

@@ -17,7 +17,15 @@ from mydata_like.transfer import tar
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Fate, Ground, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
-from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, make, quote
+from mydata_like.transfer.shell import (
+    NO_GROUND,
+    Shells,
+    ancestors,
+    enter,
+    finish_refused,
+    make,
+    quote,
+)
 from mydata_like.transfer.sparse import Extent, find_extents
 
 CHUNK: Final = 256 * 1024
@@ -30,11 +38,8 @@ _MARK: Final = b"mydata:"
 # that not all bytes came (they are kept: the line may have broken), 95 that they could not be
 # written, 96 that the file has no place.
 _TAKE: Final = b'rm -f -- "./$t"; cat > "./$t" || { rm -f -- "./$t"; exit 95; }; '
-_TAKE_OR_RESUME: Final = (
-    b'n=0; if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); n=$5; fi; echo "mydata:$n"; '
-    b'IFS= read -r how; if [ "$how" = compare ]; then '
-    b'echo "mydata:$(%b < "./$t")"; IFS= read -r how; fi; '
-    b'[ "$how" = append ] || rm -f -- "./$t"; '
+_TAKE_REST: Final = (
+    b'echo "mydata:$(%b < "./$t")"; IFS= read -r how; [ "$how" = append ] || rm -f -- "./$t"; '
     b'cat >> "./$t" || { rm -f -- "./$t"; exit 95; }; '
 )
 _TAKE_SPARSE: Final = (
@@ -42,6 +47,10 @@ _TAKE_SPARSE: Final = (
 )
 # What is there after a line broke is kept for the next attempt.
 _CHECK: Final = b'set -- $(ls -ldn "./$t"); [ "$5" = %d ] || exit 94; '
+_LIST_PARTS: Final = (
+    b"for t in .mydata-*.part; do "
+    b'if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); echo "mydata:$t:$5"; fi; done'
+)
 
 
 class SingleSender:
@@ -52,6 +61,7 @@ class SingleSender:
         self._location = location
         self._ground = ground
         self._known: set[bytes] = set()
+        self._parts: dict[bytes, dict[bytes, int]] = {}  # by directory: size by temporary name
         self._buffer = bytearray(CHUNK)
 
     def send(self, index: int, member: Member, moving: Moving) -> Fate:
@@ -76,18 +86,34 @@ class SingleSender:
         return extents if data < source.size * _SPARSE_GAIN else None
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[str, Finished]:
-        asks = member.size >= RESUMABLE and not member.anew and bool(self._ground.checksum)
-        take = _TAKE_OR_RESUME % self._ground.checksum if asks else _TAKE
+        there = self._find_part(member)
+        take = _TAKE_REST % self._ground.checksum if there else _TAKE
         stream = self._start(member, take + _CHECK % member.size + _publish(member))
+        self._shells.prepare()
         try:
-            checksum = self._send_rest(stream, member, moving) if asks else None
+            checksum = self._send_rest(stream, member, there, moving) if there else None
             if checksum is None:
                 checksum = self._send_whole(stream, member, moving)
         except FileChangedError:
             self._abandon(stream, member)
             raise
-        self._shells.prepare()
+        except TransientError as error:
+            return "", finish_refused(stream, error)
         return checksum, stream.finish()
+
+    def _find_part(self, member: Member) -> int:
+        """Return how much an earlier attempt left of a large file, 0 for nothing of use.
+
+        A directory is looked at once: what breaks a line later ends this session too.
+        """
+        if member.size < RESUMABLE or member.anew or not self._ground.checksum:
+            return 0
+        parent = member.remote.rpartition(b"/")[0]
+        if parent not in self._parts:
+            listed = self._start(member, _LIST_PARTS).finish()
+            self._parts[parent] = dict(_read_parts(listed.output))
+        there = self._parts[parent].pop(part_name(member), 0)
+        return there if RESUMABLE <= there <= member.size else 0
 
     def _send_whole(self, stream: Stream, member: Member, moving: Moving) -> str:
         with open_source(*member[:5]) as source:
@@ -97,13 +123,8 @@ class SingleSender:
                 moving(len(chunk))
             return sealed.checksum
 
-    def _send_rest(self, stream: Stream, member: Member, moving: Moving) -> str | None:
-        """Send what an earlier attempt left to send; None when it left nothing of use."""
-        there = int(_read_answer(stream) or b"0")
-        if not RESUMABLE <= there <= member.size:
-            stream.write(b"fresh\n")
-            return None
-        stream.write(b"compare\n")
+    def _send_rest(self, stream: Stream, member: Member, there: int, moving: Moving) -> str | None:
+        """Send what follows the bytes that are there; None when those are not ours."""
         with open_source(*member[:5]) as source:
             sealed = Sealed(source, source.chunks(self._buffer))
             ours, rest = _pass_prefix(sealed, there, moving)
@@ -138,10 +159,12 @@ class SingleSender:
                 chunks = source.chunks(self._buffer, extents)
                 tar.write_member(write, head, length, _alive(chunks, moving))
                 checksum = source.finish()
+            stream.write(tar.END)
         except FileChangedError:
             self._abandon(stream, member)
             raise
-        stream.write(tar.END)
+        except TransientError as error:
+            return "", finish_refused(stream, error)
         taken = stream.finish()
         if taken.status != 0:
             return checksum, taken
@@ -240,6 +263,14 @@ def _alive(chunks: Iterable[memoryview], moving: Moving) -> Iterator[memoryview]
     for chunk in chunks:
         moving(0)
         yield chunk
+
+
+def _read_parts(output: bytes) -> Iterator[tuple[bytes, int]]:
+    for line in output.splitlines():
+        mark, _, rest = line.partition(_MARK)
+        name, _, size = rest.partition(b":")
+        if not mark and size.isdigit():
+            yield name, int(size)
 
 
 def _read_answer(stream: Stream) -> bytes:

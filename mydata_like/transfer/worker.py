@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
@@ -19,7 +20,6 @@ from mydata_like.core.format import format_path
 from mydata_like.ssh.session import Session
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.protocol import (
-    LOST,
     Answer,
     Done,
     Fate,
@@ -42,21 +42,24 @@ _SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the ot
 _BEAT: Final = 0.1  # seconds between two reports of progress
 
 
-def work(pipe: "Connection[Answer, Task | None]", plan: Plan) -> None:
+Connect = Callable[[Plan], tuple[Session, Ground]]
+
+
+def work(pipe: "Connection[Answer, Task]", plan: Plan, connect: Connect | None = None) -> None:
     """Do the tasks that come through the pipe until the session or the engine ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine decides what an interrupt means
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.setswitchinterval(_SWITCH)
-    tasks: SimpleQueue[Task | None] = SimpleQueue()
+    tasks: SimpleQueue[Task] = SimpleQueue()
     Thread(target=_listen, args=(pipe, tasks), name="listen", daemon=True).start()
     try:
-        _serve(pipe.send, tasks, plan)
+        _serve(pipe.send, tasks, _open(plan, connect or connect_by_ssh))
     except UploaderError as error:
         pipe.send(pack_error(error))
 
 
-def _listen(pipe: "Connection[Answer, Task | None]", tasks: "SimpleQueue[Task | None]") -> None:
+def _listen(pipe: "Connection[Answer, Task]", tasks: "SimpleQueue[Task]") -> None:
     """Pass tasks on; end the process when the engine is gone, whatever it is doing."""
     try:
         while True:
@@ -65,15 +68,19 @@ def _listen(pipe: "Connection[Answer, Task | None]", tasks: "SimpleQueue[Task | 
         os._exit(0)
 
 
-def _serve(answer: Callable[[Answer], None], tasks: "SimpleQueue[Task | None]", plan: Plan) -> None:
-    session, sender, ground = _open(plan)
+def _serve(
+    answer: Callable[[Answer], None],
+    tasks: "SimpleQueue[Task]",
+    opened: tuple[Session, Sender, Ground],
+) -> None:
+    session, sender, ground = opened
     answer(Opened(ground, session.stack, session.cipher))
     try:
-        while (task := tasks.get()) is not None:
-            done = _carry(sender, task, Reporter(answer))
+        broken = False
+        while not broken:
+            done = _carry(sender, tasks.get(), Reporter(answer))
             answer(done)
-            if done.broken:
-                return
+            broken = done.broken
     finally:
         sender.close()
         session.close()
@@ -156,17 +163,39 @@ def _salvage(fates: list[Fate], count: int, error: TransientError) -> Done:
     return Done((*fates, *rest), broken=True)
 
 
-def _open(plan: Plan) -> tuple[Session, Sender, Ground]:
+def _open(plan: Plan, connect: Connect) -> tuple[Session, Sender, Ground]:
     """Connect, find out what the host allows where that is not known, and build the sender."""
-    session = connect(plan.endpoint)
-    ground = plan.ground or _probe(session, plan.location)
-    if ground.rung == "sftp" and session.stack != "paramiko":
+    session, ground = connect(plan)
+    try:
+        return session, _build_sender(session, plan.location, ground), ground
+    except UploaderError:
         session.close()
-        session = connect(replace(plan.endpoint, stack="paramiko"))
+        raise
+
+
+def connect_by_ssh(plan: Plan) -> tuple[Session, Ground]:
+    """Return a session, and what its host allows."""
+    # The engine imports this module only to name `work`; it needs no SSH library for that.
+    from mydata_like.ssh.connect import connect
+    from mydata_like.ssh.remote import probe
+
+    session = connect(plan.endpoint)
+    try:
+        ground = plan.ground or Ground(*probe(session, plan.location))
+        if ground.rung == "sftp" and session.stack != "paramiko":
+            session.close()
+            session = connect(replace(plan.endpoint, stack="paramiko"))
+    except UploaderError:
+        session.close()
+        raise
+    return session, ground
+
+
+def _build_sender(session: Session, location: bytes, ground: Ground) -> Sender:
     match ground.rung:
         case "shell":
-            return session, ShellSender(session, plan.location, ground), ground
+            return ShellSender(session, location, ground)
         case "scp":
-            return session, ScpSender(session, plan.location), ground
+            return ScpSender(session, location)
         case _:
-            return session, SftpSender(session.open_sftp(), plan.location), ground
+            return SftpSender(session.open_sftp(), location)

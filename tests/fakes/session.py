@@ -35,10 +35,16 @@ class LocalStream:
             if ready:
                 self._kept += os.read(self._process.stdout.fileno(), 65536)
             if writable:
-                view = view[os.write(self._process.stdin.fileno(), view[:4096]) :]
+                view = view[self._pass_on(view[:4096]) :]
         if allowed < len(data):
             self.cut()
             raise TransientError("The line was cut.")
+
+    def _pass_on(self, view: memoryview) -> int:
+        try:
+            return os.write(self._process.stdin.fileno(), view)
+        except BrokenPipeError as error:
+            raise TransientError("The command has ended.") from error
 
     def cut(self) -> None:
         """Break the line; what the other side said before it noticed has still arrived."""
