@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psutil
 
+from mydata_like import __version__
+
 _VERSIONS = {
     "ssh, scp": ["ssh", "-V"],
     "sshd": ["sshd", "-V"],
@@ -17,7 +19,7 @@ _VERSIONS = {
     "rclone": ["rclone", "--version"],
     "md5sum": ["md5sum", "--version"],
 }
-_PACKAGES = ("mydata-like", "ssh-python", "paramiko")
+_PACKAGES = ("ssh-python", "paramiko")
 
 
 def describe_machine(directory: Path) -> dict[str, str]:
@@ -30,6 +32,7 @@ def describe_machine(directory: Path) -> dict[str, str]:
         "storage": f"{directory} ({_file_system(directory)})",
         "load before": " ".join(f"{load:.2f}" for load in os.getloadavg()),
         "Python": platform.python_version(),
+        "mydata-like": _revision(),
         **{name: _package(name) for name in _PACKAGES},
         **{name: _first_line(command) for name, command in _VERSIONS.items()},
     }
@@ -58,6 +61,13 @@ def _package(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return "missing"
+
+
+def _revision() -> str:
+    """Return our version and, in a checkout, the commit."""
+    here = Path(__file__).parent
+    described = _first_line(["git", "-C", str(here), "describe", "--always", "--dirty"])
+    return f"{__version__} ({described})"
 
 
 def _first_line(command: Sequence[str]) -> str:

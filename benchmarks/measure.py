@@ -73,6 +73,12 @@ def tree_cpu(pids: Sequence[int]) -> float:
     return total
 
 
+def find_children(*marks: str) -> list[int]:
+    """Return our child processes on whose command lines all of these words stand."""
+    children = psutil.Process().children()
+    return [child.pid for child in children if set(marks) <= set(child.cmdline())]
+
+
 class _Captured:
     """Standard output and error of one command, in files, so that nothing ever waits."""
 

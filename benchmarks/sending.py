@@ -11,9 +11,9 @@ until all channels were open, and how many files are proven.
 import json
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any
 
 BATCH_FILES, BATCH_BYTES = 1000, 16 * 2**20
@@ -27,21 +27,18 @@ def main(plan: dict[str, Any]) -> dict[str, Any]:
     for payload in _payloads(plan):
         payloads.put(payload)
         count += len(payload.members)
-    results: list[Any] = []
-    began = time.perf_counter()
-    channels = _open_channels(transport, plan["channels"])
-    opened = time.perf_counter()
-    threads = [Thread(target=_work, args=(one, payloads, results)) for one in channels]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    ended = time.perf_counter()
+    with ThreadPoolExecutor(plan["channels"]) as threads:
+        began = time.perf_counter()
+        # As the engine's senders do, each opens its channel and sends as soon as it is open.
+        futures = [threads.submit(_work, transport, payloads) for _ in range(plan["channels"])]
+        worked = [future.result() for future in futures]
+        ended = time.perf_counter()
     transport.close()
+    results = [result for _, sent in worked for result in sent]
     problems = [str(result.problem) for result in results if not hasattr(result, "checksum")]
     return {
         "seconds": ended - began,
-        "connecting": opened - began,
+        "connecting": max(opened for opened, _ in worked) - began,
         "proven": sum(hasattr(result, "checksum") for result in results),
         "files": count,
         "problem": problems[0] if problems else "",
@@ -69,28 +66,17 @@ def _open_transport(plan: dict[str, Any]) -> Any:
     )
 
 
-def _open_channels(transport: Any, count: int) -> list[Any]:
-    """Open all channels at once, as the engine's senders do."""
-    channels: list[Any] = []
-    threads = [
-        Thread(target=lambda: channels.append(transport.open_channel())) for _ in range(count)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if len(channels) < count:
-        raise SystemExit(f"only {len(channels)} of {count} channels could be opened")
-    return channels
-
-
-def _work(channel: Any, payloads: "SimpleQueue[Any]", results: list[Any]) -> None:
+def _work(transport: Any, payloads: "SimpleQueue[Any]") -> tuple[float, list[Any]]:
+    """Send with a channel of one's own; return when it was open, and every member's fate."""
+    results: list[Any] = []
+    channel = transport.open_channel()
+    opened = time.perf_counter()
     while True:
         try:
             payload = payloads.get_nowait()
         except Empty:
-            return
-        results.extend(channel.send(payload, lambda moved: None))
+            return opened, results
+        results += channel.send(payload, lambda moved: None)
 
 
 def _payloads(plan: dict[str, Any]) -> list[Any]:

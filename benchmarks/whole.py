@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from benchmarks.arena import Arena
 from benchmarks.contest import OURS, Entrant
-from benchmarks.measure import ContestError, Sample, measure
+from benchmarks.measure import ContestError, Sample, find_children, measure
 from mydata_like.core.model import Layout
 from mydata_like.demo.preset import FACILITY
 from mydata_like.demo.process import ServerProcess
@@ -91,7 +89,7 @@ class Installation:
 
     def run(self) -> tuple[Sample, dict[str, Any]]:
         """Run the command once; every file must be verified at its end."""
-        serving = self._serving()
+        serving = find_children(SERVING, str(self.directory / "server"))
         command = [
             *("env", f"MYDATA_LIKE_HOME={self.directory / 'home'}"),
             f"MYDATA_LIKE_API_KEY={self.server.api_key}",
@@ -111,11 +109,6 @@ class Installation:
     @property
     def _config(self) -> Path:
         return self.directory / "mydata-like.toml"
-
-    def _serving(self) -> list[int]:
-        """Return the process id of the embedded server."""
-        marks = {SERVING, str(self.directory / "server")}
-        return [child.pid for child in psutil.Process().children() if marks <= set(child.cmdline())]
 
     def _write_settings(self) -> None:
         link = self.arena.link
