@@ -1,0 +1,60 @@
+"""What channel workers do in tests: all that they do, but over local shells instead of SSH."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+from mydata_like.core.errors import AccessDeniedError, TransientError
+from mydata_like.ssh.session import Session
+from mydata_like.transfer.protocol import Ground, Plan
+from mydata_like.transfer.worker import work
+from tests.fakes.session import LocalSession
+
+GROUND = Ground("shell", "a local shell", tar="gnu", checksum=b"md5sum", cpus=64)
+
+
+class StuckSession(LocalSession):
+    """Says nothing any more once it has written a megabyte, or dies of it."""
+
+    def __init__(self, *, dies: bool) -> None:
+        super().__init__()
+        self._dies = dies
+
+    def _allow(self, count: int) -> int:
+        if self.written > 1 << 20:
+            if self._dies:
+                os.kill(os.getpid(), signal.SIGKILL)
+            threading.Event().wait(60)
+        return super()._allow(count)
+
+
+def work_locally(pipe, plan: Plan) -> None:
+    """Be a channel worker whose host's name says how it behaves."""
+    work(pipe, plan, connect)
+
+
+def connect(plan: Plan) -> tuple[Session, Ground]:
+    host = plan.endpoint.host
+    if host == "denies":
+        raise AccessDeniedError("The key is not accepted.", hint="Ask.", code="key.refused")
+    if host == "away":
+        raise TransientError("The host is away.", code="host.away")
+    if host.startswith("once ") and not _first(Path(host[5:])):
+        raise TransientError("There are too many of us.")
+    if host.startswith("stuck "):
+        return (StuckSession(dies=False) if _first(Path(host[6:])) else LocalSession()), GROUND
+    if host.startswith("dies "):
+        return (StuckSession(dies=True) if _first(Path(host[5:])) else LocalSession()), GROUND
+    if host == "no tar":
+        return LocalSession(), GROUND._replace(tar="", cpus=1)
+    return LocalSession(), GROUND._replace(why="known" if plan.ground else "probed")
+
+
+def _first(marker: Path) -> bool:
+    """Return whether nobody has asked this before."""
+    try:
+        marker.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True

@@ -1,0 +1,273 @@
+"""The pool of channels: processes that may die, fall silent, be refused or be closed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from mydata_like.core.errors import AccessDeniedError, ServerUnavailableError, TransientError
+from mydata_like.core.events import ChannelChanged, Notice
+from mydata_like.core.model import (
+    Dataset,
+    DatasetId,
+    LocalFile,
+    Payload,
+    StagingArea,
+    Wanted,
+)
+from mydata_like.core.ports import Sent, Unsent
+from mydata_like.settings.schema import Transfer
+from mydata_like.transfer.pool import SshTransport
+from tests.fakes.channels import work_locally
+from tests.fakes.place import checksum
+
+DATASET = Dataset(DatasetId(1), "set")
+
+
+def ignore(_: int) -> None: ...
+
+
+def wanted(member) -> Wanted:
+    file = LocalFile(member.path, b"", b"", b"", *member[1:5])
+    return Wanted(file, DATASET, os.fsdecode(member.remote))
+
+
+def single(member) -> Payload:
+    return Payload(1, (wanted(member),), batched=False)
+
+
+@pytest.fixture
+def events():
+    return []
+
+
+@pytest.fixture
+def build(place, events):
+    """Return a function that makes a transport to these hosts; they are closed in the end."""
+    made = []
+
+    def transport(*hosts, **settings) -> SshTransport:
+        area = StagingArea(
+            box="box", location=str(place.location), username="me", hosts=hosts or ("here",)
+        )
+        made.append(
+            SshTransport(
+                area,
+                Transfer(**settings),
+                key_file=Path("none"),
+                known_hosts=Path("none"),
+                emit=events.append,
+                work=work_locally,
+            )
+        )
+        return made[-1]
+
+    yield transport
+    for each in made:
+        each.close()
+
+
+def states(events) -> list[str]:
+    return [event.state for event in events if isinstance(event, ChannelChanged)]
+
+
+def test_batches_and_single_files_arrive(place, build):
+    small = [place.write(f"a/{n}", 500) for n in range(20)]
+    large = place.write("a/large", 3 << 20)
+    place.settle(*small, large)
+    channel = build().open_channel()
+    batch = Payload(1, tuple(map(wanted, small)), batched=True)
+    assert channel.send(batch, ignore) == [Sent(n, checksum(m)) for n, m in enumerate(small)]
+    assert channel.send(single(large), ignore) == [Sent(0, checksum(large))]
+    assert all(map(place.arrived, [*small, large]))
+
+
+def test_members_that_fail_are_told_in_their_order(place, build):
+    good, gone, bad = place.write("a/0", 5), place.write("a/1", 5), place.write("../2", 5)
+    last = place.write("a/3", 5)
+    place.settle(good, gone, bad, last)
+    Path(os.fsdecode(gone.path)).unlink()
+    batch = Payload(1, tuple(map(wanted, [good, gone, bad, last])), batched=True)
+    fates = build().open_channel().send(batch, ignore)
+    assert [type(fate) for fate in fates] == [Sent, Unsent, Unsent, Sent]
+    assert [fate.index for fate in fates] == [0, 1, 2, 3]
+    assert [fates[n].problem.code for n in (1, 2)] == ["file.vanished", "staging.name"]
+
+
+def test_progress_grows_and_is_thinned(place, build):
+    member = place.write("a/large", 64 << 20)
+    place.settle(member)
+    told = []
+    build().open_channel().send(single(member), told.append)
+    assert told == sorted(told)
+    assert len(told) < 100
+    assert all(count <= member.size for count in told)
+
+
+def test_a_killed_worker_gives_its_payload_back_and_is_replaced(place, build, events, tmp_path):
+    member = place.write("a/large", 12 << 20)
+    place.settle(member)
+    channel = build(f"dies {tmp_path}/marker").open_channel()
+    with pytest.raises(TransientError) as caught:
+        channel.send(single(member), ignore)
+    assert caught.value.problem_code == "channel.lost"
+    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert states(events) == ["open", "lost", "open"]
+
+
+def test_a_silent_worker_is_killed_and_replaced(place, build, events, tmp_path):
+    member = place.write("a/large", 12 << 20)
+    place.settle(member)
+    transport = build(f"stuck {tmp_path}/marker", stall_timeout=0.6)
+    channel = transport.open_channel()
+    with pytest.raises(TransientError) as caught:
+        channel.send(single(member), ignore)
+    assert caught.value.problem_code == "channel.stalled"
+    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert states(events) == ["open", "lost", "open"]
+
+
+def test_closing_from_elsewhere_ends_a_send_and_leaves_nothing_behind(place, build, tmp_path):
+    member = place.write("a/large", 12 << 20)
+    place.settle(member)
+    build().open_channel()  # what the system starts once for all stays
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    children = set(psutil.Process().children())
+    transport = build(f"stuck {tmp_path}/marker")
+    channels = [transport.open_channel() for _ in range(2)]
+    caught = []
+
+    def send() -> None:
+        try:
+            channels[0].send(single(member), lambda _: moved.set())
+        except TransientError as error:
+            caught.append(error)
+
+    moved = threading.Event()
+    thread = threading.Thread(target=send)
+    thread.start()
+    moved.wait(1)
+    transport.close()
+    thread.join(5)
+    assert caught
+    with pytest.raises(TransientError):
+        channels[1].send(single(member), ignore)
+    assert set(psutil.Process().children()) <= children
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+    assert threading.active_count() == 1
+
+
+def test_the_next_host_is_taken_when_one_is_away(place, build, events):
+    member = place.write("a/0", 5)
+    place.settle(member)
+    channel = build("away", "here").open_channel()
+    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert [event.host for event in events] == ["here"]
+
+
+def test_a_host_that_refuses_us_stops_at_once(build):
+    with pytest.raises(AccessDeniedError) as caught:
+        build("denies", "here").open_channel()
+    assert caught.value.problem == ("key.refused", "The key is not accepted.", "Ask.")
+
+
+def test_no_host_at_all_is_said(build):
+    transport = build("unused")
+    transport._endpoints.clear()
+    with pytest.raises(ServerUnavailableError):
+        transport.open_channel()
+
+
+def test_a_channel_too_many_is_refused_and_the_others_work_on(place, build, tmp_path):
+    member = place.write("a/0", 5)
+    place.settle(member)
+    transport = build(f"once {tmp_path}/marker")
+    channel = transport.open_channel()
+    with pytest.raises(TransientError) as caught:
+        transport.open_channel()
+    assert caught.value.problem_code == "channel.refused"
+    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+
+
+def test_the_host_is_probed_once_for_all_channels(build, events):
+    transport = build()
+    transport.open_channel()
+    transport.open_channel()
+    assert [event.detail for event in events] == ["local, probed", "local, known"]
+
+
+def test_capacity_is_bounded_by_setting_and_processors(build):
+    ours = len(os.sched_getaffinity(0))
+    assert build().capacity == ours
+    assert build(channels=1).capacity == 1
+    transport = build("no tar")
+    transport.open_channel()
+    assert transport.capacity == 1  # the server has but one processor
+
+
+def test_a_host_without_tar_takes_batches_file_by_file_and_says_so_once(place, build, events):
+    members = [place.write(f"a/{n}", 500) for n in range(3)]
+    place.settle(*members)
+    transport = build("no tar")
+    channels = [transport.open_channel(), transport.open_channel()]
+    batch = Payload(1, tuple(map(wanted, members)), batched=True)
+    for channel in channels:
+        assert all(isinstance(fate, Sent) for fate in channel.send(batch, ignore))
+    notices = [event for event in events if isinstance(event, Notice)]
+    assert [notice.problem.code for notice in notices] == ["staging.no-tar"]
+
+
+ENGINE = """
+import sys, threading
+from pathlib import Path
+from mydata_like.core.model import StagingArea
+from mydata_like.settings.schema import Transfer
+from mydata_like.transfer.pool import SshTransport
+from tests.fakes.channels import work_locally
+if __name__ == "__main__":
+    area = StagingArea(box="b", location="/nowhere", username="me", hosts=("here",))
+    transport = SshTransport(area, Transfer(), key_file=Path("k"), known_hosts=Path("k"),
+        emit=lambda event: None, work=work_locally)
+    transport.open_channel()
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_no_worker_outlives_a_killed_engine(tmp_path):
+    script = tmp_path / "engine.py"
+    script.write_text(ENGINE)
+    root = str(Path(__file__).parents[3])
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": root},
+    ) as engine:
+        assert engine.stdout.readline() == b"open\n"
+        workers = psutil.Process(engine.pid).children(recursive=True)
+        assert workers
+        engine.send_signal(signal.SIGKILL)
+    _, alive = psutil.wait_procs(workers, timeout=5)
+    assert not alive
+
+
+def test_a_worker_loads_nothing_heavy():
+    loaded = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, mydata_like.transfer.worker; print(*sys.modules, sep='\\n')",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[3],
+    ).stdout.split()
+    heavy = {"pydantic", "requests", "typer", "PySide6", "paramiko", "ssh", "sqlite3", "logging"}
+    assert not heavy & set(loaded)
