@@ -132,9 +132,9 @@ class _Watch(threading.Thread):
         while not self.over.wait(_BEAT):
             self.most = max(self.most, _memory([process.pid for process in self._processes]))
             if time.monotonic() > self._deadline:
-                self._kill()
+                self.kill()
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
         for process in self._processes:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -148,7 +148,7 @@ def _watched(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[_Watch]:
     try:
         yield watch
     except BaseException:
-        watch._kill()
+        watch.kill()
         raise
     finally:
         watch.over.set()
