@@ -3,8 +3,9 @@
 import os
 import socket
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from threading import Event
+from threading import Event, Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 CONTROL = "/control/"
 _HTML = "text/html; charset=utf-8"
+_LOG_LIMIT = 200_000
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -34,6 +36,25 @@ class Request(NamedTuple):
     path: str  # with its query
     status: int
     seconds: float
+
+
+class RequestLog:
+    """The latest requests one by one, and the numbers of all."""
+
+    def __init__(self) -> None:
+        self.entries: list[Request] = []
+        self.counts: Counter[tuple[str, str, int]] = Counter()  # method, resource, status
+        self._guard = Lock()
+
+    def add(self, request: Request) -> None:
+        """Keep a request; long runs lose the older half now and then."""
+        path = request.path.partition("?")[0]
+        resource = path.removeprefix("/api/v1/").partition("/")[0]
+        with self._guard:
+            if len(self.entries) >= _LOG_LIMIT:
+                del self.entries[: _LOG_LIMIT // 2]
+            self.entries.append(request)
+            self.counts[request.method, resource, request.status] += 1
 
 
 class Answer(NamedTuple):
@@ -51,7 +72,7 @@ class Gate:
         self._application = application
         self._faults = faults
         self._stopped = stopped
-        self.requests: list[Request] = []
+        self.log = RequestLog()
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
@@ -63,7 +84,7 @@ class Gate:
         action = self._faults.find(method, path)
         answer = self._handle(environ, action)
         status = int(answer.status[:3]) if answer is not None else 0
-        self.requests.append(Request(method, path, status, perf_counter() - started))
+        self.log.add(Request(method, path, status, perf_counter() - started))
         if answer is None:
             _reset(environ["mydata_like.handler"].connection)
         start_response(answer.status, answer.headers)

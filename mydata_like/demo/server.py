@@ -115,8 +115,13 @@ class EmbeddedServer:
 
     @property
     def requests(self) -> Sequence[Request]:
-        """All requests so far, in the order in which they were answered."""
-        return self._gate.requests
+        """The requests so far (the latest hundred thousand), as they were answered."""
+        return self._gate.log.entries
+
+    @property
+    def request_counts(self) -> Mapping[tuple[str, str, int], int]:
+        """How often each method met each resource with each status (0: no answer)."""
+        return self._gate.log.counts
 
     def key_of(self, username: str) -> str:
         """Return a user's API key."""

@@ -4,7 +4,8 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable
-from itertools import islice
+from heapq import heappop, heappush
+from math import inf
 from pathlib import Path
 from threading import Condition, Thread
 from time import monotonic
@@ -35,6 +36,7 @@ class Verifier:
         self._times = times
         self._delay = delay
         self._due: dict[int, float] = {}
+        self._queue: list[tuple[float, int]] = []  # a heap; entries that `_due` denies are stale
         self._busy = False
         self._held = False
         self._stopped = False
@@ -58,7 +60,9 @@ class Verifier:
         due = monotonic() + (0.0 if at_once else self._delay)
         with self._changed:
             for replica in replicas:
-                self._due[replica] = min(due, self._due.pop(replica, due))
+                if due < self._due.get(replica, inf):
+                    self._due[replica] = due
+                    heappush(self._queue, (due, replica))
             self._changed.notify_all()
 
     def hold(self) -> None:
@@ -87,16 +91,23 @@ class Verifier:
         """Wait for replicas whose time has come; none when we are stopped."""
         with self._changed:
             while not self._stopped:
-                now = monotonic()
-                ready = () if self._held else (id_ for id_, due in self._due.items() if due <= now)
-                if batch := list(islice(ready, _BATCH)):
-                    for replica in batch:
-                        del self._due[replica]
+                if batch := self._pop_ready():
                     self._busy = True
                     return batch
-                pause = None if self._held else min(self._due.values(), default=None)
-                self._changed.wait(None if pause is None else pause - now)
+                held = self._held or not self._queue
+                self._changed.wait(None if held else max(0.0, self._queue[0][0] - monotonic()))
         return []
+
+    def _pop_ready(self) -> list[int]:
+        """Remove and return the replicas whose time has come, a batch of them at most."""
+        now = monotonic()
+        batch: list[int] = []
+        while not self._held and self._queue and self._queue[0][0] <= now and len(batch) < _BATCH:
+            due, replica = heappop(self._queue)
+            if self._due.get(replica) == due:
+                del self._due[replica]
+                batch.append(replica)
+        return batch
 
     def _verify(self, replicas: list[int]) -> None:
         found = [self._store.row(_WANTED, replica) for replica in replicas]
