@@ -1,0 +1,127 @@
+"""Facts about this computer: what the server is told of it, and how much of it is ours."""
+
+import getpass
+import os
+import platform
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineFacts:
+    """This computer, in the texts that the server keeps of an uploader; unknown ones are empty."""
+
+    hostname: str
+    os_platform: str
+    os_system: str
+    os_release: str
+    os_version: str
+    os_username: str
+    machine: str
+    architecture: str
+    processor: str
+    memory: str
+    cpus: int
+    disk_usage: str
+    interface: str
+    mac_address: str
+    ipv4_address: str
+    ipv6_address: str
+    subnet_mask: str
+    user_agent_install_location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A network interface: the one that reaches the world, as far as that can be told."""
+
+    name: str = ""
+    mac: str = ""
+    ipv4: str = ""
+    ipv6: str = ""
+    mask: str = ""
+
+
+def describe_machine() -> MachineFacts:
+    """Return the facts as they are now; nothing is sent to find them."""
+    interface = choose_interface(psutil.net_if_addrs(), _outward_address())
+    location = Path(sys.executable if getattr(sys, "frozen", False) else __file__).parents[0]
+    return MachineFacts(
+        hostname=socket.gethostname(),
+        os_platform=sys.platform,
+        os_system=platform.system(),
+        os_release=platform.release(),
+        os_version=platform.version(),
+        os_username=_username(),
+        machine=platform.machine(),
+        architecture=platform.architecture()[0],
+        processor=platform.processor(),
+        memory=f"{psutil.virtual_memory().total / 2**30:.1f}G",
+        cpus=psutil.cpu_count() or 1,
+        disk_usage="",
+        interface=interface.name,
+        mac_address=interface.mac,
+        ipv4_address=interface.ipv4,
+        ipv6_address=interface.ipv6,
+        subnet_mask=interface.mask,
+        user_agent_install_location=str(location),
+    )
+
+
+def count_usable_cpus() -> int:
+    """Return how many processors this process may use; containers often grant fewer."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def choose_interface(addresses: Mapping[str, Sequence[Any]], outward: str) -> Interface:
+    """Return the interface that has the outward address, else the first that is no loopback.
+
+    `addresses` are psutil's, by the interface's name.
+    """
+    found = [_read_interface(name, entries) for name, entries in addresses.items()]
+    for interface in found:
+        if outward and interface.ipv4 == outward:
+            return interface
+    usable = (one for one in found if one.ipv4 and not one.ipv4.startswith("127."))
+    return next(usable, Interface())
+
+
+def _read_interface(name: str, entries: Sequence[Any]) -> Interface:
+    first: dict[int, Any] = {}
+    for entry in entries:
+        first.setdefault(entry.family, entry)
+    mac, ipv4, ipv6 = (
+        first.get(family) for family in (psutil.AF_LINK, socket.AF_INET, socket.AF_INET6)
+    )
+    return Interface(
+        name,
+        mac.address if mac else "",
+        ipv4.address if ipv4 else "",
+        ipv6.address.partition("%")[0] if ipv6 else "",
+        (ipv4.netmask or "") if ipv4 else "",
+    )
+
+
+def _outward_address() -> str:
+    """Return the address that the system would send from; connecting UDP sends nothing."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # a documentation address that is nobody's
+        except OSError:
+            return ""
+        return str(probe.getsockname()[0])
+
+
+def _username() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""  # an account without a name, as in some containers

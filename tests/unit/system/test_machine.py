@@ -1,0 +1,63 @@
+"""What is told of this computer."""
+
+import os
+import socket
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import psutil
+
+from mydata_like.server.uploader import Machine
+from mydata_like.system.machine import (
+    Interface,
+    choose_interface,
+    count_usable_cpus,
+    describe_machine,
+)
+
+
+def address(family: int, text: str, mask: str | None = None) -> SimpleNamespace:
+    return SimpleNamespace(family=family, address=text, netmask=mask)
+
+
+LOOPBACK = [address(socket.AF_INET, "127.0.0.1", "255.0.0.0")]
+WIRED = [
+    address(psutil.AF_LINK, "aa:bb:cc:dd:ee:ff"),
+    address(socket.AF_INET, "10.0.0.5", "255.255.255.0"),
+    address(socket.AF_INET, "10.0.0.6", "255.255.255.0"),
+    address(socket.AF_INET6, "fe80::1%eth0"),
+]
+VIRTUAL = [address(socket.AF_INET, "172.17.0.1")]
+
+
+def test_this_machine_can_be_described() -> None:
+    facts = describe_machine()
+
+    assert facts.hostname == socket.gethostname()
+    assert facts.memory.endswith("G")
+    assert facts.cpus >= 1
+    assert facts.user_agent_install_location.startswith(os.sep)
+
+
+def test_the_facts_are_those_that_the_server_keeps() -> None:
+    facts = asdict(describe_machine())
+
+    assert asdict(Machine(**facts)) == facts
+
+
+def test_the_interface_that_reaches_the_world_is_told() -> None:
+    addresses = {"lo": LOOPBACK, "docker0": VIRTUAL, "eth0": WIRED}
+
+    assert choose_interface(addresses, "10.0.0.5") == Interface(
+        "eth0", "aa:bb:cc:dd:ee:ff", "10.0.0.5", "fe80::1", "255.255.255.0"
+    )
+
+
+def test_without_a_way_out_the_first_real_interface_is_told() -> None:
+    assert choose_interface({"lo": LOOPBACK, "docker0": VIRTUAL}, "").name == "docker0"
+    assert choose_interface({"lo": LOOPBACK}, "") == Interface()
+    assert choose_interface({}, "10.0.0.5") == Interface()
+
+
+def test_processors_that_others_may_not_lend_us_are_not_counted() -> None:
+    assert 1 <= count_usable_cpus() <= (os.cpu_count() or 1)
