@@ -12,13 +12,16 @@ from mydata_like.ssh.session import Finished, SftpSession
 class LocalStream:
     """A local process as the remote command; `allow` says how much of a write gets through."""
 
-    def __init__(self, command: bytes, allow: Callable[[int], int]) -> None:
+    def __init__(
+        self, command: bytes, allow: Callable[[int], int], path: str | None = None
+    ) -> None:
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
+            env=None if path is None else {**os.environ, "PATH": path},
         )
         self._allow = allow
         self._kept = b""
@@ -91,19 +94,23 @@ class LocalStream:
 
 
 class LocalSession:
-    """Runs commands here, as whoever runs the tests; after `limit` bytes the line breaks."""
+    """Runs commands here, as whoever runs the tests; after `limit` bytes the line breaks.
+
+    `path` is where its commands are found, when that is not where ours are.
+    """
 
     stack = "local"
     cipher = ""
 
-    def __init__(self, limit: int | None = None) -> None:
+    def __init__(self, limit: int | None = None, path: str | None = None) -> None:
         self.limit = limit
+        self.path = path
         self.commands: list[bytes] = []
         self.written = 0
 
     def start(self, command: bytes) -> LocalStream:
         self.commands.append(command)
-        return LocalStream(command, self._allow)
+        return LocalStream(command, self._allow, self.path)
 
     def run(self, command: bytes, stdin: bytes = b"") -> Finished:
         stream = self.start(command)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import stat
 from pathlib import Path
 
@@ -21,10 +22,10 @@ GROUND = Ground("shell", tar="gnu", checksum=b"md5sum")
 def ignore(_: int) -> None: ...
 
 
-def send(place, members, session=None):
+def send(place, members, session=None, ground=GROUND):
     shells = Shells(session or LocalSession())
     try:
-        return BatchSender(shells, os.fsencode(place.location), GROUND).send(members, ignore)
+        return BatchSender(shells, os.fsencode(place.location), ground).send(members, ignore)
     finally:
         shells.close()
 
@@ -95,6 +96,43 @@ def test_a_directory_that_is_refused_fails_its_own_members_only(place):
     assert fates[1].problem.code == "staging.denied"
     assert not fates[1].again
     assert fates[2].again  # the last of a batch that failed is never proven
+
+
+@pytest.fixture(params=["bsd", "busybox"])
+def other_tar(request, tmp_path):
+    """A PATH whose `tar` is not GNU's, and its kind."""
+    program = shutil.which({"bsd": "bsdtar", "busybox": "busybox"}[request.param])
+    if program is None:
+        pytest.skip(f"no {request.param} tar here")
+    shims = tmp_path / "bin"
+    shims.mkdir()
+    (shims / "tar").symlink_to(program)
+    return f"{shims}:{os.environ['PATH']}", request.param
+
+
+def test_other_tars_take_batches_too(place, other_tar):
+    path, kind = other_tar
+    members = [place.write(f"set-1/ü {n}/it's\\ {n}", n * 300) for n in range(30)]
+    fates = send(place, place.settle(*members), LocalSession(path=path), GROUND._replace(tar=kind))
+    assert [fate.checksum for fate in fates.fates] == [checksum(member) for member in members]
+    assert all(map(place.arrived, members))
+    assert stat.S_IMODE(place.there(members[3]).stat().st_mode) == 0o660
+    assert place.there(members[3]).stat().st_mtime == MODIFIED
+
+
+def test_other_tars_never_prove_what_is_not_there(place, other_tar, tmp_path):
+    path, kind = other_tar
+    members = [place.write(f"s/{n}", 700) for n in range(20)]
+    place.settle(*members)
+    for cut in range(700, 32_000, 1901):
+        place.location = tmp_path / f"cut {cut}"
+        session = LocalSession(limit=cut, path=path)
+        try:
+            done = send(place, members, session, GROUND._replace(tar=kind))
+        except TransientError:
+            continue
+        for fate, member in zip(done.fates, members, strict=True):
+            assert not fate.checksum or place.arrived(member)
 
 
 def test_a_batch_cut_anywhere_never_proves_what_is_not_there(place, tmp_path):
