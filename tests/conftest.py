@@ -1,5 +1,6 @@
 """Every test: no window, no network, a home of its own, and nothing left running."""
 
+import gc
 import ipaddress
 import os
 import socket
@@ -65,6 +66,8 @@ def _nothing_left_running() -> Iterator[None]:
     """Fail a test after which a thread or a process is left that was not there before."""
     threads, processes = set(threading.enumerate()), _children()
     yield
+    if _new_threads(threads):
+        gc.collect()  # connections in the frames of errors end with those
     for thread in _new_threads(threads):
         thread.join(GRACE)
     left = [thread.name for thread in _new_threads(threads) if thread.is_alive()]
