@@ -26,6 +26,11 @@ def find_places(config: Path | None = None) -> Places:
     return places.with_config(config.absolute()) if config else places
 
 
+def find_state(settings: Settings, places: Places) -> Path:
+    """Return the folder of the ledger, the locks and our identity."""
+    return settings.advanced.state_directory or places.state
+
+
 def load_settings(config: Path | None = None, assignments: Sequence[str] = ()) -> Loaded:
     """Return the settings of a file (the usual one by default), checked.
 

@@ -20,3 +20,14 @@ SetOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+EventsOption = Annotated[
+    bool, typer.Option("--events", help="Print every event as one line of JSON.")
+]
+AcceptOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accept-host-key",
+        metavar="SHA256:...",
+        help="Trust a staging host whose key has this fingerprint.",
+    ),
+]

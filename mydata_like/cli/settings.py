@@ -41,7 +41,7 @@ StdinOption = Annotated[bool, typer.Option("--stdin", help="Read the key from st
 def show(
     config: ConfigOption = None,
     assignments: SetOption = None,
-    as_json: JsonOption = False,  # noqa: FBT002
+    as_json: JsonOption = False,
 ) -> None:
     """Show all settings, and where each value comes from."""
     with _problems_told():
@@ -114,7 +114,7 @@ def store_key(
     config: ConfigOption = None,
     assignments: SetOption = None,
     store: StoreOption = Store.KEYRING,
-    stdin: StdinOption = False,  # noqa: FBT002
+    stdin: StdinOption = False,
 ) -> None:
     """Store the API key of the account, asking for it without showing it."""
     with _problems_told():

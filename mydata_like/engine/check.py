@@ -25,8 +25,8 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Emit
 from mydata_like.core.staging import staged_path
+from mydata_like.engine.datasets import Datasets, OwnerUnknownError
 from mydata_like.engine.knowledge import DatasetView, Knowledge
-from mydata_like.engine.datasets import OwnerUnknownError, Datasets
 from mydata_like.engine.workers import KeyedOnce
 
 Checked = Wanted | Staged | Registered

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import RunFinished, RunStarted
@@ -26,6 +27,8 @@ INTERRUPTED = Problem(
     "The run was stopped before its end.",
     "Nothing is lost: the next run carries on.",
 )
+INTERRUPTED_EXIT = 130  # as shells report SIGINT
+SOME_FAILED_EXIT = 1
 CHECKS = 2  # groups of files that are compared at once
 
 
@@ -54,6 +57,13 @@ class Surroundings:
     registrations: int = 3  # requests in flight
 
 
+class RunEnd(NamedTuple):
+    """How a run ended: its sums, and the exit code that says the same to scripts."""
+
+    finished: RunFinished
+    exit_code: int
+
+
 class Run:
     """A run over one data directory; `execute` may be called once."""
 
@@ -62,7 +72,7 @@ class Run:
         self._stages = stages
         self._around = around
 
-    def execute(self, root: bytes, *, dry_run: bool = False) -> RunFinished:
+    def execute(self, root: bytes, *, dry_run: bool = False) -> "RunEnd":
         """Bring every local file below `root` to its outcome, and return the sums.
 
         What ends the run early stands in the sums' `problem`; no error of the world outside
@@ -71,22 +81,22 @@ class Run:
         around = self._around
         now = around.clock.now()
         around.emit(RunStarted(run=self._name, at=now, data_directory=root, dry_run=dry_run))
-        problem = None
+        problem, exit_code = None, 0
         try:
             if dry_run:
                 self._look(root)
             else:
                 self._carry(root)
         except Cancelled:
-            problem = INTERRUPTED
+            problem, exit_code = INTERRUPTED, INTERRUPTED_EXIT
         except UploaderError as error:
-            problem = error.problem
+            problem, exit_code = error.problem, error.exit_code
         finally:
             around.transport.close()
         around.ledger.flush()
         finished = around.tally.summary(self._name, around.clock.now(), problem)
         around.emit(finished)
-        return finished
+        return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
 
     def _look(self, root: bytes) -> None:
         """The dry run: scan and check."""

@@ -58,8 +58,10 @@ class Places:
         )
 
     def with_config(self, config_file: Path) -> Self:
-        """Return the same places with another settings file."""
-        return replace(self, config_file=config_file)
+        """Return the same places with another settings file, and its own secrets beside it."""
+        return replace(
+            self, config_file=config_file, secrets_file=config_file.with_name("secrets.toml")
+        )
 
     def make_private(self) -> None:
         """Make the folders, readable by their owner only."""

@@ -1,0 +1,104 @@
+"""A checked connection to the upload server: who we are there, and where bytes may go."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mydata_like.bootstrap.settings import find_state
+from mydata_like.core.errors import SettingsError
+from mydata_like.core.model import Facility, Instrument, User
+from mydata_like.core.ports import Cancel, Clock
+from mydata_like.engine.datasets import Identity
+from mydata_like.server.api import HttpServer
+from mydata_like.server.client import Client
+from mydata_like.settings.schema import Settings, find_missing
+from mydata_like.store.paths import Places
+from mydata_like.store.secrets import Secret
+from mydata_like.system.machine import describe_machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """The server with what it told about us; closed by its owner."""
+
+    client: Client
+    server: HttpServer
+    resources: frozenset[str]
+    account: User
+    facility: Facility
+    instrument: Instrument
+
+    def close(self) -> None:
+        self.client.close()
+
+
+def open_connection(settings: Settings, key: Secret, clock: Clock, cancel: Cancel) -> Connection:
+    """Connect and prove who we are; raises a `RunError` that says what is to be mended."""
+    client = Client(settings.server, key.reveal(), clock, cancel)
+    server = HttpServer(client)
+    try:
+        resources = server.fetch_resources()
+        account = server.fetch_account()
+        facility = choose_facility(server.fetch_facilities(), settings.instrument.facility)
+        instrument = server.ensure_instrument(facility, settings.instrument.name)
+    except BaseException:
+        client.close()
+        raise
+    return Connection(
+        client=client,
+        server=server,
+        resources=resources,
+        account=account,
+        facility=facility,
+        instrument=instrument,
+    )
+
+
+def require_complete(settings: Settings) -> None:
+    """Raise SettingsError naming every setting that a run needs and that is empty."""
+    missing = find_missing(settings)
+    if missing:
+        names = ", ".join(setting.key for setting in missing)
+        raise SettingsError(
+            f"These settings are not set yet: {names}.",
+            hint="Set each with: mydata-like settings set KEY VALUE",
+        )
+
+
+def choose_facility(facilities: Sequence[Facility], name: str) -> Facility:
+    """Return the facility of this name; raises SettingsError that lists those there are."""
+    for facility in facilities:
+        if facility.name == name:
+            return facility
+    names = ", ".join(facility.name for facility in facilities)
+    raise SettingsError(
+        f'The account manages no facility named "{name}".',
+        hint=f"Facilities of this account: {names}. Set instrument.facility to one of them."
+        if names
+        else "Ask the server's administrator to make the account a manager of the facility.",
+    )
+
+
+def ensure_uuid(settings: Settings, places: Places) -> str:
+    """Return this installation's identity, made at the first start and kept beside the state."""
+    if settings.instrument.uuid:
+        return settings.instrument.uuid
+    file = find_state(settings, places) / "uploader-uuid"
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        made = str(uuid.uuid4())
+        file.write_text(made + "\n", encoding="ascii")
+        return made
+
+
+def describe_identity(connection: Connection, settings: Settings, uploader: str) -> Identity:
+    """Return who sends, as experiments remember it."""
+    machine = describe_machine()
+    return Identity(
+        account=connection.account,
+        facility=connection.facility,
+        instrument=connection.instrument,
+        uploader=uploader,
+        origin=f"{machine.hostname}:{settings.data.directory}",
+    )

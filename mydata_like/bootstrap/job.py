@@ -1,0 +1,164 @@
+"""A run, put together from its parts and taken apart again."""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import SystemRandom
+from urllib.parse import urlsplit
+
+from mydata_like.bootstrap.connection import (
+    Connection,
+    describe_identity,
+    ensure_uuid,
+    open_connection,
+    require_complete,
+)
+from mydata_like.bootstrap.settings import find_api_key, find_places, find_state, open_secrets
+from mydata_like.bootstrap.staging import find_staging, open_staging
+from mydata_like.core.errors import RunError, ServerUnavailableError
+from mydata_like.core.events import Notice, event_record
+from mydata_like.core.ports import Cancel, Clock, Emit, Ledger, Transport
+from mydata_like.engine.channels import Channels
+from mydata_like.engine.check import Check
+from mydata_like.engine.datasets import Datasets
+from mydata_like.engine.knowledge import Knowledge
+from mydata_like.engine.pack import Pack
+from mydata_like.engine.register import Filing, Pace, Register
+from mydata_like.engine.retry import Gate
+from mydata_like.engine.run import Run, RunEnd, Stages, Surroundings
+from mydata_like.engine.scan import Scan
+from mydata_like.engine.send import Send
+from mydata_like.engine.tally import Tally
+from mydata_like.engine.verify import Verify
+from mydata_like.engine.workers import Stoppable
+from mydata_like.settings.schema import Settings
+from mydata_like.store.ledger import PastRun, SqliteLedger
+from mydata_like.store.paths import Places
+from mydata_like.system.clock import SystemClock
+from mydata_like.system.lock import lock_data_directory
+
+# Conditions that may pass by themselves while a run waits; others need a person.
+PASSING = frozenset({"staging.full"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a run is asked to do, beside what the settings say."""
+
+    config: Path | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who follows a run, and who may stop it."""
+
+    emit: Emit
+    tally: Tally
+    cancel: Stoppable
+    hide: Callable[[str], None]  # told every secret, so that no log shows it
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A run that is ready to go."""
+
+    name: str
+    run: Run
+    root: bytes
+    ledger: SqliteLedger
+    clock: Clock
+
+    def __call__(self, *, dry_run: bool = False) -> RunEnd:
+        """Run, and keep the sums of it in the ledger."""
+        started = self.clock.now()
+        if not dry_run:
+            self.ledger.record_run(PastRun(self.name, started, None, {}))
+        end = self.run.execute(self.root, dry_run=dry_run)
+        if not dry_run:
+            past = PastRun(self.name, started, end.finished.at, event_record(end.finished))
+            self.ledger.record_run(past)
+        return end
+
+
+@contextmanager
+def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[Job]:
+    """Lock the data directory, connect, and yield a run that is ready.
+
+    Raises a `RunError` where the run cannot begin.
+    """
+    require_complete(settings)
+    places, clock = find_places(order.config), SystemClock()
+    places.make_private()
+    root = os.fsencode(settings.data.directory or "")
+    with ExitStack() as stack:
+        if not order.dry_run:
+            stack.enter_context(lock_data_directory(find_state(settings, places), root, clock))
+        key, _ = find_api_key(settings, open_secrets(order.config))
+        audience.hide(key.reveal())
+        connection = open_connection(settings, key, clock, audience.cancel)
+        stack.callback(connection.close)
+        ledger = SqliteLedger.open(ledger_file(settings, places), root, clock)
+        stack.callback(ledger.close)
+        if ledger.problem:
+            audience.emit(Notice(problem=ledger.problem))
+        find = find_staging if order.dry_run else open_staging
+        staging = find(connection, settings, places, audience.emit)
+        stack.callback(staging.transport.close)
+        identity = describe_identity(connection, settings, ensure_uuid(settings, places))
+        datasets = Datasets(
+            connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
+        )
+        around = _surround(settings, staging.transport, ledger, audience, clock)
+        stages = _build_stages(settings, connection, datasets, staging.box, around)
+        name = str(uuid.uuid4())
+        yield Job(name, Run(name, stages, around), root, ledger, clock)
+
+
+def _surround(
+    settings: Settings, transport: Transport, ledger: Ledger, audience: Audience, clock: Clock
+) -> Surroundings:
+    return Surroundings(
+        transport=transport,
+        ledger=ledger,
+        tally=audience.tally,
+        emit=audience.emit,
+        clock=clock,
+        cancel=audience.cancel,
+        registrations=settings.advanced.register_requests,
+    )
+
+
+def ledger_file(settings: Settings, places: Places) -> Path:
+    """Return the ledger of this server: one file a server, whatever the data directory."""
+    host = urlsplit(settings.server.url).netloc.replace(":", "_")
+    return find_state(settings, places) / f"ledger-{host}.db"
+
+
+def _build_stages(
+    settings: Settings, connection: Connection, datasets: Datasets, box: str, around: Surroundings
+) -> Stages:
+    server, ledger, emit, clock = connection.server, around.ledger, around.emit, around.clock
+    gate = _build_gate(settings, clock, around.cancel, emit)
+    pace = Pace(settings.advanced.register_batch, clock)
+    return Stages(
+        scan=Scan(settings, emit, clock, around.cancel),
+        check=Check(Knowledge(server, ledger, gate), datasets, emit, box=box),
+        pack=Pack(settings.transfer, clock),
+        send=Send(
+            Channels(around.transport, gate, emit), ledger, emit, gate, settings.transfer.attempts
+        ),
+        register=Register(server, ledger, emit, gate, Filing(box, pace)),
+        verify=Verify(server, ledger, emit, gate, settings.advanced),
+    )
+
+
+def _build_gate(settings: Settings, clock: Clock, cancel: Cancel, emit: Emit) -> Gate:
+    def patience(error: RunError) -> float:
+        passes = isinstance(error, ServerUnavailableError) or error.problem_code in PASSING
+        return settings.advanced.pause_patience if passes else 0.0
+
+    return Gate(clock, cancel, emit, SystemRandom(), patience=patience)

@@ -1,0 +1,108 @@
+"""The way into the staging area: channels over SSH where that is approved, else HTTP."""
+
+from dataclasses import dataclass
+
+from mydata_like.bootstrap.admission import Applicant, describe_applicant, request_admission
+from mydata_like.bootstrap.connection import Connection, ensure_uuid
+from mydata_like.core.errors import NotApprovedError, Problem, StagingError
+from mydata_like.core.events import Notice
+from mydata_like.core.model import LocalFile, StagingArea
+from mydata_like.core.ports import Emit, Transport
+from mydata_like.server.chunked import ChunkedUpload
+from mydata_like.server.http_upload import HttpTransport
+from mydata_like.server.uploader import Uploaders
+from mydata_like.settings.schema import Settings, Transfer
+from mydata_like.ssh.session import Endpoint
+from mydata_like.store.paths import Places
+from mydata_like.transfer.pool import SshTransport
+from mydata_like.transfer.reading import Source, open_source
+
+HTTP_CHANNELS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """The transport, and the name of the storage box in which its bytes arrive."""
+
+    transport: Transport
+    box: str
+
+
+def open_staging(connection: Connection, settings: Settings, places: Places, emit: Emit) -> Staging:
+    """Register this installation and return the best way in that the server allows.
+
+    Raises `NotApprovedError` where SSH is insisted on and not approved yet.
+    """
+    if settings.transfer.method == "http":
+        return find_staging(connection, settings, places, emit)
+    applicant = introduce(connection, settings, places)
+    try:
+        area = request_admission(connection, applicant)
+    except NotApprovedError as error:
+        if settings.transfer.method == "ssh":
+            raise
+        message = f"{error.message} Until then files are sent over HTTP, which is slower."
+        emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
+        return _over_http(connection, settings, None)
+    transport = SshTransport(
+        area,
+        settings.transfer,
+        key_file=applicant.pair.path,
+        known_hosts=places.known_hosts,
+        emit=emit,
+    )
+    return Staging(transport, area.box)
+
+
+def find_staging(connection: Connection, settings: Settings, places: Places, emit: Emit) -> Staging:
+    """Return the way in over HTTP; nothing is asked of the server's administrator."""
+    applicant = introduce(connection, settings, places)
+    uploaders = Uploaders(connection.client)
+    try:
+        area = uploaders.fetch_approval(applicant.installation.uuid, applicant.public.fingerprints)
+    except (NotApprovedError, StagingError):
+        area = None
+    return _over_http(connection, settings, area)
+
+
+def introduce(connection: Connection, settings: Settings, places: Places) -> Applicant:
+    """Return who asks for approval here."""
+    return describe_applicant(connection, settings, places, ensure_uuid(settings, places))
+
+
+def build_endpoints(
+    area: StagingArea, settings: Transfer, places: Places, applicant: Applicant
+) -> list[Endpoint]:
+    """Return how each host before the staging area is reached."""
+    return [
+        Endpoint(
+            host=host,
+            port=area.port,
+            username=area.username,
+            key_file=applicant.pair.path,
+            known_hosts=places.known_hosts,
+            host_keys=(*area.host_keys, *settings.host_keys),
+            ciphers=settings.ciphers,
+            connect_timeout=settings.connect_timeout,
+            stall_timeout=settings.stall_timeout,
+            stack=settings.ssh_stack,
+        )
+        for host in area.hosts
+    ]
+
+
+def _over_http(connection: Connection, settings: Settings, area: StagingArea | None) -> Staging:
+    chunked = None
+    if area is not None and "mydata_upload" in connection.resources:
+        chunked = ChunkedUpload(connection.client, area.box)
+    transport = HttpTransport(
+        connection.client,
+        _open,
+        channels=settings.transfer.channels or HTTP_CHANNELS,
+        chunked=chunked,
+    )
+    return Staging(transport, area.box if area else "")
+
+
+def _open(file: LocalFile) -> Source:
+    return open_source(file.path, file.size, file.modified_ns, file.device, file.inode)

@@ -1,0 +1,91 @@
+"""`mydata-like demo`: everything from nothing, with proof."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from mydata_like.bootstrap.demonstration import DemoPlace, open_place
+from mydata_like.cli.report import print_lines
+from mydata_like.cli.running import Shape, Task, carry_out, stopped_by_signals, tell_failure
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.format import format_size
+from mydata_like.engine.workers import CancelFlag
+
+
+def demonstrate(*, as_json: bool) -> int:
+    """Upload the sample data; the exit code is 0 only if every byte arrived."""
+    shape = Shape.JSON if as_json else Shape.TEXT
+    try:
+        with open_place() as place:
+            return _demonstrate(place, shape)
+    except UploaderError as error:
+        tell_failure(error, shape)
+        return error.exit_code
+
+
+def serve_forever(write_config: str) -> int:
+    """Leave the embedded server running until a signal comes."""
+    try:
+        with open_place() as place:
+            return _serve(place, Path(write_config) if write_config else None)
+    except UploaderError as error:
+        tell_failure(error, Shape.TEXT)
+        return error.exit_code
+
+
+def _serve(place: DemoPlace, file: Path | None) -> int:
+    config = file or place.folder / "settings.toml"
+    place.write_settings(config)
+    cancel = CancelFlag()
+    with stopped_by_signals(cancel):
+        print_lines(
+            [
+                f"Embedded MyTardis server: {place.server.url}",
+                f"Sample data: {place.data}",
+                f"Settings: {config}",
+                f"Upload with: mydata-like run --config {config}",
+                "Stop with Ctrl+C.",
+            ]
+        )
+        sys.stdout.flush()
+        while not cancel.wait(3600):
+            pass
+    return 0
+
+
+def _demonstrate(place: DemoPlace, shape: Shape) -> int:
+    config = place.folder / "settings.toml"
+    place.write_settings(config)
+    # With --json the last line on standard output is the summary, so all else goes aside.
+    console = Console(stderr=shape is Shape.JSON, markup=False, highlight=False)
+    console.print(f"Embedded MyTardis server: {place.server.url}", soft_wrap=True)
+    address = f"{place.sshd.username}@{place.sshd.host} port {place.sshd.port}"
+    console.print(f"Staging host: {address}", soft_wrap=True)
+    console.print(f"Sample data: {place.data}", soft_wrap=True)
+    code = carry_out(Task(config, (), shape))
+    losses = place.find_losses()
+    console.print(_build_table(place))
+    for loss in losses:
+        console.print(f"Not as it should be: {loss}", soft_wrap=True)
+    if not losses:
+        console.print("Every file on the server is equal to its local file, byte for byte.")
+    return code or (1 if losses else 0)
+
+
+def _build_table(place: DemoPlace) -> Table:
+    """Return what the server has, dataset by dataset."""
+    files, sizes, verified = Counter[str](), Counter[str](), Counter[str]()
+    for datafile in place.server.datafiles():
+        files[datafile.dataset_name] += 1
+        sizes[datafile.dataset_name] += datafile.size
+        verified[datafile.dataset_name] += datafile.verified
+    table = Table("dataset", box=None, pad_edge=False)
+    for column in ("files", "verified", "size"):
+        table.add_column(column, justify="right")
+    for name in sorted(files):
+        numbers = (f"{files[name]:,}", f"{verified[name]:,}", format_size(sizes[name]))
+        table.add_row(name, *numbers)
+    return table

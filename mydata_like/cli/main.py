@@ -1,0 +1,88 @@
+"""The commands of `mydata-like`."""
+
+from typing import Annotated
+
+import typer
+
+from mydata_like import __version__
+from mydata_like.cli import registering, settings, standing
+from mydata_like.cli.options import (
+    AcceptOption,
+    ConfigOption,
+    EventsOption,
+    JsonOption,
+    SetOption,
+)
+from mydata_like.cli.running import Shape, Task, carry_out
+
+app = typer.Typer(
+    help="Carry instrument data to a MyTardis server, and prove that every byte arrived.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("register")(registering.register)
+app.command("status")(standing.status)
+app.add_typer(settings.app)
+
+
+@app.command()
+def run(
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    accept: AcceptOption = None,
+    events: EventsOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Scan the data directory and upload what the server lacks, until all is verified."""
+    shape = choose_shape(events=events, as_json=as_json)
+    raise typer.Exit(carry_out(Task(config, tuple(assignments or ()), shape, tuple(accept or ()))))
+
+
+@app.command()
+def scan(
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    events: EventsOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Do a dry run: tell what would be uploaded; nothing is sent and nothing is made."""
+    shape = choose_shape(events=events, as_json=as_json)
+    raise typer.Exit(carry_out(Task(config, tuple(assignments or ()), shape, dry_run=True)))
+
+
+@app.command()
+def demo(
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Leave the server running, and print its settings.")
+    ] = False,
+    write_config: Annotated[
+        str, typer.Option(metavar="FILE", help="With --serve: write the settings to this file.")
+    ] = "",
+    window: Annotated[
+        bool, typer.Option("--window/--no-window", help="Show the window, where there is one.")
+    ] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Upload sample instrument data to an embedded server, and prove that it arrived."""
+    # The embedded server is an extra, which an installation on an instrument's PC lacks.
+    from mydata_like.cli.demonstration import demonstrate, serve_forever
+
+    del window  # the window does not exist yet: every demonstration is on the command line
+    raise typer.Exit(serve_forever(write_config) if serve else demonstrate(as_json=as_json))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(f"mydata-like {__version__}")
+
+
+def choose_shape(*, events: bool, as_json: bool) -> Shape:
+    """Return how a run is shown."""
+    if events and as_json:
+        raise typer.BadParameter("--events and --json exclude each other.")
+    if events:
+        return Shape.EVENTS
+    return Shape.JSON if as_json else Shape.TEXT

@@ -1,0 +1,184 @@
+"""What a run looks like: JSON lines for programs, plain lines, live bars on a terminal."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import Lock
+from typing import Protocol, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import (
+    ChannelChanged,
+    Event,
+    FileFailed,
+    FolderFailed,
+    FolderSkipped,
+    Notice,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    event_record,
+)
+from mydata_like.core.format import format_duration, format_path, format_size
+from mydata_like.engine.tally import Tally, Totals, Travel
+
+REFRESHES = 5  # a second
+NAMED_PROBLEMS = 20  # after which only the log names further ones
+
+
+class Report(Protocol):
+    """One way to show a run."""
+
+    def show(self, event: Event) -> None:
+        """Take the next event; called from any thread."""
+
+
+class EventLines:
+    """Every event as one line of JSON on standard output."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = Lock()
+
+    def show(self, event: Event) -> None:
+        line = json.dumps(event_record(event), ensure_ascii=False)
+        with self._lock:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+
+class PlainLines:
+    """What a person has to know, a line each; for logs and pipes."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+        self._named = 0
+
+    def show(self, event: Event) -> None:
+        for line in describe_event(event):
+            if isinstance(event, FileFailed):
+                self._named += 1
+                if self._named == NAMED_PROBLEMS + 1:
+                    line = "More files failed; the log file names them all."
+                elif self._named > NAMED_PROBLEMS:
+                    continue
+            self._write(line + "\n")
+
+
+def describe_event(event: Event) -> Iterator[str]:
+    """Yield what a person has to know of an event, in plain sentences."""
+    match event:
+        case FileFailed(path=path, problem=problem) | FolderFailed(path=path, problem=problem):
+            yield f"Failed: {format_path(path)}: {_sentence(problem)}"
+        case FolderSkipped(path=path, problem=problem):
+            yield f"Left out: {format_path(path)}: {_sentence(problem)}"
+        case Notice(problem=problem):
+            yield f"Note: {_sentence(problem)}"
+        case RunPaused(problem=problem):
+            yield f"Paused: {_sentence(problem)}"
+        case RunResumed():
+            yield "Going on."
+        case ChannelChanged(state="open"):
+            cipher = f", {event.cipher}" if event.cipher else ""
+            yield f"Channel {event.channel} to {event.host} ({event.rung}{cipher})."
+        case ChannelChanged(state="lost"):
+            yield f"Channel {event.channel} was lost: {event.detail}"
+        case _:
+            return
+
+
+def _sentence(problem: Problem) -> str:
+    return " ".join(filter(None, (problem.message, problem.hint)))
+
+
+def summarise(finished: RunFinished) -> list[str]:
+    """Return the sums of a run as sentences; the first one answers whether the data is safe."""
+    lines = []
+    if finished.problem:
+        lines.append(_sentence(finished.problem))
+    safe = finished.verified == finished.found - finished.skipped and not finished.problem
+    if finished.found == 0:
+        lines.append("No files were found.")
+    elif safe:
+        lines.append(f"All {finished.verified:,} files are safe on the server.")
+    lines.append(
+        f"{finished.found:,} found = {finished.verified:,} verified + {finished.waiting:,} waiting"
+        f" + {finished.skipped:,} skipped + {finished.failed:,} failed"
+    )
+    if finished.sent:
+        rate = finished.bytes / finished.seconds if finished.seconds else 0.0
+        lines.append(
+            f"{finished.sent:,} files, {format_size(finished.bytes)} sent in "
+            f"{format_duration(finished.seconds)} ({format_size(rate)}/s)"
+        )
+    else:
+        lines.append(f"Nothing was sent; the run took {format_duration(finished.seconds)}.")
+    return lines
+
+
+@contextmanager
+def live_bars(tally: Tally, stream: TextIO) -> Iterator[Report]:
+    """Show live bars on a terminal: per channel, in all, and the sums."""
+    console = Console(file=stream, markup=False, highlight=False)
+    picture = _Picture(tally)
+    with Live(picture, console=console, refresh_per_second=REFRESHES, transient=True) as live:
+        above = partial(live.console.print, end="", soft_wrap=True)
+        yield PlainLines(above)
+
+
+class _Picture:
+    """Draws the tally anew whenever it is asked to."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+
+    def __rich__(self) -> Group:
+        totals = self._tally.totals
+        rows = Table.grid(padding=(0, 1))
+        for travel in self._tally.travels[:16]:
+            rows.add_row(*_travel_row(travel))
+        return Group(rows, *_sum_lines(totals))
+
+
+def _travel_row(travel: Travel) -> tuple[str, str, ProgressBar, str]:
+    name = format_path(travel.name.rsplit(b"/", 1)[-1])
+    if travel.files > 1:
+        name = f"{travel.files:,} files"
+    bar = ProgressBar(total=max(1, travel.size), completed=travel.done, width=30)
+    return f"{travel.channel:>2}", name[:40], bar, format_size(travel.size)
+
+
+def _sum_lines(totals: Totals) -> list[Text | ProgressBar]:
+    to_do = max(1, totals.wanted_bytes)
+    remaining = "" if totals.remaining is None else f", {format_duration(totals.remaining)} left"
+    return [
+        ProgressBar(total=to_do, completed=min(totals.sent_bytes, to_do), width=76),
+        Text(
+            f"{format_size(totals.sent_bytes)} of {format_size(totals.wanted_bytes)}, "
+            f"{format_size(totals.byte_rate)}/s, {totals.file_rate:.0f} files/s{remaining}"
+        ),
+        Text(
+            f"{totals.found:,} found = {totals.verified:,} verified + {totals.waiting:,} waiting + "
+            f"{totals.skipped:,} skipped + {totals.failed:,} failed + {totals.open:,} open"
+        ),
+    ]
+
+
+def print_lines(lines: list[str]) -> None:
+    """Print lines for a person on standard output."""
+    for line in lines:
+        print(line)
+
+
+def print_json(values: object) -> None:
+    """Print one JSON object on one line of standard output."""
+    print(json.dumps(values, ensure_ascii=False))
+    sys.stdout.flush()

@@ -1,0 +1,167 @@
+"""Carries out a run for a command: who watches it, how it is stopped, how it ends."""
+
+import logging
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import FrameType
+
+from mydata_like import bootstrap
+from mydata_like.cli.report import (
+    EventLines,
+    PlainLines,
+    Report,
+    live_bars,
+    print_json,
+    print_lines,
+    summarise,
+)
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.events import (
+    ChannelChanged,
+    Event,
+    FileFailed,
+    FolderFailed,
+    LimitsChanged,
+    Notice,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    TransferRetried,
+    event_record,
+)
+from mydata_like.engine.run import INTERRUPTED_EXIT
+from mydata_like.engine.tally import Tally
+from mydata_like.engine.workers import CancelFlag
+
+logger = logging.getLogger(__name__)
+
+
+class Shape(Enum):
+    """How a run is shown: to a person, as one final JSON object, as a line an event."""
+
+    TEXT = "text"
+    JSON = "json"
+    EVENTS = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A run as it was asked for on the command line."""
+
+    config: Path | None
+    assignments: tuple[str, ...]
+    shape: Shape
+    host_keys: tuple[str, ...] = ()
+    dry_run: bool = False
+
+
+def carry_out(task: Task) -> int:
+    """Run, show it, and return the exit code."""
+    try:
+        return _carry_out(task)
+    except UploaderError as error:
+        tell_failure(error, task.shape)
+        return error.exit_code
+    except Cancelled:
+        return INTERRUPTED_EXIT
+
+
+def _carry_out(task: Task) -> int:
+    settings = bootstrap.load_settings(task.config, task.assignments).settings
+    settings = bootstrap.trust_host_keys(settings, task.host_keys)
+    cancel = CancelFlag()
+    tally = Tally(bootstrap.SystemClock())
+    order = bootstrap.Order(config=task.config, dry_run=task.dry_run)
+    with ExitStack() as stack:
+        redaction = stack.enter_context(bootstrap.open_log(settings, task.config))
+        stack.enter_context(stopped_by_signals(cancel))
+        report = stack.enter_context(_open_report(task.shape, tally))
+
+        def emit(event: Event) -> None:
+            tally.add(event)
+            report.show(event)
+            _log(event)
+
+        audience = bootstrap.Audience(emit, tally, cancel, redaction.add)
+        with bootstrap.open_job(settings, order, audience) as job:
+            end = job(dry_run=task.dry_run)
+    _tell_end(task, end.finished)
+    return end.exit_code
+
+
+@contextmanager
+def stopped_by_signals(cancel: CancelFlag) -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into a request to stop; the second one is obeyed at once."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if cancel.is_set():
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        cancel.set(signal.Signals(number).name)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def tell_failure(error: UploaderError, shape: Shape) -> None:
+    """Say why a command could not do its work."""
+    if shape is Shape.TEXT:
+        lines = [error.message, error.hint] if error.hint else [error.message]
+        sys.stderr.write("\n".join(lines) + "\n")
+        return
+    now = bootstrap.SystemClock().now()
+    nothing = RunFinished(
+        run="",
+        at=now,
+        found=0,
+        verified=0,
+        waiting=0,
+        skipped=0,
+        failed=0,
+        sent=0,
+        bytes=0,
+        seconds=0.0,
+        problem=error.problem,
+    )
+    print_json(event_record(nothing))
+
+
+@contextmanager
+def _open_report(shape: Shape, tally: Tally) -> Iterator[Report]:
+    if shape is Shape.EVENTS:
+        yield EventLines(sys.stdout)
+    elif shape is Shape.JSON:
+        yield PlainLines(sys.stderr.write)
+    elif sys.stdout.isatty():
+        with live_bars(tally, sys.stdout) as report:
+            yield report
+    else:
+        yield PlainLines(sys.stdout.write)
+
+
+def _tell_end(task: Task, finished: RunFinished) -> None:
+    if task.shape is Shape.JSON:
+        print_json(event_record(finished))
+    elif task.shape is Shape.TEXT:
+        print_lines(summarise(finished))
+
+
+def _log(event: Event) -> None:
+    """Keep for the maintainer what a person may ask about later."""
+    match event:
+        case FileFailed() | FolderFailed() | RunPaused() | Notice() | TransferRetried():
+            logger.warning("%s", event)
+        case RunStarted() | RunFinished() | ChannelChanged() | RunResumed() | LimitsChanged():
+            logger.info("%s", event)
+        case _:
+            logger.debug("%s", event)

@@ -1,0 +1,48 @@
+"""`mydata-like status`: what is set, what the last runs brought."""
+
+import typer
+
+from mydata_like import bootstrap
+from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.report import print_json, print_lines
+from mydata_like.cli.running import Shape, tell_failure
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.format import format_size
+
+
+def status(
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what is set up, whether a run is at work, and how the last runs ended."""
+    try:
+        settings = bootstrap.load_settings(config, assignments or ()).settings
+        found = bootstrap.look_at_state(settings, config)
+    except UploaderError as error:
+        tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
+        raise typer.Exit(error.exit_code) from None
+    if as_json:
+        print_json(found.as_record())
+        return
+    lines = []
+    if found.missing:
+        lines.append(f"Not set up yet; missing: {', '.join(found.missing)}")
+    lines.append(f"Data directory: {settings.data.directory or '-'}")
+    lines.append(f"Server: {settings.server.url or '-'}")
+    lines.append("A run is at work." if found.running else "No run is at work.")
+    lines += [_describe_run(past) for past in found.runs]
+    print_lines(lines)
+
+
+def _describe_run(past: bootstrap.PastRun) -> str:
+    began = f"{past.started.astimezone():%Y-%m-%d %H:%M}"
+    if past.finished is None:
+        return f"{began}  was cut off; the next run carries on"
+    sums = past.summary
+    counts = " + ".join(
+        f"{sums.get(name, 0)} {name}" for name in ("verified", "waiting", "skipped", "failed")
+    )
+    size = sums.get("bytes", 0)
+    sent = format_size(size if isinstance(size, int) else 0)
+    return f"{began}  {sums.get('found', 0)} found = {counts}; {sent} sent"
