@@ -42,14 +42,14 @@ class Channels:
         for ready in self._idle.take_ready(1):
             return ready
         while True:
-            opened = self._open_another()
+            opened = self.open_another()
             if opened is not None:
                 return opened
             idle = self._idle.poll(ASK_AGAIN)
             if idle is not None:
                 return idle
 
-    def _open_another(self) -> Channel | None:
+    def open_another(self) -> Channel | None:
         """Open a channel, unless there are as many as there may be."""
         with self._opening:
             # Known only when the first one is open: the staging host may be a small machine.

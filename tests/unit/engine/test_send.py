@@ -1,0 +1,231 @@
+"""Sending: only what is proven counts; the rest is sent again, alone if need be."""
+
+from random import Random
+
+import pytest
+
+from mydata_like.core.errors import (
+    HostKeyError,
+    Problem,
+    ServerUnavailableError,
+    StagingError,
+    TransientError,
+)
+from mydata_like.core.events import (
+    FileFailed,
+    FileStaged,
+    FileWaiting,
+    LimitsChanged,
+    RunPaused,
+    RunResumed,
+    TransferFinished,
+    TransferRetried,
+    TransferStarted,
+)
+from mydata_like.core.model import EntryState, Payload, Registered, Staged
+from mydata_like.core.ports import Sent, Unsent
+from mydata_like.engine.channels import Channels
+from mydata_like.engine.retry import Gate
+from mydata_like.engine.send import Send
+from tests.fakes.clock import FakeClock
+from tests.fakes.ledger import MemoryLedger
+from tests.unit.engine.files import CHECKSUM, a_staged, a_wanted
+
+CUT = Problem("link.lost", "The line was cut.")
+CHANGED = Problem("file.changed", "The file changed while it was read.")
+DENIED = Problem("staging.denied", "The staging area refuses this name.")
+
+
+class ScriptedTransport:
+    """Answers each send by the next entry of its script; after that all is well."""
+
+    def __init__(self, *script, openings=(), capacity=2):
+        self.script = list(script)
+        self.openings = list(openings)
+        self.sent = []
+        self.capacity = capacity
+        self.opened = 0
+
+    def open_channel(self):
+        if self.openings:
+            raise self.openings.pop(0)
+        self.opened += 1
+        return ScriptedChannel(self, self.opened)
+
+    def close(self):
+        pass
+
+
+class ScriptedChannel:
+    def __init__(self, transport, number):
+        self.transport = transport
+        self.number = number
+
+    def send(self, payload, progress):
+        self.transport.sent.append([member.file.name.decode() for member in payload.members])
+        answer = self.transport.script.pop(0) if self.transport.script else {}
+        if isinstance(answer, BaseException):
+            raise answer
+        progress(payload.size)
+        return [
+            Unsent(index, *answer[index]) if index in answer else Sent(index, CHECKSUM)
+            for index in range(len(payload.members))
+        ]
+
+
+class Bench:
+    def __init__(self, *script, attempts=4, patience=100.0, **transport):
+        self.clock = FakeClock()
+        self.events = []
+        self.ledger = MemoryLedger()
+        self.transport = ScriptedTransport(*script, **transport)
+        gate = Gate(
+            self.clock,
+            self.clock.cancel(),
+            self.events.append,
+            Random(1),
+            patience=lambda error: 0.0 if isinstance(error, HostKeyError) else patience,
+        )
+        self.channels = Channels(self.transport, gate, self.events.append)
+        self.send = Send(self.channels, self.ledger, self.events.append, gate, attempts)
+
+    def __call__(self, *payloads):
+        return [item for items in self.send(iter(payloads)) for item in items]
+
+    def of_kind(self, kind):
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+def batch(*names):
+    return Payload(1, tuple(a_wanted(name) for name in names), batched=len(names) > 1)
+
+
+def names(staged):
+    return [item.wanted.file.name.decode() for item in staged]
+
+
+def test_what_is_proven_is_staged_and_kept_in_the_ledger():
+    bench = Bench()
+
+    staged = bench(batch("a", "b"))
+
+    assert staged == [a_staged("a"), a_staged("b")]
+    assert {entry.state for entry in bench.ledger.history} == {EntryState.STAGED}
+    assert len(bench.of_kind(FileStaged)) == 2
+    assert bench.of_kind(TransferFinished)[0].files == 2
+
+
+def test_only_the_unproven_members_of_a_batch_are_sent_again():
+    bench = Bench({1: (CUT, True)})
+
+    staged = bench(batch("a", "b", "c"))
+
+    assert bench.transport.sent == [["a", "b", "c"], ["b"]]
+    assert sorted(names(staged)) == ["a", "b", "c"]
+
+
+def test_what_fails_twice_together_travels_alone():
+    bench = Bench({0: (CUT, True), 1: (CUT, True)}, {0: (CUT, True), 1: (CUT, True)})
+
+    staged = bench(batch("a", "b"))
+
+    assert bench.transport.sent == [["a", "b"], ["a", "b"], ["a"], ["b"]]
+    assert len(staged) == 2
+
+
+def test_a_broken_line_repeats_the_payload_after_a_rest():
+    bench = Bench(TransientError("cut", code="link.lost"))
+
+    staged = bench(batch("a", "b"))
+
+    assert names(staged) == ["a", "b"]
+    assert [event.attempt for event in bench.of_kind(TransferStarted)] == [1, 2]
+    assert bench.of_kind(TransferRetried)[0].delay > 0
+
+
+def test_a_file_that_moved_under_us_waits_for_the_next_run():
+    bench = Bench({0: (CHANGED, False)})
+
+    assert names(bench(batch("a", "b"))) == ["b"]
+    assert bench.of_kind(FileWaiting)[0].problem == CHANGED
+    assert bench.of_kind(FileFailed) == []
+
+
+def test_a_file_that_the_staging_area_refuses_fails_alone():
+    bench = Bench({0: (DENIED, False)})
+
+    assert names(bench(batch("a", "b"))) == ["b"]
+    assert bench.of_kind(FileFailed)[0].problem == DENIED
+
+
+def test_attempts_are_bounded():
+    bench = Bench(*[{0: (CUT, True)}] * 9, attempts=3)
+
+    assert bench(batch("a")) == []
+    assert len(bench.transport.sent) == 3
+    assert bench.of_kind(FileFailed)[0].problem == CUT
+
+
+def test_a_full_staging_area_pauses_the_run_once_and_goes_on_by_itself():
+    full = StagingError("The disk is full.", code="staging.full")
+    bench = Bench(full, full)
+
+    assert names(bench(batch("a"))) == ["a"]
+    assert len(bench.of_kind(RunPaused)) == len(bench.of_kind(RunResumed)) == 1
+    assert bench.of_kind(FileFailed) == []
+
+
+def test_a_host_that_cannot_be_reached_pauses_the_run():
+    away = TransientError("No answer.", code="link.refused")
+    bench = Bench(openings=[away, away])
+
+    assert names(bench(batch("a"))) == ["a"]
+    assert bench.of_kind(RunPaused)[0].problem.code == "link.refused"
+
+
+def test_a_host_that_stays_away_ends_the_run():
+    away = TransientError("No answer.", code="link.refused")
+    bench = Bench(openings=[away] * 99)
+
+    with pytest.raises(ServerUnavailableError):
+        bench(batch("a"))
+
+
+def test_a_changed_host_key_ends_the_run_at_once():
+    bench = Bench(openings=[HostKeyError("Another key.")])
+
+    with pytest.raises(HostKeyError):
+        bench(batch("a"))
+    assert bench.of_kind(RunPaused) == []
+
+
+def test_fewer_channels_than_workers_are_no_failure():
+    bench = Bench()
+    refused = TransientError("No more sessions.", code="channel.refused")
+    with bench.channels.borrowed() as first:
+        number = first.number
+    with bench.channels.borrowed() as lent:
+        bench.transport.openings = [refused]
+        other = bench.channels.open_another()
+
+    assert other is None
+    assert lent.number == number
+    assert bench.of_kind(LimitsChanged)[0].channels == 1
+
+
+def test_a_small_staging_host_gets_no_more_channels_than_it_has_processors():
+    bench = Bench(capacity=2)
+    with bench.channels.borrowed():
+        bench.transport.capacity = 1
+
+        assert bench.channels.open_another() is None
+    assert bench.transport.opened == 1
+
+
+def test_what_needs_no_transfer_opens_no_channel():
+    bench = Bench()
+    registered = Registered(a_wanted("r"), CHECKSUM)
+
+    assert bench([a_staged("s"), registered]) == [a_staged("s"), registered]
+    assert bench.transport.opened == 0
+    assert isinstance(a_staged("s"), Staged)
