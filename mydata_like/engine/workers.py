@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from time import monotonic
 from types import TracebackType
@@ -321,23 +321,14 @@ def _start_all(
     running = [None] * workers
 
     def work() -> None:
-        _drain(produce(), output)
+        for item in produce():
+            output.put(item)
         running.pop()  # a worker that fails never gets here: its queue breaks instead
         if not running:
             output.close()
 
     for number in range(1, workers + 1):
         group.start(f"{name}-{number}", work)
-
-
-def _drain(items: Iterator[Out], output: WorkQueue[Out]) -> None:
-    """Put all items, and run the generator's clean-up here and now where that fails."""
-    try:
-        for item in items:
-            output.put(item)
-    finally:
-        if isinstance(items, Generator):
-            items.close()
 
 
 class KeyedOnce(Generic[K, V]):

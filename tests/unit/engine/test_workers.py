@@ -152,6 +152,17 @@ def test_a_request_to_stop_ends_the_flow_as_cancelled(cancel: CancelFlag) -> Non
     assert cancel.reason == "a person asked"
 
 
+def test_a_stage_that_is_cancelled_by_others_ends_the_flow(cancel: CancelFlag) -> None:
+    def give_up(numbers: Iterable[int]) -> Iterator[int]:
+        yield from numbers
+        raise Cancelled
+
+    with pytest.raises(Cancelled), WorkerGroup(cancel) as group:
+        list(stage(group, give_up, range(3)))
+
+    assert cancel.reason == "a worker was cancelled"
+
+
 def test_cancelled_work_without_a_reader_is_cancelled_too(cancel: CancelFlag) -> None:
     with pytest.raises(Cancelled), WorkerGroup(cancel) as group:
         stage(group, pass_on, endless(), limit=1)
