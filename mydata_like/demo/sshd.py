@@ -1,0 +1,211 @@
+"""A private OpenSSH server on loopback: own port, own host key, own authorized keys."""
+
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import psutil
+
+from mydata_like.core.errors import ServerUnavailableError, SettingsError
+from mydata_like.ssh.keys import PublicKey, create_key, load_key
+
+_HOST: Final = "127.0.0.1"
+_ELSEWHERE: Final = "/usr/sbin:/usr/local/sbin:/sbin"  # not on every user's PATH
+_PATIENCE: Final = 200  # twentieths of a second to wait for a server that starts
+_PAUSE: Final = 0.05
+_PRIVILEGE_SEPARATION: Final = Path("/run/sshd")
+
+_CONFIG: Final = """\
+ListenAddress {host}:{port}
+HostKey {host_key}
+AuthorizedKeysFile {authorized_keys}
+PidFile none
+UsePAM no
+StrictModes no
+UseDNS no
+PrintMotd no
+PrintLastLog no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+MaxStartups 100
+MaxSessions 100
+"""
+
+
+class PrivateSshd:
+    """OpenSSH's sshd, run as the current user in a directory of its own.
+
+    `options` are further lines of its configuration; of two lines that say the same, they
+    win. It serves SFTP unless they name another `Subsystem`. Runs from `start` to `stop`,
+    or as long as it is used as a context.
+    """
+
+    def __init__(self, directory: Path, *, options: Sequence[str] = ()) -> None:
+        self._directory = directory
+        self._options = tuple(options)
+        self._program = _find_sshd()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._authorized_keys = directory / "authorized_keys"
+        self._log = directory / "sshd.log"
+        self._host_keys = 0
+        directory.mkdir(parents=True, exist_ok=True)
+        self._authorized_keys.touch(mode=0o600)
+        self._host_key = self._create_host_key()
+        self.host = _HOST
+        self.port = _find_port()
+        self.username = getpass.getuser()
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the host key, `SHA256:...`."""
+        return self.host_key.fingerprint
+
+    @property
+    def host_key(self) -> PublicKey:
+        return load_key(self._host_key).public
+
+    @property
+    def session_pids(self) -> list[int]:
+        """The processes that serve the connections of this moment."""
+        if self._process is None:
+            return []
+        return [child.pid for child in psutil.Process(self._process.pid).children()]
+
+    @property
+    def log(self) -> str:
+        """What the server has said."""
+        return self._log.read_text(errors="backslashreplace")
+
+    def authorize(self, key: PublicKey) -> None:
+        """Let whoever has this key in."""
+        with self._authorized_keys.open("a") as file:
+            file.write(key.line() + "\n")
+
+    def forbid_all(self) -> None:
+        """Let nobody in from now on."""
+        self._authorized_keys.write_text("")
+
+    def start(self) -> None:
+        """Start listening; raises `ServerUnavailableError` with what sshd complained of."""
+        if os.geteuid() == 0:
+            _PRIVILEGE_SEPARATION.mkdir(mode=0o755, exist_ok=True)
+        config = self._directory / "sshd_config"
+        config.write_text(self._configuration())
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - a fixed program with our own file
+                [self._program, "-D", "-e", "-f", str(config)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._directory,
+            )
+        self._wait(self._process)
+
+    def stop(self) -> None:
+        """End the server and all its connections at once."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        listener = psutil.Process(process.pid)
+        family = [*listener.children(recursive=True), listener]
+        for member in family:
+            _kill(member)
+        process.wait()
+
+    def restart(self, *, new_host_key: bool = False) -> None:
+        """Stop and start again on the same port, with another host key if so wished."""
+        self.stop()
+        if new_host_key:
+            self._host_key = self._create_host_key()
+        self.start()
+
+    def kill_sessions(self) -> None:
+        """Kill whatever serves a connection; the listener stays."""
+        for pid in self.session_pids:
+            os.kill(pid, signal.SIGKILL)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _create_host_key(self) -> Path:
+        self._host_keys += 1
+        return create_key(self._directory / f"host_key_{os.getpid()}_{self._host_keys}").path
+
+    def _configuration(self) -> str:
+        lines = list(self._options)
+        if not any(line.lower().startswith("subsystem") for line in lines):
+            lines.append("Subsystem sftp internal-sftp")
+        standard = _CONFIG.format(
+            host=self.host,
+            port=self.port,
+            host_key=f'"{self._host_key}"',
+            authorized_keys=f'"{self._authorized_keys}"',
+        )
+        return "\n".join(lines) + "\n" + standard
+
+    def _wait(self, process: "subprocess.Popen[bytes]") -> None:
+        """Wait until the server greets."""
+        for _ in range(_PATIENCE):
+            if _greets(self.host, self.port):
+                return
+            try:
+                process.wait(_PAUSE)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+        self.stop()
+        complaint = self.log.strip().rpartition("\n")[2]
+        raise ServerUnavailableError(
+            f"The private SSH server did not start: {complaint}", code="demo.sshd"
+        )
+
+
+def _find_sshd() -> str:
+    program = shutil.which("sshd") or shutil.which("sshd", path=_ELSEWHERE)
+    if program is None:
+        raise SettingsError(
+            "OpenSSH's server is not installed.",
+            hint="Install the package openssh-server.",
+            code="demo.no-sshd",
+        )
+    return program
+
+
+def _find_port() -> int:
+    with closing(socket.socket()) as found:
+        found.bind((_HOST, 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def _greets(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=5) as caller:
+            return caller.recv(4) == b"SSH-"
+    except OSError:
+        return False
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        return

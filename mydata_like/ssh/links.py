@@ -1,0 +1,185 @@
+"""TCP connections to SSH servers: bounded, whichever address of the host answers.
+
+Also the words for what goes wrong with them, the same from both SSH stacks.
+"""
+
+import select
+import selectors
+import socket
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final
+
+from mydata_like.core.errors import AccessDeniedError, RejectedError, TransientError
+from mydata_like.ssh.session import Endpoint
+
+REFUSED: Final = "link.refused"
+LOST: Final = "link.lost"
+STALLED: Final = "link.stalled"
+NO_CHANNEL: Final = "channel.refused"
+
+_HEAD_START: Final = 0.25  # seconds before the next address is tried as well; RFC 8305, section 8
+
+_Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[str | int, ...]]
+
+
+def dial(endpoint: Endpoint) -> socket.socket:
+    """Return a connected socket; raises `TransientError` when no address answers in time."""
+    try:
+        found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise refused(endpoint, "its name is not known") from error
+    with _Race(_interleave(found), endpoint.connect_timeout) as race:
+        winner = race.run()
+    if winner is None:
+        raise refused(endpoint, race.complaint)
+    winner.settimeout(None)
+    winner.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return winner
+
+
+def refused(endpoint: Endpoint, why: str) -> TransientError:
+    """Return the error of a host that no connection can be made to."""
+    return TransientError(
+        f"{endpoint.host} cannot be reached on port {endpoint.port}: {why}.",
+        hint="Check the network; the staging host may be down.",
+        code=REFUSED,
+    )
+
+
+def lost(endpoint: Endpoint, why: str = "") -> TransientError:
+    """Return the error of a connection that broke."""
+    reason = f": {why}" if why else ""
+    return TransientError(f"The connection to {endpoint.host} was lost{reason}.", code=LOST)
+
+
+def stalled(endpoint: Endpoint, seconds: float) -> TransientError:
+    """Return the error of a connection over which nothing moves any more."""
+    return TransientError(
+        f"Nothing moved between here and {endpoint.host} for {seconds:g} seconds.", code=STALLED
+    )
+
+
+def exec_refused(endpoint: Endpoint) -> RejectedError:
+    """Return the error of a server that runs no commands for us."""
+    return RejectedError(f"{endpoint.host} runs no commands for us.", code="ssh.exec-refused")
+
+
+def sftp_refused(endpoint: Endpoint) -> RejectedError:
+    """Return the error of a server that does not speak SFTP with us."""
+    return RejectedError(f"{endpoint.host} offers no SFTP.", code="ssh.sftp-refused")
+
+
+def no_channel(endpoint: Endpoint) -> TransientError:
+    """Return the error of a server that grants this session no further channel."""
+    return TransientError(f"{endpoint.host} grants no further channel.", code=NO_CHANNEL)
+
+
+def key_refused(endpoint: Endpoint) -> AccessDeniedError:
+    """Return the error of a server that does not accept our key."""
+    return AccessDeniedError(
+        f"{endpoint.host} does not accept the uploader's key for {endpoint.username}.",
+        hint="The registration may have been withdrawn; ask the server's administrator.",
+        code="ssh.key-refused",
+    )
+
+
+def wait_ready(line: socket.socket, *, writable: bool, seconds: float) -> bool:
+    """Wait until bytes have come (or, if so wished, can go); return whether that happened."""
+    if not hasattr(select, "poll"):  # Windows, where select has no trouble with large numbers
+        readers = [line]
+        return any(select.select(readers, readers if writable else [], [], max(seconds, 0)))
+    poll = select.poll()
+    poll.register(line, select.POLLIN | (select.POLLOUT if writable else 0))
+    return bool(poll.poll(max(seconds, 0) * 1000))
+
+
+def _interleave(found: Sequence[object]) -> list[_Address]:
+    """Return the addresses in their order, but with the families taking turns."""
+    addresses: list[_Address] = [entry for entry in found if isinstance(entry, tuple)]
+    first = [entry for entry in addresses if entry[0] == addresses[0][0]]
+    others = [entry for entry in addresses if entry[0] != addresses[0][0]]
+    mixed: list[_Address] = []
+    while first or others:
+        mixed += first[:1] + others[:1]
+        del first[:1], others[:1]
+    return mixed
+
+
+class _Race:
+    """Connects to several addresses, each with a small head start; the first that answers wins."""
+
+    def __init__(self, addresses: Sequence[_Address], timeout: float) -> None:
+        self._waiting = list(addresses)
+        self._timeout = timeout
+        self._selector = selectors.DefaultSelector()
+        self._running: set[socket.socket] = set()
+        self.complaint = "it does not answer"
+
+    def run(self) -> socket.socket | None:
+        """Return the first socket that is connected, or None after the timeout."""
+        deadline = time.monotonic() + self._timeout
+        while self._waiting or self._running:
+            if self._waiting:
+                self._start(self._waiting.pop(0))
+            left = deadline - time.monotonic()
+            if left <= 0:
+                break
+            pause = min(left, _HEAD_START) if self._waiting else left
+            if winner := self._wait(pause):
+                return winner
+        return None
+
+    def _start(self, address: _Address) -> None:
+        family, kind, protocol, _, target = address
+        try:
+            runner = socket.socket(family, kind, protocol)
+        except OSError as error:
+            self._note(error)
+            return
+        self._running.add(runner)
+        runner.settimeout(0)
+        try:
+            runner.connect(target)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self._note(error)
+            self._drop(runner)
+            return
+        self._selector.register(runner, selectors.EVENT_WRITE)
+
+    def _wait(self, seconds: float) -> socket.socket | None:
+        if not self._running:
+            return None
+        for key, _ in self._selector.select(seconds):
+            runner = key.fileobj
+            assert isinstance(runner, socket.socket)
+            self._selector.unregister(runner)
+            failure = runner.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if not failure:
+                self._running.discard(runner)
+                return runner
+            self._note(OSError(failure, ""))
+            self._drop(runner)
+        return None
+
+    def _note(self, error: OSError) -> None:
+        if isinstance(error, ConnectionRefusedError):
+            self.complaint = "nothing listens there"
+        elif error.errno:
+            self.complaint = "there is no way to it"
+
+    def _drop(self, runner: socket.socket) -> None:
+        self._running.discard(runner)
+        runner.close()
+
+    def __enter__(self) -> "_Race":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for runner in self._running:
+            with suppress(OSError):
+                runner.close()
+        self._selector.close()

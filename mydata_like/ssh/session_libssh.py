@@ -1,0 +1,305 @@
+"""SSH sessions by libssh (the package ssh-python), which gives up the interpreter lock.
+
+The library is used without blocking: each call is repeated until it is done, and between two
+calls we wait for the socket ourselves, never longer than the stall timeout. A session belongs
+to one thread; only `close` may come from another.
+"""
+
+import base64
+import os
+import socket
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from ssh import options
+from ssh.channel import Channel
+from ssh.exceptions import EOF, AuthenticationDenied, AuthenticationPartial, BaseSSHError
+from ssh.key import import_privkey_base64
+from ssh.session import SSH_AUTH_AGAIN, SSH_WRITE_PENDING
+from ssh.session import Session as Foreign
+
+from mydata_like.core.errors import TransientError
+from mydata_like.ssh import links
+from mydata_like.ssh.algorithms import CIPHERS, HOST_KEYS, KEY_EXCHANGES, MACS
+from mydata_like.ssh.keys import KeyPair, PublicKey
+from mydata_like.ssh.session import Endpoint, Finished
+from mydata_like.ssh.sftp import Sftp
+
+_AGAIN: Final = -2  # SSH_AGAIN of libssh.h
+_WRITE: Final = 256 * 1024  # a quarter faster than 64 KiB
+_READ: Final = 64 * 1024
+
+
+class LibsshSession:
+    """One authenticated connection; see `Session`."""
+
+    stack = "libssh"
+
+    def __init__(self, line: "Line") -> None:
+        self._line = line
+
+    @property
+    def cipher(self) -> str:
+        """The cipher agreed on for what we send."""
+        name: bytes = self._line.foreign.get_cipher_out()
+        return name.decode()
+
+    def start(self, command: bytes) -> "LibsshStream":
+        """Start a remote command; raises `TransientError` where no channel is granted."""
+        channel = self._line.open_channel()
+        if not self._line.grants(channel.request_exec, command):
+            raise links.exec_refused(self._line.endpoint)
+        return LibsshStream(self._line, channel)
+
+    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+        """Run a remote command to its end."""
+        stream = self.start(command)
+        stream.write(stdin)
+        return stream.finish()
+
+    def open_sftp(self) -> Sftp:
+        """Open the SFTP subsystem; raises `RejectedError` where refused."""
+        channel = self._line.open_channel()
+        if not self._line.grants(channel.request_subsystem, b"sftp"):
+            raise links.sftp_refused(self._line.endpoint)
+        return Sftp(LibsshStream(self._line, channel))
+
+    def close(self) -> None:
+        """Close the connection; from any thread, at any time, again and again."""
+        self._line.cut()
+
+
+class LibsshStream:
+    """A remote command at work; see `Stream`."""
+
+    def __init__(self, line: "Line", channel: Channel) -> None:
+        self._line = line
+        self._channel = channel
+        self._output = bytearray()
+        self._errors = bytearray()
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write all of `data`; what a command that has ended does not read is dropped."""
+        view = memoryview(data).cast("B")
+        while view:
+            self._drain()
+            if self._channel.is_closed():
+                return
+            # More than the window would keep the library busy until the window grows.
+            count = min(self._channel.window_size(), len(view), _WRITE)
+            if count:
+                self._line.call(self._channel.write, bytes(view[:count]))
+                view = view[count:]
+                self._line.flush()
+            else:
+                self._line.wait()
+
+    def read(self, size: int) -> bytes:
+        """Wait for output and return at most `size` bytes of it; empty at its end."""
+        self._drain()
+        while not self._output and not self._is_silent():
+            self._line.wait()
+            self._drain()
+        return self._take(size)
+
+    def read_ready(self) -> bytes:
+        """Return the output that has arrived, without waiting; possibly nothing."""
+        self._drain()
+        return self._take(len(self._output))
+
+    def finish(self) -> Finished:
+        """Close the standard input, wait for the end."""
+        self._drain()
+        if not self._channel.is_closed():
+            self._line.repeat(self._channel.send_eof)
+        self._drain()
+        while not self._has_ended():
+            self._line.wait()
+            self._drain()
+        status = self._channel.get_exit_status()
+        finished = Finished(
+            None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
+        )
+        self.close()
+        return finished
+
+    def close(self) -> None:
+        """Drop the stream without waiting."""
+        with suppress(BaseSSHError):
+            self._channel.close()
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._output[:size])
+        del self._output[:size]
+        return taken
+
+    def _is_silent(self) -> bool:
+        return bool(self._channel.is_eof() or self._channel.is_closed())
+
+    def _has_ended(self) -> bool:
+        """Return whether nothing more can come; a killed command has no status."""
+        if self._channel.is_closed():
+            return True
+        return bool(self._channel.is_eof()) and self._channel.get_exit_status() >= 0
+
+    def _drain(self) -> None:
+        """Take in what has arrived; it is also what lets the library work."""
+        self._line.pump()
+        for kept, from_errors in ((self._output, False), (self._errors, True)):
+            while more := self._line.read(self._channel, from_errors):
+                kept += more
+
+
+class Line:
+    """The library's session and its socket, made to wait within bounds and to fail in our words."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.foreign = Foreign()
+        opened = links.dial(endpoint)
+        opened.settimeout(0)
+        # The library owns and closes its descriptor; ours is for waiting, and for cutting.
+        self._socket = opened.dup()
+        self._finalizer = weakref.finalize(self, self._socket.close)
+        self.foreign.set_socket(opened.detach())
+        self._pump: Channel | None = None
+
+    def greet(self, host_keys: tuple[str, ...]) -> PublicKey:
+        """Shake hands and return the server's key; nothing is trusted yet."""
+        self._set_options(host_keys)
+        self.foreign.set_blocking(0)
+        try:
+            self._until(self.foreign.connect, _AGAIN)
+        except BaseSSHError as error:
+            raise links.refused(self.endpoint, _reason(error)) from error
+        blob = base64.b64decode(self.foreign.get_server_publickey().export_pubkey_base64())
+        length = int.from_bytes(blob[:4], "big")
+        return PublicKey(blob[4 : 4 + length].decode(), blob)
+
+    def authenticate(self, key: KeyPair) -> None:
+        """Prove who we are with this key and nothing else; raises `AccessDeniedError`."""
+        private = import_privkey_base64(key.text, None)
+        try:
+            self._until(lambda: self.foreign.userauth_publickey(private), SSH_AUTH_AGAIN)
+        except (AuthenticationDenied, AuthenticationPartial) as error:
+            raise links.key_refused(self.endpoint) from error
+        except BaseSSHError as error:
+            raise self._broken(error) from error
+
+    def session(self) -> LibsshSession:
+        """Return the session of an authenticated line."""
+        # A channel that is never opened: polling it makes the library take in what came.
+        self._pump = self.call(self.foreign.channel_new)
+        return LibsshSession(self)
+
+    def open_channel(self) -> Channel:
+        """Open a channel; raises `TransientError` where none is granted."""
+        channel = self.call(self.foreign.channel_new)
+        if not self.grants(channel.open_session):
+            raise links.no_channel(self.endpoint)
+        return channel
+
+    def grants(self, request: Callable[..., int], *words: bytes) -> bool:
+        """Make a request and return whether the server grants it."""
+        try:
+            self._until(lambda: request(*words), _AGAIN)
+        except BaseSSHError as error:
+            if self.foreign.is_connected():
+                return False
+            raise self._broken(error) from error
+        return True
+
+    def repeat(self, request: Callable[[], int]) -> None:
+        """Repeat a call of the library until it is done."""
+        self.call(self._until, request, _AGAIN)
+
+    def call(self, function: Callable[..., Any], *arguments: object) -> Any:
+        """Call the library; raises `TransientError` when the connection broke."""
+        try:
+            return function(*arguments)
+        except BaseSSHError as error:
+            raise self._broken(error) from error
+
+    def read(self, channel: Channel, from_errors: bool) -> bytes:  # noqa: FBT001 - the library's
+        """Return output that has arrived, or nothing."""
+        try:
+            more: bytes = channel.read_nonblocking(_READ, from_errors)[1]
+        except EOF:
+            return b""
+        except BaseSSHError as error:
+            if self.foreign.is_connected():
+                return b""  # the command has ended and all of it was read
+            raise self._broken(error) from error
+        return more
+
+    def pump(self) -> None:
+        """Let the library take in what has arrived; raises `TransientError` if it is the end."""
+        assert self._pump is not None
+        self.call(self._pump.poll)
+        if not self.foreign.is_connected():
+            raise links.lost(self.endpoint)
+
+    def flush(self) -> None:
+        """Wait until what was written has left the library's buffer."""
+        while self.foreign.get_poll_flags() & SSH_WRITE_PENDING:
+            self.wait()
+            self.pump()
+
+    def wait(self) -> None:
+        """Wait for bytes to move; raises `TransientError` when none do."""
+        self._wait(self.endpoint.stall_timeout)
+
+    def cut(self) -> None:
+        """Break the connection; whoever waits for it is woken and fails."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _until(self, request: Callable[[], int], again: int) -> None:
+        """Repeat a request that shows no progress until it is done; all of it is bounded."""
+        deadline = time.monotonic() + self.endpoint.stall_timeout
+        while request() == again:
+            self._wait(deadline - time.monotonic())
+
+    def _wait(self, seconds: float) -> None:
+        writable = bool(self.foreign.get_poll_flags() & SSH_WRITE_PENDING)
+        if not links.wait_ready(self._socket, writable=writable, seconds=seconds):
+            self.cut()
+            raise links.stalled(self.endpoint, self.endpoint.stall_timeout)
+
+    def _broken(self, error: BaseSSHError) -> TransientError:
+        self.cut()
+        return links.lost(self.endpoint, _reason(error))
+
+    def _set_options(self, host_keys: tuple[str, ...]) -> None:
+        ciphers = ",".join(self.endpoint.ciphers or CIPHERS)
+        macs = ",".join(MACS)
+        chosen = (
+            (options.HOST, self.endpoint.host),
+            (options.USER, self.endpoint.username),
+            (options.KNOWNHOSTS, os.devnull),  # keys are checked by us
+            (options.GLOBAL_KNOWNHOSTS, os.devnull),
+            (options.KEY_EXCHANGE, ",".join(KEY_EXCHANGES)),
+            (options.HOSTKEYS, ",".join(host_keys)),
+            (options.PUBLICKEY_ACCEPTED_TYPES, ",".join(HOST_KEYS)),
+            (options.CIPHERS_C_S, ciphers),
+            (options.CIPHERS_S_C, ciphers),
+            (options.HMAC_C_S, macs),
+            (options.HMAC_S_C, macs),
+            (options.COMPRESSION_C_S, "none"),
+            (options.COMPRESSION_S_C, "none"),
+        )
+        # Somebody's ~/.ssh/config can name commands to be run.
+        self.foreign.options_set_int_val(options.PROCESS_CONFIG, 0)
+        self.foreign.options_set_port(self.endpoint.port)
+        for option, value in chosen:
+            self.foreign.options_set(option, value)
+
+
+def _reason(error: BaseSSHError) -> str:
+    """Return what the library complained of."""
+    text = error.args[-1] if error.args else b""
+    plain = text.decode("utf-8", "backslashreplace") if isinstance(text, bytes) else str(text)
+    return plain.strip().rstrip(".")[:200]

@@ -1,0 +1,322 @@
+"""SSH sessions by paramiko: everywhere, and where libssh is not installed.
+
+Paramiko waits without limit in several places. Its socket is therefore one that gives up when
+somebody waits and no byte has moved for the stall timeout; that ends the library's own thread,
+and with it every wait. A session is meant for one thread; `close` may come from any.
+"""
+
+import io
+import logging
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+import paramiko
+from paramiko.packet import Packetizer
+
+from mydata_like.core.errors import SettingsError, TransientError
+from mydata_like.ssh import links
+from mydata_like.ssh.algorithms import CIPHERS, KEY_EXCHANGES, MACS
+from mydata_like.ssh.keys import KeyPair, PublicKey
+from mydata_like.ssh.session import Endpoint, Finished
+from mydata_like.ssh.sftp import Sftp
+from mydata_like.ssh.watched import WatchedSocket
+
+# What goes wrong is told by the errors that are raised; the library would print it as well.
+logging.getLogger("paramiko").setLevel(logging.CRITICAL)
+
+_WRITE: Final = 32_704  # bytes; with their head and the cipher's tag they are one packet
+_READ: Final = 64 * 1024
+_WINDOW: Final = 2 * 1024 * 1024
+_PACKET: Final = 32 * 1024
+_FAREWELL: Final = 1.0  # seconds for the library's thread to notice that its socket is closed
+_PAUSE: Final = 0.02  # seconds between looks at output while the server takes no more input
+_KEYS: Final[dict[str, type[paramiko.PKey]]] = {
+    "ssh-ed25519": paramiko.Ed25519Key,
+    "ssh-rsa": paramiko.RSAKey,
+}
+_FAILURES: Final = (paramiko.SSHException, OSError, EOFError)
+
+
+class ParamikoSession:
+    """One authenticated connection; see `Session`."""
+
+    stack = "paramiko"
+
+    def __init__(self, line: "Line") -> None:
+        self._line = line
+
+    @property
+    def cipher(self) -> str:
+        """The cipher agreed on for what we send."""
+        return self._line.transport.local_cipher
+
+    def start(self, command: bytes) -> "ParamikoStream":
+        """Start a remote command; raises `TransientError` where no channel is granted."""
+        channel = self._line.open_channel()
+        try:
+            with self._line.watched():
+                channel.exec_command(command)
+        except _FAILURES as error:
+            self._line.raise_if_broken(error)
+            raise links.exec_refused(self._line.endpoint) from error
+        return ParamikoStream(self._line, channel)
+
+    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+        """Run a remote command to its end."""
+        stream = self.start(command)
+        stream.write(stdin)
+        return stream.finish()
+
+    def open_sftp(self) -> Sftp:
+        """Open the SFTP subsystem; raises `RejectedError` where refused."""
+        channel = self._line.open_channel()
+        try:
+            with self._line.watched():
+                channel.invoke_subsystem("sftp")
+        except _FAILURES as error:
+            self._line.raise_if_broken(error)
+            raise links.sftp_refused(self._line.endpoint) from error
+        return Sftp(ParamikoStream(self._line, channel))
+
+    def close(self) -> None:
+        """Close the connection; from any thread, at any time, again and again."""
+        self._line.cut()
+
+
+class ParamikoStream:
+    """A remote command at work; see `Stream`."""
+
+    def __init__(self, line: "Line", channel: paramiko.Channel) -> None:
+        self._line = line
+        self._channel = channel
+        self._output = bytearray()
+        self._errors = bytearray()
+        channel.settimeout(_PAUSE)
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write all of `data`; what a command that has ended does not read is dropped."""
+        view = memoryview(data).cast("B")
+        with self._line.watched():
+            while view:
+                self._drain()
+                count = self._send(view[:_WRITE])
+                if count is None:
+                    return
+                view = view[count:]
+
+    def read(self, size: int) -> bytes:
+        """Wait for output and return at most `size` bytes of it; empty at its end."""
+        with self._line.watched():
+            self._drain()
+            while not self._output and not self._is_silent():
+                self._receive()
+        return self._take(size)
+
+    def read_ready(self) -> bytes:
+        """Return the output that has arrived, without waiting; possibly nothing."""
+        self._drain()
+        return self._take(len(self._output))
+
+    def finish(self) -> Finished:
+        """Close the standard input, wait for the end."""
+        with self._line.watched():
+            if not self._channel.closed:
+                with self._line.failures():
+                    self._channel.shutdown_write()
+            while not self._is_silent() or not self._channel.status_event.is_set():
+                self._receive()
+                self._channel.status_event.wait(0 if not self._is_silent() else _PAUSE)
+        self._drain()
+        self._line.check()
+        status = self._channel.exit_status
+        finished = Finished(
+            None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
+        )
+        self.close()
+        return finished
+
+    def close(self) -> None:
+        """Drop the stream without waiting."""
+        with suppress(*_FAILURES):
+            self._channel.close()
+
+    def _send(self, piece: memoryview) -> int | None:
+        """Send what the server takes now; None when the command has ended."""
+        try:
+            return self._channel.send(piece)  # type: ignore[arg-type] # views are taken as they are
+        except TimeoutError:
+            return 0
+        except _FAILURES as error:
+            self._line.raise_if_broken(error)
+            return None
+
+    def _receive(self) -> None:
+        """Wait a moment for output, and take in all that is there."""
+        with self._line.failures(), suppress(TimeoutError):
+            self._output += self._channel.recv(_READ)
+        self._drain()
+
+    def _drain(self) -> None:
+        """Take in what has arrived."""
+        channel = self._channel
+        with self._line.failures(), suppress(TimeoutError):
+            while channel.recv_ready():
+                self._output += channel.recv(_READ)
+            while channel.recv_stderr_ready():
+                self._errors += channel.recv_stderr(_READ)
+        self._line.check()
+
+    def _is_silent(self) -> bool:
+        """Return whether no more output will come."""
+        done = bool(self._channel.eof_received or self._channel.closed)
+        return done and not self._channel.recv_ready()
+
+    def _take(self, size: int) -> bytes:
+        taken = bytes(self._output[:size])
+        del self._output[:size]
+        return taken
+
+
+class _Packets(Packetizer):
+    """Packets under one key for as long as AES with 128-bit blocks allows (RFC 4344, 3.2)."""
+
+    REKEY_BYTES = 64 * 1024**3
+    REKEY_PACKETS = 2**31
+
+
+class Line:
+    """The library's transport, made to wait within bounds and to fail in our words."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._socket = WatchedSocket.adopt(links.dial(endpoint), endpoint.stall_timeout)
+        self.transport = paramiko.Transport(
+            self._socket,
+            default_window_size=_WINDOW,
+            default_max_packet_size=_PACKET,
+            packetizer_class=_Packets,
+        )
+        self._stalled = False
+
+    def greet(self, host_keys: tuple[str, ...]) -> PublicKey:
+        """Shake hands and return the server's key; nothing is trusted yet."""
+        self._set_options(host_keys)
+        transport, patience = self.transport, self.endpoint.stall_timeout
+        transport.banner_timeout = transport.handshake_timeout = patience
+        transport.auth_timeout = transport.channel_timeout = patience
+        try:
+            with self.watched():
+                transport.start_client(timeout=patience)
+            key = transport.get_remote_server_key()
+        except _FAILURES as error:
+            self.cut()
+            raise links.refused(self.endpoint, _reason(error)) from error
+        return PublicKey(key.get_name(), key.asbytes())
+
+    def authenticate(self, key: KeyPair) -> None:
+        """Prove who we are with this key and nothing else; raises `AccessDeniedError`."""
+        private = _private_key(key)
+        try:
+            with self.watched():
+                missing = self.transport.auth_publickey(self.endpoint.username, private)
+        except paramiko.AuthenticationException as error:
+            self.raise_if_broken(error)
+            raise links.key_refused(self.endpoint) from error
+        except _FAILURES as error:
+            raise self._broken(error) from error
+        if missing:
+            raise links.key_refused(self.endpoint)
+
+    def session(self) -> ParamikoSession:
+        """Return the session of an authenticated line."""
+        return ParamikoSession(self)
+
+    def open_channel(self) -> paramiko.Channel:
+        """Open a channel; raises `TransientError` where none is granted."""
+        try:
+            with self.watched():
+                return self.transport.open_session(timeout=self.endpoint.stall_timeout)
+        except _FAILURES as error:
+            self.raise_if_broken(error)
+            if not isinstance(error, paramiko.ChannelException):  # no answer came
+                raise self._broken(error) from error
+            raise links.no_channel(self.endpoint) from error
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Give the connection up when nothing moves while this lasts."""
+        self._socket.watch()
+        try:
+            yield
+        finally:
+            self._stalled = self._stalled or self._socket.has_stalled
+            self._socket.unwatch()
+
+    @contextmanager
+    def failures(self) -> Iterator[None]:
+        """Turn what the library raises into what we say."""
+        try:
+            yield
+        except TimeoutError:
+            raise
+        except _FAILURES as error:
+            raise self._broken(error) from error
+
+    def check(self) -> None:
+        """Return if the connection stands; raises `TransientError`."""
+        if not self.transport.is_active():
+            raise self._broken(None)
+
+    def raise_if_broken(self, error: Exception) -> None:
+        """Return if only a request failed; raises `TransientError` if the connection did."""
+        if not self.transport.is_active():
+            raise self._broken(error) from error
+
+    def cut(self) -> None:
+        """Break the connection; whoever waits for it is woken and fails."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self.transport.close()
+        self._socket.close()
+        if self.transport.is_alive() and threading.current_thread() is not self.transport:
+            self.transport.join(_FAREWELL)
+
+    def _broken(self, error: Exception | None) -> TransientError:
+        stalled = self._stalled or self._socket.has_stalled
+        self.cut()
+        if stalled:
+            return links.stalled(self.endpoint, self.endpoint.stall_timeout)
+        return links.lost(self.endpoint, _reason(error))
+
+    def _set_options(self, host_keys: tuple[str, ...]) -> None:
+        chosen = self.transport.get_security_options()
+        ciphers = self.endpoint.ciphers or CIPHERS
+        chosen.ciphers = _known(ciphers, chosen.ciphers, self.endpoint)
+        chosen.kex = _known(KEY_EXCHANGES, chosen.kex, self.endpoint)
+        chosen.digests = _known(MACS, chosen.digests, self.endpoint)
+        chosen.key_types = _known(host_keys, chosen.key_types, self.endpoint)
+
+
+def _known(wanted: Iterable[str], had: Iterable[str], endpoint: Endpoint) -> tuple[str, ...]:
+    """Return those of the wanted algorithms that the library has."""
+    had = frozenset(had)
+    if known := tuple(name for name in wanted if name in had):
+        return known
+    raise SettingsError(
+        f"paramiko has none of the ciphers or algorithms that are allowed for {endpoint.host}.",
+        hint="Allow one of the AES ciphers, or use the other SSH implementation.",
+        code="ssh.no-algorithm",
+    )
+
+
+def _private_key(key: KeyPair) -> paramiko.PKey:
+    kind = _KEYS.get(key.public.type, paramiko.ECDSAKey)
+    return kind.from_private_key(io.StringIO(key.text.decode("ascii", "replace")))
+
+
+def _reason(error: Exception | None) -> str:
+    """Return what the library complained of."""
+    return str(error or "").strip().rstrip(".")[:200]

@@ -1,0 +1,61 @@
+"""A socket for a library that waits without limit: it breaks when nothing moves any more."""
+
+import errno
+import socket
+import time
+from typing import Any, Self
+
+
+class WatchedSocket(socket.socket):
+    """A socket that gives up when somebody waits and no byte moves for so many seconds."""
+
+    patience: float
+    _due: float | None = None  # when to give up; None while nobody waits
+
+    @classmethod
+    def adopt(cls, connected: socket.socket, patience: float) -> Self:
+        """Return a connected socket as one of these; the given one is used up."""
+        family, kind, protocol = connected.family, connected.type, connected.proto
+        adopted = cls(family, kind, protocol, fileno=connected.detach())
+        adopted.patience = patience
+        return adopted
+
+    def watch(self) -> None:
+        """Somebody waits from now on."""
+        self._due = time.monotonic() + self.patience
+
+    def unwatch(self) -> None:
+        """Nobody waits any more."""
+        self._due = None
+
+    @property
+    def has_stalled(self) -> bool:
+        return self._due is not None and time.monotonic() > self._due
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        """Send what can be sent; raises OSError when nothing has moved for too long."""
+        try:
+            count = super().send(data, flags)
+        except TimeoutError:
+            self._give_up_if_stalled()
+            raise
+        self._postpone()
+        return count
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        """Receive what is there; raises OSError when nothing has moved for too long."""
+        try:
+            data = super().recv(size, flags)
+        except TimeoutError:
+            self._give_up_if_stalled()
+            raise
+        self._postpone()
+        return data
+
+    def _give_up_if_stalled(self) -> None:
+        if self.has_stalled:
+            raise ConnectionAbortedError(errno.ECONNABORTED, "nothing moved")
+
+    def _postpone(self) -> None:
+        if self._due is not None:
+            self._due = time.monotonic() + self.patience

@@ -1,0 +1,156 @@
+"""What every SSH stack promises, against a real sshd."""
+
+import hashlib
+import os
+
+import pytest
+
+from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
+from mydata_like.ssh.connect import connect
+from mydata_like.ssh.hosts import accept_host_key
+from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
+
+pytestmark = needs_sshd
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory):
+    with sshd_with(tmp_path_factory.mktemp("server")) as sshd:
+        yield sshd
+
+
+@pytest.fixture(params=STACKS)
+def endpoint(request, sshd, tmp_path):
+    return endpoint_of(sshd, tmp_path, stack=request.param)
+
+
+@pytest.fixture
+def session(endpoint):
+    with open_session(endpoint) as session:
+        yield session
+
+
+def test_fifty_megabytes_arrive_as_they_were(session, tmp_path):
+    content = os.urandom(1024 * 1024) * 50
+    target = tmp_path / "target"
+    stream = session.start(b"cat > %b; echo done" % os.fsencode(target))
+    view = memoryview(content)
+    for start in range(0, len(content), 256 * 1024):
+        stream.write(view[start : start + 256 * 1024])
+    finished = stream.finish()
+    assert finished == (0, b"done\n", b"")
+    assert hashlib.md5(target.read_bytes()).digest() == hashlib.md5(content).digest()
+
+
+def test_output_comes_while_much_is_written(session):
+    content = bytes(8 * 1024 * 1024)
+    stream = session.start(b"tee /dev/stderr")
+    stream.write(content)
+    status, output, errors = stream.finish()
+    assert (status, len(output), len(errors)) == (0, len(content), len(content))
+
+
+def test_the_exit_status_and_both_outputs_come_back(session):
+    assert session.run(b"echo out; echo err >&2; exit 7") == (7, b"out\n", b"err\n")
+
+
+def test_what_is_given_as_input_is_read(session):
+    assert session.run(b"cat", b"some words") == (0, b"some words", b"")
+
+
+def test_a_killed_command_has_no_status(session):
+    assert session.run(b"kill -9 $$").status is None
+
+
+def test_many_commands_follow_one_another_in_one_session(session):
+    for number in range(60):
+        assert session.run(b"echo %d; exit %d" % (number, number)) == (
+            number,
+            b"%d\n" % number,
+            b"",
+        )
+
+
+def test_a_command_that_ends_early_still_tells_how(session):
+    stream = session.start(b"head -c 10; echo enough >&2; exit 3")
+    for _ in range(80):
+        stream.write(bytes(256 * 1024))
+    assert stream.finish() == (3, bytes(10), b"enough\n")
+
+
+def test_output_is_read_as_it_comes(session):
+    stream = session.start(b"echo ready; read word; echo got $word; cat >/dev/null")
+    assert stream.read(100) == b"ready\n"
+    assert stream.read_ready() == b""
+    stream.write(b"this\n")
+    assert stream.read(4) == b"got "
+    assert stream.read(100) == b"this\n"
+    assert stream.finish() == (0, b"", b"")
+
+
+def test_reading_ends_with_the_output(session):
+    stream = session.start(b"printf abc")
+    assert stream.read(100) == b"abc"
+    assert stream.read(100) == b""
+    assert stream.read(100) == b""
+    assert stream.finish().status == 0
+
+
+def test_two_streams_share_one_session(session):
+    first, second = session.start(b"cat"), session.start(b"cat")
+    first.write(b"one")
+    second.write(b"two")
+    assert second.finish().output == b"two"
+    assert first.finish().output == b"one"
+
+
+def test_a_dropped_stream_leaves_the_session_usable(session):
+    session.start(b"sleep 100").close()
+    assert session.run(b"echo still here").output == b"still here\n"
+
+
+def test_the_session_says_what_it_is(session, endpoint):
+    assert session.stack == endpoint.stack
+    assert session.cipher == "aes128-gcm@openssh.com"
+
+
+def test_the_wished_cipher_is_used(endpoint):
+    from dataclasses import replace
+
+    with open_session(replace(endpoint, ciphers=("aes256-ctr",))) as session:
+        assert session.cipher == "aes256-ctr"
+        assert session.run(b"echo fine").output == b"fine\n"
+
+
+def test_closing_twice_is_no_error(endpoint):
+    session = connect(endpoint)
+    session.close()
+    session.close()
+    with pytest.raises(TransientError):
+        session.run(b"echo")
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_key_that_is_not_let_in_is_named(sshd, tmp_path, stack):
+    endpoint = endpoint_of(sshd, tmp_path, stack=stack, username="nobody")
+    with pytest.raises(AccessDeniedError) as raised:
+        connect(endpoint)
+    assert raised.value.problem_code == "ssh.key-refused"
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_an_unknown_host_key_stops_everything(sshd, tmp_path, stack):
+    endpoint = endpoint_of(sshd, tmp_path, stack=stack, host_keys=())
+    with pytest.raises(HostKeyError) as raised:
+        connect(endpoint)
+    assert raised.value.problem_code == "host-key.unknown"
+    assert sshd.fingerprint in raised.value.message
+    assert f"--accept-host-key {sshd.fingerprint}" in raised.value.hint
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_an_accepted_host_key_is_known_from_then_on(sshd, tmp_path, stack):
+    endpoint = endpoint_of(sshd, tmp_path, stack=stack, host_keys=())
+    accept_host_key(endpoint.known_hosts, endpoint.host, endpoint.port, sshd.host_key)
+    with open_session(endpoint) as session:
+        assert session.run(b"echo known").output == b"known\n"
