@@ -2,6 +2,7 @@
 
 import shlex
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,15 +29,16 @@ class KnownRun:
 
     def run(self, arena: Arena) -> Sequence[Sample]:
         assert self._installation is not None
-        before = self._installation.count_requests()
+        before = len(self._installation.requests())
         sample, summary = self._installation.run()
-        asked = self._installation.count_requests() - before
+        asked = self._installation.requests(since=before)
         if summary["sent"] or summary["bytes"]:
             raise ContestError(f"{summary['sent']} files were sent again")
         facts = {
-            "requests": asked,
-            "requests per dataset": asked / len(arena.corpus.folders),
             "bytes sent": summary["bytes"],
+            "requests": len(asked),
+            "requests per dataset": len(asked) / len(arena.corpus.folders),
+            **Counter(asked),
         }
         return both(sample._replace(facts=facts), summary)
 

@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 
 import psutil
 
-DEADLINE = 1800.0  # seconds a contestant may take before it counts as failed
+DEADLINE = 900.0  # seconds a contestant may take before it counts as failed
 _BEAT = 0.1  # seconds between two looks at the memory
 _SETTLING = 5.0  # seconds to wait for the server's processes of a contestant to end
 

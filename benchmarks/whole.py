@@ -102,9 +102,14 @@ class Installation:
             raise ContestError(f"{summary['verified']} files were verified; {summary['problem']}")
         return sample, summary
 
-    def count_requests(self) -> int:
-        """Return how many requests the server has answered so far."""
-        return len(self.server.command("requests"))
+    def requests(self, since: int = 0) -> list[str]:
+        """Return the requests that the server has answered, as in `GET dataset`."""
+        entries = self.server.command("requests", since=since)
+        paths = [entry["path"].partition("?")[0] for entry in entries]
+        return [
+            f"{entry['method']} {path.removeprefix('/api/v1/').partition('/')[0]}"
+            for entry, path in zip(entries, paths, strict=True)
+        ]
 
     @property
     def _config(self) -> Path:
