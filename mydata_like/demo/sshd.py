@@ -38,6 +38,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 MaxStartups 100
 MaxSessions 100
+SetEnv {environment}
 """
 
 
@@ -158,6 +159,8 @@ class PrivateSshd:
             port=self.port,
             host_key=f'"{self._host_key}"',
             authorized_keys=f'"{self._authorized_keys}"',
+            # Nobody's own login scripts have a say in what the server does.
+            environment=f'"HOME={self._directory}"',
         )
         return "\n".join(lines) + "\n" + standard
 

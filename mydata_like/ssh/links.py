@@ -39,6 +39,17 @@ def dial(endpoint: Endpoint) -> socket.socket:
     return winner
 
 
+def hurry(line: socket.socket) -> None:
+    """Have the next bytes acknowledged at once.
+
+    OpenSSH leaves Nagle's algorithm on until it runs a command, so the answer to the first
+    request of a connection would wait some 40 ms for our delayed acknowledgement.
+    """
+    if hasattr(socket, "TCP_QUICKACK"):
+        with suppress(OSError):
+            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+
+
 def refused(endpoint: Endpoint, why: str) -> TransientError:
     """Return the error of a host that no connection can be made to."""
     return TransientError(

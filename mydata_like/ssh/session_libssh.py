@@ -198,6 +198,7 @@ class Line:
     def open_channel(self) -> Channel:
         """Open a channel; raises `TransientError` where none is granted."""
         channel = self.call(self.foreign.channel_new)
+        links.hurry(self._socket)
         if not self.grants(channel.open_session):
             raise links.no_channel(self.endpoint)
         return channel

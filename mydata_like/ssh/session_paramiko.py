@@ -237,6 +237,7 @@ class Line:
     def open_channel(self) -> paramiko.Channel:
         """Open a channel; raises `TransientError` where none is granted."""
         try:
+            links.hurry(self._socket)
             with self.watched():
                 return self.transport.open_session(timeout=self.endpoint.stall_timeout)
         except _FAILURES as error:
