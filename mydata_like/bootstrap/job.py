@@ -1,5 +1,6 @@
 """A run, put together from its parts and taken apart again."""
 
+import hashlib
 import os
 import uuid
 from collections.abc import Callable, Iterator
@@ -101,7 +102,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         audience.hide(key.reveal())
         connection = open_connection(settings, key, clock, audience.cancel)
         stack.callback(connection.close)
-        ledger = SqliteLedger.open(ledger_file(settings, places), root, clock)
+        ledger = SqliteLedger.open(ledger_file(settings, places, root), root, clock)
         stack.callback(ledger.close)
         if ledger.problem:
             audience.emit(Notice(problem=ledger.problem))
@@ -132,10 +133,14 @@ def _surround(
     )
 
 
-def ledger_file(settings: Settings, places: Places) -> Path:
-    """Return the ledger of this server: one file a server, whatever the data directory."""
+def ledger_file(settings: Settings, places: Places, root: bytes) -> Path:
+    """Return the ledger of this server and data directory, which the directory's lock guards.
+
+    Two runs over two data directories write two files: a ledger has one writer, always.
+    """
     host = urlsplit(settings.server.url).netloc.replace(":", "_")
-    return find_state(settings, places) / f"ledger-{host}.db"
+    directory = hashlib.sha256(os.path.realpath(root)).hexdigest()[:8]
+    return find_state(settings, places) / f"ledger-{host}-{directory}.db"
 
 
 def _build_stages(

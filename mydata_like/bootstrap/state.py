@@ -43,7 +43,7 @@ def look_at_state(settings: Settings, config: Path | None) -> State:
     places, clock = find_places(config), SystemClock()
     root = os.fsencode(settings.data.directory)
     runs: tuple[PastRun, ...] = ()
-    ledger = SqliteLedger.open_to_read(ledger_file(settings, places), root, clock)
+    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
     if ledger is not None:
         with ledger:
             runs = tuple(ledger.find_runs(RUNS_SHOWN))

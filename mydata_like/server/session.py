@@ -121,6 +121,15 @@ class _Adapter(HTTPAdapter):
         host, _ = super().build_connection_pool_key_attributes(request, verify, cert)
         return host, {"cert_reqs": "CERT_REQUIRED", "ssl_context": self._trust}
 
+    def close(self) -> None:
+        """Close every connection now: urllib3 leaves open what an error's traceback holds."""
+        for manager in (self.poolmanager, *self.proxy_manager.values()):
+            for key in manager.pools.keys():  # noqa: SIM118 - it is no mapping to iterate over
+                pool = manager.pools.get(key)
+                if pool is not None:
+                    pool.close()
+        super().close()
+
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
         """Leave the decision to the context: no bundle is added, no check dropped."""
 
