@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,8 +84,20 @@ def open_place() -> Iterator[DemoPlace]:
         folder = Path(tempfile.mkdtemp(prefix="mydata-like-demo-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         make_samples(folder / "data")
-        sshd = stack.enter_context(PrivateSshd(folder / "sshd"))
-        server = stack.enter_context(EmbeddedServer(folder / "server", auto_approve=True))
+        yield stack.enter_context(furnish(folder))
+
+
+@contextmanager
+def furnish(
+    folder: Path, *, auto_approve: bool = True, options: Sequence[str] = ()
+) -> Iterator[DemoPlace]:
+    """Start server and staging host in a folder whose `data` are uploaded.
+
+    `options` are further lines of the staging host's configuration.
+    """
+    with ExitStack() as stack:
+        sshd = stack.enter_context(PrivateSshd(folder / "sshd", options=options))
+        server = stack.enter_context(EmbeddedServer(folder / "server", auto_approve=auto_approve))
         server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, (sshd.fingerprint,)))
         place = DemoPlace(folder=folder, server=server, sshd=sshd, data=folder / "data")
         sshd.authorize(create_key(place.key_file).public)

@@ -1,0 +1,219 @@
+"""A whole site for tests: data, an embedded server, a staging host, and the real command."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from mydata_like.demo.place import DemoPlace, furnish
+from mydata_like.demo.samples import make_samples
+from mydata_like.demo.server import EmbeddedServer
+
+DEADLINE = 60.0  # seconds after which a command counts as hanging
+# What a test does not want to wait for.
+QUICK = (
+    "filters.settle_seconds=0",
+    "advanced.verify_interval=0.1",
+    "advanced.pause_patience=30",
+    "transfer.stall_timeout=10",
+    "transfer.batch_age=0.2",
+)
+CHANGES = ("POST", "PATCH", "PUT", "DELETE")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    output: str
+    complaints: str
+
+    @cached_property
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines of standard output, each an object in JSON."""
+        return [json.loads(line) for line in self.output.splitlines()]
+
+    @property
+    def sums(self) -> dict[str, Any]:
+        """The sums of the run: the last line."""
+        assert self.lines, f"exit code {self.code}, nothing said but: {self.complaints}"
+        return self.lines[-1]
+
+    @property
+    def problem(self) -> str | None:
+        """The code of what ended the run early."""
+        problem = self.sums["problem"]
+        return problem and problem["code"]
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        return [line for line in self.lines if line["event"] == name]
+
+
+class Site:
+    """A place with its settings file; its commands run as a person would start them."""
+
+    def __init__(self, place: DemoPlace) -> None:
+        self.place = place
+        self.server: EmbeddedServer = place.server
+        self.sshd = place.sshd
+        self.data = place.data
+        self.config = place.folder / "config" / "settings.toml"
+        self.config.parent.mkdir()
+        place.write_settings(self.config)
+
+    def start(self, *words: str, settings: Sequence[str] = ()) -> "subprocess.Popen[str]":
+        """Start a command in a process group of its own; `words` begin with its name."""
+        choices = [word for value in (*QUICK, *settings) for word in ("--set", value)]
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "mydata_like", *words),
+                *("--config", str(self.config), *choices),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+            env=self._environment(),
+        )
+
+    def command(self, *words: str, settings: Sequence[str] = ()) -> Ended:
+        """Carry out a command and wait for its end."""
+        return finish(self.start(*words, settings=settings))
+
+    def run(self, *settings: str) -> Ended:
+        """Run; the sums are what it says."""
+        return self.command("run", "--json", settings=settings)
+
+    def run_events(self, *settings: str) -> Ended:
+        """Run, and keep every event."""
+        return self.command("run", "--events", settings=settings)
+
+    @property
+    def state(self) -> Path:
+        return self.place.folder / "state"
+
+    @property
+    def ledgers(self) -> list[Path]:
+        """Every file of the ledgers, with SQLite's own files beside them."""
+        return sorted(self.state.glob("ledger*"))
+
+    def changes(self, since: int = 0) -> list[str]:
+        """The requests that changed something on the server, from the given number on."""
+        return [
+            f"{request.method} {request.path}"
+            for request in self.server.requests[since:]
+            if request.method in CHANGES
+        ]
+
+    def find_wrongs(self, *, left_out: Sequence[Path] = ()) -> list[str]:
+        """Compare every byte with the server's; empty when all but `left_out` is safe."""
+        gone = set(left_out)
+        expected = {
+            key: path for key, path in self.place.expected_files().items() if path not in gone
+        }
+        return self.server.check_invariants(expected)
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if "MYDATA_" not in name}
+        return kept | {"MYDATA_LIKE_HOME": str(self.place.folder / "home")}
+
+
+@contextmanager
+def open_site(
+    folder: Path, *, auto_approve: bool = True, options: Sequence[str] = ()
+) -> Iterator[Site]:
+    """Start server and staging host around the data that is in `folder / "data"`."""
+    folder.mkdir(exist_ok=True)
+    with furnish(folder, auto_approve=auto_approve, options=options) as place:
+        yield Site(place)
+
+
+def make_data(folder: Path, *, tiny_files: int = 40, large: int = 3_000_000) -> Path:
+    """Make sample data for a site: two owners, four datasets, about 65 files."""
+    make_samples(folder / "data", tiny_files=tiny_files, large=large)
+    return folder / "data"
+
+
+def finish(process: "subprocess.Popen[str]", patience: float = DEADLINE) -> Ended:
+    """Wait for a command's end; one that hangs is killed, and fails the test."""
+    try:
+        output, complaints = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        kill_group(process)
+        output, complaints = process.communicate()
+        raise AssertionError(f"hangs after {output[-2000:]} {complaints[-2000:]}") from None
+    assert not left_behind(process.pid), "processes outlive the command"
+    return Ended(process.returncode, output, complaints)
+
+
+def wait_for(process: "subprocess.Popen[str]", event: str) -> list[dict[str, Any]]:
+    """Read a command's events up to the first with this name, and return them."""
+    assert process.stdout is not None
+    seen = []
+    for line in process.stdout:
+        seen.append(json.loads(line))
+        if seen[-1]["event"] == event:
+            return seen
+    raise AssertionError(f"ended without {event}: {seen[-3:]}")
+
+
+def kill_group(process: "subprocess.Popen[str]") -> None:
+    """Kill a command with all that it started, as a power cut would."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def left_behind(group: int, patience: float = 5.0) -> list[str]:
+    """Return the command lines of a process group's members that do not end by themselves."""
+    members = []
+    for process in psutil.process_iter():
+        try:
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                members.append(process)
+        except (ProcessLookupError, psutil.NoSuchProcess):
+            continue
+    _, alive = psutil.wait_procs(members, patience)
+    return [" ".join(process.cmdline()) for process in alive]
+
+
+@dataclass
+class Picture:
+    """What a folder looked like: bytes, kinds and times of all in it."""
+
+    folder: Path
+    entries: dict[str, tuple[object, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def take(cls, folder: Path) -> "Picture":
+        names = sorted(folder.rglob("*"))
+        return cls(folder, {str(path.relative_to(folder)): _look(path) for path in names})
+
+    def differences(self) -> list[str]:
+        """Return the names of what is not as it was."""
+        now = Picture.take(self.folder).entries
+        return sorted(
+            name for name in self.entries.keys() | now if self.entries.get(name) != now.get(name)
+        )
+
+
+def _look(path: Path) -> tuple[object, ...]:
+    status = path.lstat()
+    content = ""
+    if path.is_file() and not path.is_symlink():
+        content = hashlib.md5(path.read_bytes()).hexdigest()
+    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ino, content
