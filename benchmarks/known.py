@@ -34,10 +34,12 @@ class KnownRun:
         asked = self._installation.requests(since=before)
         if summary["sent"] or summary["bytes"]:
             raise ContestError(f"{summary['sent']} files were sent again")
+        about_files = sum("dataset_" in request for request in asked)
         facts = {
             "bytes sent": summary["bytes"],
+            "datasets": len(arena.corpus.folders),
+            "requests per dataset": about_files / len(arena.corpus.folders),
             "requests": len(asked),
-            "requests per dataset": len(asked) / len(arena.corpus.folders),
             **Counter(asked),
         }
         return both(sample._replace(facts=facts), summary)

@@ -103,11 +103,11 @@ class Installation:
         return sample, summary
 
     def requests(self, since: int = 0) -> list[str]:
-        """Return the requests that the server has answered, as in `GET dataset`."""
+        """Return the requests that the server has answered, as in `GET user` or `GET /`."""
         entries = self.server.command("requests", since=since)
         paths = [entry["path"].partition("?")[0] for entry in entries]
         return [
-            f"{entry['method']} {path.removeprefix('/api/v1/').partition('/')[0]}"
+            f"{entry['method']} {path.removeprefix('/api/v1/').partition('/')[0] or '/'}"
             for entry, path in zip(entries, paths, strict=True)
         ]
 
