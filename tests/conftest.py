@@ -14,6 +14,8 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from tests.fakes.place import Place
+
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 settings.register_profile("house", deadline=None)
@@ -46,6 +48,12 @@ def _connect_nearby(self: socket.socket, address: Any) -> None:
 
 # The one patch of the house, at the border of the operating system.
 socket.socket.connect = _connect_nearby  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Local files that have settled, and the folder that plays the staging area."""
+    return Place(tmp_path)
 
 
 @pytest.fixture(autouse=True)

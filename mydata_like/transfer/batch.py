@@ -5,10 +5,11 @@ from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
+from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.proof import Verdict, check_space, describe, judge
-from mydata_like.transfer.protocol import Done, Fate, Ground, Member, Moving
+from mydata_like.transfer.protocol import Done, Fate, Member, Moving
 from mydata_like.transfer.reading import TINY, open_source, read_tiny
 from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, finish_refused, make
 
@@ -24,10 +25,10 @@ _EXTRACT: Final = {
 class BatchSender:
     """Sends batches by tar over one session; knows which directories it has seen made."""
 
-    def __init__(self, shells: Shells, location: bytes, ground: Ground) -> None:
+    def __init__(self, shells: Shells, location: bytes, rung: Rung) -> None:
         self._shells = shells
         self._location = location
-        self._tar = ground.tar
+        self._tar = rung.tar
         self._known: set[bytes] = set()
 
     def send(self, members: Sequence[Member], moving: Moving) -> Done:

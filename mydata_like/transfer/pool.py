@@ -16,12 +16,13 @@ from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea, Wanted
 from mydata_like.core.ports import Emit, Progress, Sent, Unsent
 from mydata_like.settings.schema import Transfer
+from mydata_like.ssh.links import NO_CHANNEL
+from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.process import Work, WorkerProcess
 from mydata_like.transfer.protocol import (
     Done,
     Fate,
-    Ground,
     Member,
     Moved,
     Opened,
@@ -72,7 +73,7 @@ class SshTransport:
         self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
         self.emit = emit
         self._work = work
-        self._grounds: dict[str, Ground] = {}
+        self._rungs: dict[str, Rung] = {}
         self._probing = Lock()  # the first to connect probes for all
         self._lock = Lock()
         self._workers: set[WorkerProcess] = set()
@@ -84,7 +85,7 @@ class SshTransport:
     def capacity(self) -> int:
         """How many channels there may be at once; known better once the first is open."""
         limits = [_count_cpus()]
-        limits += [ground.cpus for ground in self._grounds.values() if ground.cpus]
+        limits += [rung.cpus for rung in self._rungs.values() if rung.cpus]
         if self._wanted_channels:
             limits.append(self._wanted_channels)
         return max(1, min(limits))
@@ -107,7 +108,7 @@ class SshTransport:
                 raise
             raise TransientError(
                 f"The staging host grants no more channels: {error.message}",
-                code="channel.refused",
+                code=NO_CHANNEL,
             ) from error
         return channel
 
@@ -141,15 +142,15 @@ class SshTransport:
             self._workers.discard(worker)
 
     def _connect(self, number: int, endpoint: Endpoint) -> WorkerProcess:
-        if endpoint.host in self._grounds:
+        if endpoint.host in self._rungs:
             return self._start(number, endpoint)
         with self._probing:
             return self._start(number, endpoint)
 
     def _start(self, number: int, endpoint: Endpoint) -> WorkerProcess:
-        ground = self._grounds.get(endpoint.host)
+        rung = self._rungs.get(endpoint.host)
         worker = WorkerProcess(
-            self._work, Plan(endpoint, self._location, ground), f"channel {number}"
+            self._work, Plan(endpoint, self._location, rung), f"channel {number}"
         )
         with self._lock:
             self._workers.add(worker)
@@ -162,24 +163,24 @@ class SshTransport:
         except UploaderError:
             self.drop(worker)
             raise
-        self._grounds[endpoint.host] = opened.ground
+        self._rungs[endpoint.host] = opened.rung
         self._announce(number, endpoint.host, opened)
         return worker
 
     def _announce(self, number: int, host: str, opened: Opened) -> None:
-        ground = opened.ground
-        detail = ", ".join(text for text in (opened.stack, ground.why) if text)
+        rung = opened.rung
+        detail = ", ".join(text for text in (opened.stack, rung.why) if text)
         self.emit(
             ChannelChanged(
                 channel=number,
                 state="open",
                 host=host,
-                rung=ground.rung,
+                rung=rung.rung,
                 cipher=opened.cipher,
                 detail=detail,
             )
         )
-        if ground.rung == "shell" and not ground.tar and not self._noticed:
+        if rung.rung == "shell" and not rung.tar and not self._noticed:
             self._noticed = True
             message = f"{host} has no tar that is known: small files are sent one by one."
             self.emit(Notice(problem=Problem("staging.no-tar", message)))

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 from mydata_like.core import errors
 from mydata_like.core.errors import Problem, TransientError, UploaderError
 from mydata_like.core.model import LocalFile
+from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 
 
@@ -40,26 +41,12 @@ class Member(NamedTuple):
         return max(self.modified_ns // 1_000_000_000, 0)
 
 
-class Ground(NamedTuple):
-    """What a staging host allows and has, found out once and told to all workers.
-
-    `rung` is `shell`, `scp` or `sftp`; `why` says how that was found. `tar` is `gnu`, `bsd`,
-    `busybox` or empty; `checksum` is the command that prints the MD5 of its standard input.
-    """
-
-    rung: str
-    why: str = ""
-    tar: str = ""
-    checksum: bytes = b""
-    cpus: int | None = None
-
-
 class Plan(NamedTuple):
-    """What a worker is born with; it probes the host where `ground` is None."""
+    """What a worker is born with; it probes the host where `rung` is None."""
 
     endpoint: Endpoint
     location: bytes
-    ground: Ground | None = None
+    rung: Rung | None = None
 
 
 class Task(NamedTuple):
@@ -72,7 +59,7 @@ class Task(NamedTuple):
 class Opened(NamedTuple):
     """The worker's session stands."""
 
-    ground: Ground
+    rung: Rung
     stack: str
     cipher: str
 

@@ -12,18 +12,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
+from mydata_like.ssh.remote import build_scp
 from mydata_like.ssh.session import Session, Stream
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Done, Fate, Member, Moving, Task
 from mydata_like.transfer.reading import Source, open_source
-from mydata_like.transfer.shell import quote
 from mydata_like.transfer.sparse import zeros
 
 _CHUNK: Final = 256 * 1024
 _TEXT: Final = 1024  # bytes of a refusal's text that are read
-_PLAIN: Final = frozenset(
-    b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%"
-)
 
 
 class ScpSender:
@@ -31,9 +28,7 @@ class ScpSender:
 
     def __init__(self, session: Session, location: bytes) -> None:
         self._session = session
-        # A host that only allows scp may split the command itself, knowing no quotes.
-        plain = location if _PLAIN.issuperset(location) else quote(location)
-        self._command = b"scp -r -p -t -- " + plain
+        self._command = build_scp(location)
         self._buffer = bytearray(_CHUNK)
 
     def send(self, task: Task, moving: Moving) -> Done:

@@ -1,24 +1,22 @@
 """Remote scripts, and a shell that already waits for the next one."""
 
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import TransientError
+from mydata_like.ssh.links import NO_CHANNEL
+from mydata_like.ssh.remote import quote
 from mydata_like.ssh.session import Finished, Session, Stream
 
 NO_GROUND: Final = 92  # the location itself takes no new directories
+_TRIES: Final = 10
+_PAUSE: Final = 0.05  # seconds
 
 # What every login shell understands; all that varies comes through its input.
 _WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
 _PREAMBLE: Final = b"LC_ALL=C; export LC_ALL; umask 007; "
-
-
-def quote(word: bytes) -> bytes:
-    """Return any bytes but NUL as one word of a POSIX shell."""
-    if b"\0" in word:
-        raise ValueError("a remote word cannot hold NUL")
-    return b"'" + word.replace(b"'", b"'\"'\"'") + b"'"
 
 
 def ancestors(path: bytes) -> list[bytes]:
@@ -73,11 +71,22 @@ class Shells:
     def start(self, script: bytes) -> Stream:
         """Start a script whose input then is the stream's."""
         if b"\n" in script:  # a name with a newline; such a script is no line
-            return self._session.start(b"exec sh -c " + quote(_PREAMBLE + script))
+            return self._open(b"exec sh -c " + quote(_PREAMBLE + script))
         stream, self._waiting = self._waiting, None
-        stream = stream or self._session.start(_WAITING)
+        stream = stream or self._open(_WAITING)
         stream.write(_PREAMBLE + script + b"\n")
         return stream
+
+    def _open(self, command: bytes) -> Stream:
+        """Start a command; a server that grants only one needs a moment to end the last."""
+        for _ in range(_TRIES):
+            try:
+                return self._session.start(command)
+            except TransientError as error:
+                if error.problem_code != NO_CHANNEL:
+                    raise
+            time.sleep(_PAUSE)
+        return self._session.start(command)
 
     def prepare(self) -> None:
         """Have a shell wait for the next script; nothing is lost where none is granted."""

@@ -12,10 +12,11 @@ from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
+from mydata_like.ssh.remote import Rung, quote
 from mydata_like.ssh.session import Finished, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.proof import check_space, describe
-from mydata_like.transfer.protocol import LOST, Fate, Ground, Member, Moving
+from mydata_like.transfer.protocol import LOST, Fate, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
 from mydata_like.transfer.shell import (
     NO_GROUND,
@@ -24,7 +25,6 @@ from mydata_like.transfer.shell import (
     enter,
     finish_refused,
     make,
-    quote,
 )
 from mydata_like.transfer.sparse import Extent, find_extents
 
@@ -56,10 +56,10 @@ _LIST_PARTS: Final = (
 class SingleSender:
     """Sends files one by one over one session; knows which directories it has seen made."""
 
-    def __init__(self, shells: Shells, location: bytes, ground: Ground) -> None:
+    def __init__(self, shells: Shells, location: bytes, rung: Rung) -> None:
         self._shells = shells
         self._location = location
-        self._ground = ground
+        self._rung = rung
         self._known: set[bytes] = set()
         self._parts: dict[bytes, dict[bytes, int]] = {}  # by directory: size by temporary name
         self._buffer = bytearray(CHUNK)
@@ -79,7 +79,7 @@ class SingleSender:
 
     def _extents(self, source: Source) -> list[Extent] | None:
         """Return where the data lies if that saves much, and the server understands it."""
-        if not source.may_have_holes or self._ground.tar not in ("gnu", "bsd"):
+        if not source.may_have_holes or self._rung.tar not in ("gnu", "bsd"):
             return None
         extents = find_extents(source.fileno(), source.size)
         data = sum(length for _, length in extents)
@@ -87,7 +87,7 @@ class SingleSender:
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[str, Finished]:
         there = self._find_part(member)
-        take = _TAKE_REST % self._ground.checksum if there else _TAKE
+        take = _TAKE_REST % self._rung.checksum if there else _TAKE
         stream = self._start(member, take + _CHECK % member.size + _publish(member))
         self._shells.prepare()
         try:
@@ -106,7 +106,7 @@ class SingleSender:
 
         A directory is looked at once: what breaks a line later ends this session too.
         """
-        if member.size < RESUMABLE or member.anew or not self._ground.checksum:
+        if member.size < RESUMABLE or member.anew or not self._rung.checksum:
             return 0
         parent = member.remote.rpartition(b"/")[0]
         if parent not in self._parts:

@@ -9,21 +9,26 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Thread
 from typing import Final
 
-from mydata_like.core.errors import Problem, TransientError, UploaderError
+from mydata_like.core.errors import (
+    Problem,
+    RejectedError,
+    StagingError,
+    TransientError,
+    UploaderError,
+)
 from mydata_like.core.format import format_path
+from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.protocol import (
     Answer,
     Done,
     Fate,
-    Ground,
     Member,
     Moved,
     Moving,
@@ -42,7 +47,7 @@ _SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the ot
 _BEAT: Final = 0.1  # seconds between two reports of progress
 
 
-Connect = Callable[[Plan], tuple[Session, Ground]]
+Connect = Callable[[Plan], tuple[Session, Rung]]
 
 
 def work(pipe: "Connection[Answer, Task]", plan: Plan, connect: Connect | None = None) -> None:
@@ -55,6 +60,9 @@ def work(pipe: "Connection[Answer, Task]", plan: Plan, connect: Connect | None =
     Thread(target=_listen, args=(pipe, tasks), name="listen", daemon=True).start()
     try:
         _serve(pipe.send, tasks, _open(plan, connect or connect_by_ssh))
+    except RejectedError as error:  # what refuses us as a whole is no matter of one file
+        code, message, hint = error.problem
+        pipe.send(pack_error(StagingError(message, hint=hint, code=code)))
     except UploaderError as error:
         pipe.send(pack_error(error))
 
@@ -71,10 +79,10 @@ def _listen(pipe: "Connection[Answer, Task]", tasks: "SimpleQueue[Task]") -> Non
 def _serve(
     answer: Callable[[Answer], None],
     tasks: "SimpleQueue[Task]",
-    opened: tuple[Session, Sender, Ground],
+    opened: tuple[Session, Sender, Rung],
 ) -> None:
-    session, sender, ground = opened
-    answer(Opened(ground, session.stack, session.cipher))
+    session, sender, rung = opened
+    answer(Opened(rung, session.stack, session.cipher))
     try:
         broken = False
         while not broken:
@@ -134,10 +142,10 @@ def _misplaced(member: Member) -> Problem:
 class ShellSender:
     """Carries payloads where there is a shell: batches by tar, the rest one by one."""
 
-    def __init__(self, session: Session, location: bytes, ground: Ground) -> None:
+    def __init__(self, session: Session, location: bytes, rung: Rung) -> None:
         self._shells = Shells(session)
-        self._single = SingleSender(self._shells, location, ground)
-        self._batch = BatchSender(self._shells, location, ground) if ground.tar else None
+        self._single = SingleSender(self._shells, location, rung)
+        self._batch = BatchSender(self._shells, location, rung) if rung.tar else None
 
     def send(self, task: Task, moving: Moving) -> Done:
         """Carry a payload; raises `TransientError` when the line broke and none is proven."""
@@ -163,38 +171,34 @@ def _salvage(fates: list[Fate], count: int, error: TransientError) -> Done:
     return Done((*fates, *rest), broken=True)
 
 
-def _open(plan: Plan, connect: Connect) -> tuple[Session, Sender, Ground]:
+def _open(plan: Plan, connect: Connect) -> tuple[Session, Sender, Rung]:
     """Connect, find out what the host allows where that is not known, and build the sender."""
-    session, ground = connect(plan)
+    session, rung = connect(plan)
     try:
-        return session, _build_sender(session, plan.location, ground), ground
+        return session, _build_sender(session, plan.location, rung), rung
     except UploaderError:
         session.close()
         raise
 
 
-def connect_by_ssh(plan: Plan) -> tuple[Session, Ground]:
+def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:
     """Return a session, and what its host allows."""
     # The engine imports this module only to name `work`; it needs no SSH library for that.
     from mydata_like.ssh.connect import connect
-    from mydata_like.ssh.remote import probe
 
     session = connect(plan.endpoint)
     try:
-        ground = plan.ground or Ground(*probe(session, plan.location))
-        if ground.rung == "sftp" and session.stack != "paramiko":
-            session.close()
-            session = connect(replace(plan.endpoint, stack="paramiko"))
+        rung = plan.rung or probe(session, plan.location)
     except UploaderError:
         session.close()
         raise
-    return session, ground
+    return session, rung
 
 
-def _build_sender(session: Session, location: bytes, ground: Ground) -> Sender:
-    match ground.rung:
+def _build_sender(session: Session, location: bytes, rung: Rung) -> Sender:
+    match rung.rung:
         case "shell":
-            return ShellSender(session, location, ground)
+            return ShellSender(session, location, rung)
         case "scp":
             return ScpSender(session, location)
         case _:

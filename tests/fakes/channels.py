@@ -6,12 +6,13 @@ import threading
 from pathlib import Path
 
 from mydata_like.core.errors import AccessDeniedError, TransientError
+from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Session
-from mydata_like.transfer.protocol import Ground, Plan
+from mydata_like.transfer.protocol import Plan
 from mydata_like.transfer.worker import work
 from tests.fakes.session import LocalSession
 
-GROUND = Ground("shell", "a local shell", tar="gnu", checksum=b"md5sum", cpus=64)
+SHELL = Rung("shell", "a local shell", tar="gnu", checksum=b"md5sum", cpus=64)
 
 
 class StuckSession(LocalSession):
@@ -34,7 +35,7 @@ def work_locally(pipe, plan: Plan) -> None:
     work(pipe, plan, connect)
 
 
-def connect(plan: Plan) -> tuple[Session, Ground]:
+def connect(plan: Plan) -> tuple[Session, Rung]:
     host = plan.endpoint.host
     if host == "denies":
         raise AccessDeniedError("The key is not accepted.", hint="Ask.", code="key.refused")
@@ -43,12 +44,12 @@ def connect(plan: Plan) -> tuple[Session, Ground]:
     if host.startswith("once ") and not _first(Path(host[5:])):
         raise TransientError("There are too many of us.")
     if host.startswith("stuck "):
-        return (StuckSession(dies=False) if _first(Path(host[6:])) else LocalSession()), GROUND
+        return (StuckSession(dies=False) if _first(Path(host[6:])) else LocalSession()), SHELL
     if host.startswith("dies "):
-        return (StuckSession(dies=True) if _first(Path(host[5:])) else LocalSession()), GROUND
+        return (StuckSession(dies=True) if _first(Path(host[5:])) else LocalSession()), SHELL
     if host == "no tar":
-        return LocalSession(), GROUND._replace(tar="", cpus=1)
-    return LocalSession(), GROUND._replace(why="known" if plan.ground else "probed")
+        return LocalSession(), SHELL._replace(tar="", cpus=1)
+    return LocalSession(), SHELL._replace(why="known" if plan.rung else "probed")
 
 
 def _first(marker: Path) -> bool:

@@ -9,23 +9,23 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import TransientError
+from mydata_like.ssh.remote import Rung
 from mydata_like.transfer import tar
 from mydata_like.transfer.batch import BatchSender
-from mydata_like.transfer.protocol import Ground
 from mydata_like.transfer.shell import Shells
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
 
-GROUND = Ground("shell", tar="gnu", checksum=b"md5sum")
+SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
 
 
 def ignore(_: int) -> None: ...
 
 
-def send(place, members, session=None, ground=GROUND):
+def send(place, members, session=None, rung=SHELL):
     shells = Shells(session or LocalSession())
     try:
-        return BatchSender(shells, os.fsencode(place.location), ground).send(members, ignore)
+        return BatchSender(shells, os.fsencode(place.location), rung).send(members, ignore)
     finally:
         shells.close()
 
@@ -113,7 +113,7 @@ def other_tar(request, tmp_path):
 def test_other_tars_take_batches_too(place, other_tar):
     path, kind = other_tar
     members = [place.write(f"set-1/ü {n}/it's\\ {n}", n * 300) for n in range(30)]
-    fates = send(place, place.settle(*members), LocalSession(path=path), GROUND._replace(tar=kind))
+    fates = send(place, place.settle(*members), LocalSession(path=path), SHELL._replace(tar=kind))
     assert [fate.checksum for fate in fates.fates] == [checksum(member) for member in members]
     assert all(map(place.arrived, members))
     assert stat.S_IMODE(place.there(members[3]).stat().st_mode) == 0o660
@@ -128,7 +128,7 @@ def test_other_tars_never_prove_what_is_not_there(place, other_tar, tmp_path):
         place.location = tmp_path / f"cut {cut}"
         session = LocalSession(limit=cut, path=path)
         try:
-            done = send(place, members, session, GROUND._replace(tar=kind))
+            done = send(place, members, session, SHELL._replace(tar=kind))
         except TransientError:
             continue
         for fate, member in zip(done.fates, members, strict=True):
@@ -159,7 +159,7 @@ def test_a_batch_cut_anywhere_never_proves_what_is_not_there(place, tmp_path):
 def test_the_second_batch_finds_its_shell_waiting(place):
     session = LocalSession()
     shells = Shells(session)
-    sender = BatchSender(shells, os.fsencode(place.location), GROUND)
+    sender = BatchSender(shells, os.fsencode(place.location), SHELL)
     members = place.settle(place.write("a/0", 10))
     sender.send(members, ignore)
     before = len(session.commands)

@@ -12,33 +12,16 @@ import pytest
 
 from mydata_like.core.errors import AccessDeniedError, ServerUnavailableError, TransientError
 from mydata_like.core.events import ChannelChanged, Notice
-from mydata_like.core.model import (
-    Dataset,
-    DatasetId,
-    LocalFile,
-    Payload,
-    StagingArea,
-    Wanted,
-)
+from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Sent, Unsent
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import SshTransport
 from tests.fakes.channels import work_locally
 from tests.fakes.place import checksum
-
-DATASET = Dataset(DatasetId(1), "set")
+from tests.staging import single, wanted
 
 
 def ignore(_: int) -> None: ...
-
-
-def wanted(member) -> Wanted:
-    file = LocalFile(member.path, b"", b"", b"", *member[1:5])
-    return Wanted(file, DATASET, os.fsdecode(member.remote))
-
-
-def single(member) -> Payload:
-    return Payload(1, (wanted(member),), batched=False)
 
 
 @pytest.fixture

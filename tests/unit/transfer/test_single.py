@@ -8,24 +8,25 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import StagingError, TransientError
-from mydata_like.transfer.protocol import Ground, Task
+from mydata_like.ssh.remote import Rung
+from mydata_like.transfer.protocol import Task
 from mydata_like.transfer.scp import ScpSender
 from mydata_like.transfer.shell import Shells
 from mydata_like.transfer.single import SingleSender, part_name
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
 
-GROUND = Ground("shell", tar="gnu", checksum=b"md5sum")
+SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
 LARGE = 20 << 20
 
 
 def ignore(_: int) -> None: ...
 
 
-def send(place, member, session=None, ground=GROUND):
+def send(place, member, session=None, rung=SHELL):
     shells = Shells(session or LocalSession())
     try:
-        return SingleSender(shells, os.fsencode(place.location), ground).send(0, member, ignore)
+        return SingleSender(shells, os.fsencode(place.location), rung).send(0, member, ignore)
     finally:
         shells.close()
 
@@ -181,7 +182,7 @@ def test_an_unknown_directory_is_made_again_when_it_is_gone(place):
     member = place.write("a/file", 100)
     place.settle(member)
     shells = Shells(LocalSession())
-    sender = SingleSender(shells, os.fsencode(place.location), GROUND)
+    sender = SingleSender(shells, os.fsencode(place.location), SHELL)
     assert sender.send(0, member, ignore).checksum
     place.there(member).unlink()
     place.there(member).parent.rmdir()

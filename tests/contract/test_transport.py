@@ -1,0 +1,168 @@
+"""The transport over real SSH servers: what they hold afterwards is what we have here."""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.events import ChannelChanged
+from mydata_like.core.model import Payload
+from mydata_like.core.ports import Sent, Unsent
+from tests.fakes.place import MODIFIED, checksum
+from tests.staging import Staging, single, wanted
+
+KINDS = ["shell", "scp", "sftp"]
+STACKS = ["libssh", "paramiko"]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def staging(request, tmp_path_factory):
+    """An SSH server that allows one rung only."""
+    with Staging(tmp_path_factory.mktemp(request.param), request.param) as staging:
+        yield staging
+
+
+@pytest.fixture(params=STACKS)
+def transport(request, staging, place):
+    if staging.kind == "scp":  # it knows no quotes
+        place.location = place.location.with_name("staging")
+    place.location.mkdir()
+    transport = staging.build(place.location, ssh_stack=request.param)
+    yield transport
+    transport.close()
+
+
+def ignore(_: int) -> None: ...
+
+
+def batch(members, number=1) -> Payload:
+    return Payload(number, tuple(map(wanted, members)), batched=True)
+
+
+def test_the_rung_the_stack_and_the_cipher_are_told(staging, transport, request):
+    staging.events.clear()
+    transport.open_channel()
+    (event,) = [event for event in staging.events if isinstance(event, ChannelChanged)]
+    assert event.state == "open"
+    assert event.rung == staging.kind
+    assert event.host == "127.0.0.1"
+    assert event.detail.startswith(request.node.callspec.params["transport"])
+
+
+def test_two_thousand_tiny_files_arrive_in_batches(place, staging, transport):
+    count = 2000 if staging.kind == "shell" else 200
+    members = [place.write(f"set-1/{n % 7}/file {n}", n % 4000) for n in range(count)]
+    place.settle(*members)
+    channel = transport.open_channel()
+    for start in range(0, count, 500):
+        part = members[start : start + 500]
+        expected = [Sent(n, checksum(member)) for n, member in enumerate(part)]
+        assert channel.send(batch(part, start), ignore) == expected
+    assert all(map(place.arrived, members))
+
+
+def test_times_and_modes_are_kept(place, transport):
+    member = place.write("set-1/deep/er/file", 10)
+    place.settle(member)
+    assert transport.open_channel().send(single(member), ignore) == [Sent(0, checksum(member))]
+    there = place.there(member)
+    assert there.stat().st_mtime == MODIFIED
+    assert stat.S_IMODE(there.stat().st_mode) == 0o660
+    for directory in (there.parent, there.parent.parent, there.parent.parent.parent):
+        assert stat.S_IMODE(directory.stat().st_mode) == (
+            0o2770 if directory != place.location else stat.S_IMODE(directory.stat().st_mode)
+        )
+
+
+NAMES = [
+    "plain",
+    "it's",
+    'a "quoted" one',
+    "$(touch /tmp/never) `id` ; rm -rf *",
+    "Ünï çödé 日本語",
+    "-rf",
+    "back\\slash",
+    "tab\there",
+    "trailing ",
+    "*",
+    "~root",
+    "%20 !history",
+]
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_hostile_names_arrive_as_they_are(place, transport, batched):
+    members = [place.write(f"set '1'/{name}/{name}", 100) for name in NAMES]
+    place.settle(*members)
+    channel = transport.open_channel()
+    if batched:
+        fates = channel.send(batch(members), ignore)
+    else:
+        fates = [fate for member in members for fate in channel.send(single(member), ignore)]
+    assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
+    assert all(map(place.arrived, members))
+
+
+@pytest.mark.parametrize("size", [0, 1, 32704, 32705, 65536, 262143, 262144, 262145, 2 << 20])
+def test_sizes_around_the_borders_of_buffers_arrive(place, transport, size):
+    member = place.write("a/file", size)
+    place.settle(member)
+    assert transport.open_channel().send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert place.arrived(member)
+
+
+def test_a_large_file_arrives(place, transport):
+    member = place.write("a/large", 40 << 20)
+    place.settle(member)
+    told = []
+    sent = transport.open_channel().send(single(member), told.append)
+    assert sent == [Sent(0, checksum(member))]
+    assert place.arrived(member)
+    assert [path.name for path in place.there(member).parent.iterdir()] == ["large"]
+    assert told == sorted(told)
+
+
+def test_a_file_with_holes_arrives(place, staging, transport):
+    path = place.source / "holes"
+    with path.open("wb") as file:
+        file.seek(16 << 20)
+        file.write(b"in the middle")
+        file.truncate(32 << 20)
+    os.utime(path, (MODIFIED, MODIFIED))
+    member = place.member(path, "a/holes")
+    place.settle(member)
+    expected = hashlib.md5(path.read_bytes()).hexdigest()
+    assert transport.open_channel().send(single(member), ignore) == [Sent(0, expected)]
+    assert place.arrived(member)
+    if staging.kind == "shell":
+        assert place.there(member).stat().st_blocks * 512 < 1 << 20
+
+
+def test_a_member_that_vanished_fails_alone(place, transport):
+    members = [place.write(f"a/{n}", 1000) for n in range(5)]
+    place.settle(*members)
+    Path(os.fsdecode(members[2].path)).unlink()
+    fates = transport.open_channel().send(batch(members), ignore)
+    assert [type(fate) for fate in fates] == [Sent, Sent, Unsent, Sent, Sent]
+    assert fates[2].problem.code == "file.vanished"
+    assert not fates[2].again
+
+
+def test_older_content_is_replaced(place, transport):
+    member = place.write("a/file", 5000)
+    place.settle(member)
+    place.there(member).parent.mkdir(parents=True)
+    place.there(member).write_bytes(b"older and longer" * 5000)
+    assert transport.open_channel().send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert place.arrived(member)
+
+
+def test_channels_work_side_by_side(place, transport):
+    members = [place.write(f"a/{n}", 3 << 20) for n in range(4)]
+    place.settle(*members)
+    channels = [transport.open_channel() for _ in range(2)]
+    for member, channel in zip(members, channels * 2, strict=True):
+        assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert all(map(place.arrived, members))

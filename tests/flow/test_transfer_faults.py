@@ -1,0 +1,272 @@
+"""What breaks between us and the staging area: nothing false is claimed, and work goes on."""
+
+import os
+import random
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from mydata_like.core.errors import StagingError, TransientError
+from mydata_like.core.events import ChannelChanged
+from mydata_like.core.model import Payload
+from mydata_like.core.ports import Sent
+from tests.fakes.place import checksum
+from tests.faults.tcpproxy import TcpProxy
+from tests.staging import Staging, single, wanted
+
+LARGE = 32 << 20
+
+
+@pytest.fixture(scope="module")
+def staging(tmp_path_factory):
+    with Staging(tmp_path_factory.mktemp("staging")) as staging:
+        yield staging
+
+
+@pytest.fixture
+def proxy(staging):
+    with TcpProxy(staging.sshd.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture(params=["libssh", "paramiko"])
+def transport(request, staging, proxy, place):
+    """A transport through the proxy, quick to notice that nothing moves."""
+    staging.events.clear()
+    transport = staging.build(
+        place.location, port=proxy.port, ssh_stack=request.param, stall_timeout=2.0
+    )
+    yield transport
+    transport.close()
+
+
+def ignore(_: int) -> None: ...
+
+
+def batch(members) -> Payload:
+    return Payload(1, tuple(map(wanted, members)), batched=True)
+
+
+def once(action):
+    """Return a progress callback that acts when the first bytes have gone."""
+    done = []
+
+    def progress(count: int) -> None:
+        if count and not done:
+            done.append(count)
+            action()
+
+    return progress
+
+
+def kill_workers() -> None:
+    for child in psutil.Process().children():
+        if any("spawn_main" in word for word in child.cmdline()):
+            child.kill()
+
+
+@pytest.mark.parametrize("fault", ["session killed", "reset", "black hole", "worker killed"])
+def test_a_broken_line_is_noticed_and_the_next_attempt_succeeds(
+    place, staging, proxy, transport, fault
+):
+    member = place.write("a/large", LARGE * 3)
+    place.settle(member)
+    channel = transport.open_channel()
+    faults = {
+        "session killed": staging.sshd.kill_sessions,
+        "reset": proxy.reset_all,
+        "black hole": proxy.stall.set,
+        "worker killed": kill_workers,
+    }
+    started = time.monotonic()
+    with pytest.raises(TransientError):
+        channel.send(single(member), once(faults[fault]))
+    assert time.monotonic() - started < 8
+    assert not place.there(member).exists()
+    proxy.stall.clear()
+    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert place.arrived(member)
+    states = [event.state for event in staging.events if isinstance(event, ChannelChanged)]
+    assert states == ["open", "lost", "open"]
+
+
+def test_a_batch_cut_at_random_never_claims_what_is_not_there(place, proxy, transport, tmp_path):
+    rng = random.Random(7)
+    sizes = [rng.choice([0, 10, 3000, 70_000]) for _ in range(300)]
+    members = [place.write(f"s/{n % 5}/{n}", size) for n, size in enumerate(sizes)]
+    place.settle(*members)
+    total = sum(sizes)
+    channel = transport.open_channel()
+    proven = 0
+    for _ in range(6):
+        proxy.cut_after = 8000 + rng.randrange(total)  # the greeting takes a few thousand
+        try:
+            fates = channel.send(batch(members), ignore)
+        except TransientError:
+            fates = []
+        proxy.cut_after = None
+        for fate, member in zip(fates, members, strict=bool(fates)):
+            assert not isinstance(fate, Sent) or place.arrived(member)
+        proven += sum(isinstance(fate, Sent) for fate in fates)
+    assert proven
+    fates = channel.send(batch(members), ignore)
+    assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
+    assert all(map(place.arrived, members))
+
+
+def test_what_arrived_before_a_cut_is_not_sent_again(place, proxy, transport):
+    member = place.write("a/large", LARGE)
+    place.settle(member)
+    channel = transport.open_channel()
+    proxy.cut_after = LARGE * 3 // 4
+    with pytest.raises(TransientError):
+        channel.send(single(member), ignore)
+    proxy.cut_after = None
+    before = proxy.passed
+    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert place.arrived(member)
+    assert proxy.passed - before < LARGE // 2
+
+
+def test_a_black_hole_at_any_time_is_noticed(place, proxy, transport):
+    member = place.write("a/file", 100)
+    place.settle(member)
+    channel = transport.open_channel()
+    proxy.stall.set()
+    started = time.monotonic()
+    with pytest.raises(TransientError):
+        channel.send(single(member), ignore)
+    with pytest.raises(TransientError):
+        channel.send(single(member), ignore)  # where it is the greeting that never comes
+    assert time.monotonic() - started < 25
+
+
+def test_closing_leaves_no_process_descriptor_or_thread(place, staging):
+    member = place.write("a/large", LARGE)
+    place.settle(member)
+    warm = staging.build(place.location)
+    warm.open_channel()
+    warm.close()  # what the system starts once for all has been started
+    descriptors, children = psutil.Process().num_fds(), set(psutil.Process().children())
+    transport = staging.build(place.location)
+    channels = [transport.open_channel() for _ in range(2)]
+    moved, failures = threading.Event(), []
+
+    def send(channel) -> None:
+        try:
+            while True:
+                channel.send(single(member), lambda _: moved.set())
+        except TransientError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=send, args=(channel,)) for channel in channels]
+    for thread in threads:
+        thread.start()
+    moved.wait(10)
+    transport.close()
+    for thread in threads:
+        thread.join(5)
+    assert len(failures) == 2
+    assert psutil.Process().num_fds() == descriptors
+    assert set(psutil.Process().children()) <= children
+    assert threading.active_count() == 1
+
+
+@pytest.fixture
+def mounted(place):
+    """Return a function that puts a file system with these options in the location's place."""
+    done = []
+
+    def mount(options: str) -> None:
+        place.location.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", options, "none", str(place.location)]
+        if os.geteuid() or subprocess.run(command, check=False).returncode:
+            pytest.skip("nothing can be mounted here")
+        done.append(place.location)
+
+    yield mount
+    for path in done:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+@pytest.mark.parametrize("kind", ["single", "batch"])
+def test_a_full_disk_is_told_and_leaves_room_for_others(place, staging, mounted, kind):
+    mounted("size=1m")
+    members = [place.write(f"a/{n}", 300_000) for n in range(8)]
+    large = place.write("b/large", 3 << 20)
+    place.settle(*members, large)
+    transport = staging.build(place.location)
+    try:
+        channel = transport.open_channel()
+        with pytest.raises(StagingError) as caught:
+            channel.send(single(large) if kind == "single" else batch(members), ignore)
+        assert caught.value.problem_code == "staging.full"
+        if kind == "single":
+            assert list((place.location / "b").iterdir()) == []
+            assert channel.send(single(members[0]), ignore) == [Sent(0, checksum(members[0]))]
+    finally:
+        transport.close()
+
+
+@pytest.mark.parametrize("kind", ["single", "batch"])
+def test_a_staging_area_that_becomes_read_only_stops_the_run(place, staging, mounted, kind):
+    mounted("rw")
+    member = place.write("a/0", 100)
+    place.settle(member)
+    transport = staging.build(place.location)
+    try:
+        channel = transport.open_channel()
+        subprocess.run(["mount", "-o", "remount,ro", str(place.location)], check=True)
+        with pytest.raises(StagingError):
+            channel.send(single(member) if kind == "single" else batch([member]), ignore)
+    finally:
+        transport.close()
+
+
+def test_a_server_that_grants_one_command_at_a_time_is_enough(place, tmp_path):
+    members = [place.write(f"a/{n}", 1000) for n in range(20)]
+    large = place.write("a/large", 12 << 20)
+    place.settle(*members, large)
+    with Staging(tmp_path / "one", options=("MaxSessions 1",)) as staging:
+        transport = staging.build(place.location)
+        try:
+            channel = transport.open_channel()
+            for _ in range(2):
+                assert all(isinstance(f, Sent) for f in channel.send(batch(members), ignore))
+                assert channel.send(single(large), ignore) == [Sent(0, checksum(large))]
+        finally:
+            transport.close()
+
+
+def test_a_login_script_that_talks_is_put_up_with(place, tmp_path):
+    members = [place.write(f"a/{n}", 1000) for n in range(20)]
+    place.settle(*members)
+    talk = tmp_path / "talk"
+    talk.write_text('#!/bin/sh\necho "Welcome!"; echo mydata; exec sh -c "$SSH_ORIGINAL_COMMAND"\n')
+    talk.chmod(0o755)
+    with Staging(tmp_path / "talking", options=(f"ForceCommand {talk}",)) as staging:
+        transport = staging.build(place.location)
+        try:
+            fates = transport.open_channel().send(batch(members), ignore)
+            assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
+        finally:
+            transport.close()
+
+
+def test_a_growing_file_in_a_batch_fails_alone(place, staging):
+    members = [place.write(f"a/{n}", 200_000) for n in range(30)]
+    place.settle(*members)
+    victim = Path(os.fsdecode(members[15].path))
+    with victim.open("ab") as file:
+        file.write(b"more")
+    transport = staging.build(place.location)
+    try:
+        fates = transport.open_channel().send(batch(members), ignore)
+    finally:
+        transport.close()
+    assert [n for n, fate in enumerate(fates) if not isinstance(fate, Sent)] == [15]
+    assert fates[15].problem.code == "file.changed"

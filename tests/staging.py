@@ -1,0 +1,78 @@
+"""A staging area behind a real SSH server, and payloads for it."""
+
+import os
+from pathlib import Path
+
+from mydata_like.core.events import Event
+from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, StagingArea, Wanted
+from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.settings.schema import Transfer
+from mydata_like.ssh.keys import create_key
+from mydata_like.transfer.pool import SshTransport
+
+DATASET = Dataset(DatasetId(1), "set")
+
+# A login shell's own start-up files have no say in what is measured and tested here.
+_QUIET = "SetEnv SHLVL=3"
+_ONLY_SCP = """#!/bin/sh
+case "$SSH_ORIGINAL_COMMAND" in
+  scp\\ *) exec $SSH_ORIGINAL_COMMAND ;;
+esac
+echo "only scp is allowed here" >&2
+exit 1
+"""
+
+
+class Staging:
+    """An sshd that allows a shell, only scp, or only SFTP, and a key that it accepts."""
+
+    def __init__(self, directory: Path, kind: str = "shell", options: tuple[str, ...] = ()) -> None:
+        self.kind = kind
+        self.events: list[Event] = []
+        limits: dict[str, tuple[str, ...]] = {
+            "shell": (),
+            "sftp": ("ForceCommand internal-sftp",),
+            "scp": (f"ForceCommand {directory}/only-scp", "Subsystem sftp /bin/false"),
+        }
+        directory.mkdir(exist_ok=True)
+        script = directory / "only-scp"
+        script.write_text(_ONLY_SCP)
+        script.chmod(0o755)
+        self.sshd = PrivateSshd(directory / "sshd", options=(_QUIET, *limits[kind], *options))
+        self._key = create_key(directory / "key")
+        self._known_hosts = directory / "known_hosts"
+        self.sshd.authorize(self._key.public)
+
+    def __enter__(self) -> "Staging":
+        self.sshd.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sshd.stop()
+
+    def build(self, location: Path, *, port: int | None = None, **settings) -> SshTransport:
+        """Return a transport to `location`, perhaps through a proxy's port."""
+        area = StagingArea(
+            box="box",
+            location=str(location),
+            username=self.sshd.username,
+            hosts=(self.sshd.host,),
+            port=port or self.sshd.port,
+            host_keys=(self.sshd.fingerprint,),
+        )
+        return SshTransport(
+            area,
+            Transfer(**settings),
+            key_file=self._key.path,
+            known_hosts=self._known_hosts,
+            emit=self.events.append,
+        )
+
+
+def wanted(member) -> Wanted:
+    file = LocalFile(member.path, b"", b"", b"", *member[1:5])
+    return Wanted(file, DATASET, os.fsdecode(member.remote))
+
+
+def single(member) -> Payload:
+    return Payload(1, (wanted(member),), batched=False)
