@@ -23,10 +23,11 @@ _PATIENCE: Final = 200  # twentieths of a second to wait for a server that start
 _PAUSE: Final = 0.05
 _PRIVILEGE_SEPARATION: Final = Path("/run/sshd")
 
+# HOME: nobody's own login scripts have a say in what the server does.
 _CONFIG: Final = """\
 ListenAddress {host}:{port}
-HostKey {host_key}
-AuthorizedKeysFile {authorized_keys}
+HostKey "{host_key}"
+AuthorizedKeysFile "{authorized_keys}"
 PidFile none
 UsePAM no
 StrictModes no
@@ -38,16 +39,16 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 MaxStartups 100
 MaxSessions 100
-SetEnv {environment}
+Subsystem sftp internal-sftp
+SetEnv "HOME={home}"
 """
 
 
 class PrivateSshd:
     """OpenSSH's sshd, run as the current user in a directory of its own.
 
-    `options` are further lines of its configuration; of two lines that say the same, they
-    win. It serves SFTP unless they name another `Subsystem`. Runs from `start` to `stop`,
-    or as long as it is used as a context.
+    `options` are lines of its configuration that replace the standard ones of the same
+    keyword. Runs from `start` to `stop`, or as long as it is used as a context.
     """
 
     def __init__(self, directory: Path, *, options: Sequence[str] = ()) -> None:
@@ -151,18 +152,17 @@ class PrivateSshd:
         return create_key(self._directory / f"host_key_{os.getpid()}_{self._host_keys}").path
 
     def _configuration(self) -> str:
-        lines = list(self._options)
-        if not any(line.lower().startswith("subsystem") for line in lines):
-            lines.append("Subsystem sftp internal-sftp")
+        """Return our lines, then the standard ones that they say nothing about."""
         standard = _CONFIG.format(
             host=self.host,
             port=self.port,
-            host_key=f'"{self._host_key}"',
-            authorized_keys=f'"{self._authorized_keys}"',
-            # Nobody's own login scripts have a say in what the server does.
-            environment=f'"HOME={self._directory}"',
+            host_key=self._host_key,
+            authorized_keys=self._authorized_keys,
+            home=self._directory,
         )
-        return "\n".join(lines) + "\n" + standard
+        said = {line.split()[0].lower() for line in self._options}
+        others = [line for line in standard.splitlines() if line.split()[0].lower() not in said]
+        return "\n".join([*self._options, *others]) + "\n"
 
     def _wait(self, process: "subprocess.Popen[bytes]") -> None:
         """Wait until the server greets."""

@@ -19,6 +19,10 @@ LOST: Final = "link.lost"
 STALLED: Final = "link.stalled"
 NO_CHANNEL: Final = "channel.refused"
 
+# Seconds between requests for a channel: a server at its limit needs a moment to notice that
+# the command before has ended.
+GRACE: Final = (0.02, 0.1, 0.0)
+
 _HEAD_START: Final = 0.25  # seconds before the next address is tried as well; RFC 8305, section 8
 
 _Address = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[str | int, ...]]
@@ -40,10 +44,11 @@ def dial(endpoint: Endpoint) -> socket.socket:
 
 
 def hurry(line: socket.socket) -> None:
-    """Have the next bytes acknowledged at once.
+    """Acknowledge what has come at once, and what comes next.
 
     OpenSSH leaves Nagle's algorithm on until it runs a command, so the answer to the first
-    request of a connection would wait some 40 ms for our delayed acknowledgement.
+    request of a connection would wait some 40 ms for our delayed acknowledgement. The kernel
+    soon forgets this wish, so it is renewed before each wait of a connection's beginning.
     """
     if hasattr(socket, "TCP_QUICKACK"):
         with suppress(OSError):

@@ -197,11 +197,12 @@ class Line:
 
     def open_channel(self) -> Channel:
         """Open a channel; raises `TransientError` where none is granted."""
-        channel = self.call(self.foreign.channel_new)
-        links.hurry(self._socket)
-        if not self.grants(channel.open_session):
-            raise links.no_channel(self.endpoint)
-        return channel
+        for pause in links.GRACE:
+            channel = self.call(self.foreign.channel_new)
+            if self.grants(channel.open_session):
+                return channel
+            time.sleep(pause)
+        raise links.no_channel(self.endpoint)
 
     def grants(self, request: Callable[..., int], *words: bytes) -> bool:
         """Make a request and return whether the server grants it."""
@@ -262,6 +263,7 @@ class Line:
         """Repeat a request that shows no progress until it is done; all of it is bounded."""
         deadline = time.monotonic() + self.endpoint.stall_timeout
         while request() == again:
+            links.hurry(self._socket)
             self._wait(deadline - time.monotonic())
 
     def _wait(self, seconds: float) -> None:

@@ -9,6 +9,7 @@ import io
 import logging
 import socket
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -207,12 +208,15 @@ class Line:
         transport, patience = self.transport, self.endpoint.stall_timeout
         transport.banner_timeout = transport.handshake_timeout = patience
         transport.auth_timeout = transport.channel_timeout = patience
+        deadline = time.monotonic() + patience
         try:
             with self.watched():
                 transport.start_client(timeout=patience)
             key = transport.get_remote_server_key()
         except _FAILURES as error:
             self.cut()
+            if self._stalled or time.monotonic() > deadline:
+                raise links.stalled(self.endpoint, patience) from error
             raise links.refused(self.endpoint, _reason(error)) from error
         return PublicKey(key.get_name(), key.asbytes())
 
@@ -236,15 +240,21 @@ class Line:
 
     def open_channel(self) -> paramiko.Channel:
         """Open a channel; raises `TransientError` where none is granted."""
+        for pause in links.GRACE:
+            if (channel := self._try_channel()) is not None:
+                return channel
+            time.sleep(pause)
+        raise links.no_channel(self.endpoint)
+
+    def _try_channel(self) -> paramiko.Channel | None:
+        """Open a channel; None where it is not granted."""
         try:
-            links.hurry(self._socket)
-            with self.watched():
+            with self.watched(), self._socket.hurried():
                 return self.transport.open_session(timeout=self.endpoint.stall_timeout)
+        except paramiko.ChannelException:
+            return None
         except _FAILURES as error:
-            self.raise_if_broken(error)
-            if not isinstance(error, paramiko.ChannelException):  # no answer came
-                raise self._broken(error) from error
-            raise links.no_channel(self.endpoint) from error
+            raise self._broken(error) from error
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -280,6 +290,7 @@ class Line:
         """Break the connection; whoever waits for it is woken and fails."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+        self.transport.packetizer.complete_handshake()  # ends the library's timer of it
         self.transport.close()
         self._socket.close()
         if self.transport.is_alive() and threading.current_thread() is not self.transport:

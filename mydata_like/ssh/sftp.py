@@ -24,6 +24,7 @@ _HAS_SIZE, _HAS_MODE, _HAS_TIMES = 1, 4, 8
 _PIECE: Final = 32_640  # bytes of one write request; with its head it fits one SSH packet
 _UNANSWERED: Final = 64  # write requests under way, 2 MiB: what the SSH window holds
 _LARGEST: Final = 256 * 1024  # of an answer
+_REFUSED: Final = "ssh.sftp-refused"
 _POSIX_RENAME: Final = b"posix-rename@openssh.com"
 
 
@@ -124,9 +125,11 @@ class Sftp:
     def _greet(self) -> frozenset[bytes]:
         """Agree on the version; return the names of the server's extensions."""
         self._stream.write(struct.pack(">IBI", 5, _INIT, 3))
-        packet = self._receive_packet()
-        if packet[:1] != bytes([_VERSION]):
-            raise _confused()
+        first = self._take(5)
+        if first[4:] != bytes([_VERSION]):  # a login script's words, rather
+            said = format_path(first + self._stream.read_ready())[:200]
+            raise RejectedError(f"The server answered SFTP with: {said}.", code=_REFUSED)
+        packet = first[4:] + self._take(int.from_bytes(first[:4], "big") - 1)
         names, rest = set(), packet[5:]
         while rest:
             name, rest = _split(rest)
@@ -144,7 +147,7 @@ class Sftp:
         while len(self._received) < size:
             more = self._stream.read(64 * 1024)
             if not more:
-                raise RejectedError("The server ended SFTP.", code="ssh.sftp-refused")
+                raise RejectedError("The server ended SFTP.", code=_REFUSED)
             self._received += more
         taken = bytes(self._received[:size])
         del self._received[:size]

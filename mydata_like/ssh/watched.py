@@ -3,7 +3,11 @@
 import errno
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
+
+from mydata_like.ssh.links import hurry
 
 
 class WatchedSocket(socket.socket):
@@ -11,6 +15,7 @@ class WatchedSocket(socket.socket):
 
     patience: float
     _due: float | None = None  # when to give up; None while nobody waits
+    _hurried = False
 
     @classmethod
     def adopt(cls, connected: socket.socket, patience: float) -> Self:
@@ -28,6 +33,15 @@ class WatchedSocket(socket.socket):
         """Nobody waits any more."""
         self._due = None
 
+    @contextmanager
+    def hurried(self) -> Iterator[None]:
+        """Acknowledge at once what comes while this lasts."""
+        self._hurried = True
+        try:
+            yield
+        finally:
+            self._hurried = False
+
     @property
     def has_stalled(self) -> bool:
         return self._due is not None and time.monotonic() > self._due
@@ -44,6 +58,8 @@ class WatchedSocket(socket.socket):
 
     def recv(self, size: int, flags: int = 0) -> bytes:
         """Receive what is there; raises OSError when nothing has moved for too long."""
+        if self._hurried:
+            hurry(self)
         try:
             data = super().recv(size, flags)
         except TimeoutError:

@@ -1,0 +1,120 @@
+"""What the probe finds on hosts that allow more or less, against a real sshd."""
+
+import os
+import shutil
+import stat
+
+import pytest
+
+from mydata_like.core.errors import StagingError
+from mydata_like.ssh.remote import probe
+from tests.sshd_fixture import (
+    STACKS,
+    endpoint_of,
+    needs_sshd,
+    no_login,
+    noisy,
+    open_session,
+    scp_only,
+    sftp_only,
+    sshd_with,
+    with_programs,
+)
+
+pytestmark = [needs_sshd, pytest.mark.parametrize("stack", STACKS)]
+
+
+def probe_with(tmp_path, stack, *options, location=None):
+    """Probe a host with these options; return what was found. Nothing may be left behind."""
+    location = location or tmp_path / "staging"
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, *options) as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        with open_session(endpoint) as session:
+            found = probe(session, os.fsencode(location))
+    assert list(location.iterdir()) == []
+    return found
+
+
+def test_a_plain_host_has_a_shell_and_its_tools(tmp_path, stack):
+    found = probe_with(tmp_path, stack)
+    assert found[0] == "shell"
+    assert (found.tar, found.checksum, found.cpus) == ("gnu", b"md5sum", os.cpu_count())
+
+
+def test_a_missing_location_is_made_for_its_group(tmp_path, stack):
+    location = tmp_path / "a" / 'b\'s "odd" $(touch x) place%20'
+    probe_with(tmp_path, stack, location=location)
+    assert stat.S_IMODE(location.stat().st_mode) == 0o2770
+
+
+def test_noise_of_login_scripts_does_not_matter(tmp_path, stack):
+    found = probe_with(tmp_path, stack, *noisy(tmp_path))
+    assert (found.rung, found.tar) == ("shell", "gnu")
+
+
+def test_a_host_without_tar_still_has_a_shell(tmp_path, stack):
+    found = probe_with(tmp_path, stack, *with_programs(tmp_path))
+    assert (found.rung, found.tar, found.checksum, found.cpus) == ("shell", "", b"", None)
+    assert "without a tar" in found.why
+
+
+def test_a_tar_that_does_nothing_does_not_count(tmp_path, stack):
+    found = probe_with(tmp_path, stack, *with_programs(tmp_path, tar="echo tar (GNU tar)"))
+    assert (found.rung, found.tar) == ("shell", "")
+
+
+@pytest.mark.skipif(not shutil.which("busybox"), reason="needs busybox")
+def test_busybox_is_known(tmp_path, stack):
+    options = with_programs(tmp_path, tar="/bin/busybox tar", md5sum="/bin/busybox md5sum")
+    found = probe_with(tmp_path, stack, *options)
+    assert (found.rung, found.tar, found.checksum) == ("shell", "busybox", b"md5sum")
+
+
+@pytest.mark.skipif(not shutil.which("bsdtar"), reason="needs bsdtar")
+def test_bsdtar_is_known(tmp_path, stack):
+    options = with_programs(tmp_path, tar="/usr/bin/bsdtar", openssl="/usr/bin/openssl")
+    found = probe_with(tmp_path, stack, *options)
+    assert (found.rung, found.tar, found.checksum) == ("shell", "bsd", b"openssl md5 -r")
+
+
+def test_only_scp_is_found_out_and_told(tmp_path, stack):
+    (tmp_path / "staging").mkdir()
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, *scp_only(tmp_path)) as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        with open_session(endpoint) as session:
+            found = probe(session, os.fsencode(tmp_path / "staging"))
+    assert found.rung == "scp"
+    assert "only scp is allowed here" in found.why
+    assert [entry.name for entry in (tmp_path / "staging").iterdir()] == [".mydata-probe"]
+
+
+def test_only_sftp_is_found_out(tmp_path, stack):
+    found = probe_with(tmp_path, stack, *sftp_only())
+    assert found.rung == "sftp"
+    assert stat.S_IMODE((tmp_path / "staging").stat().st_mode) == 0o2770
+
+
+def test_no_rung_at_all_is_told_with_the_hosts_own_words(tmp_path, stack):
+    with pytest.raises(StagingError) as raised:
+        probe_with(tmp_path, stack, *no_login(tmp_path))
+    assert "This account is not available" in raised.value.message
+    for name in ("a shell", "scp", "SFTP"):
+        assert name in raised.value.message
+
+
+@pytest.mark.parametrize("rung", ["shell", "scp", "sftp"])
+def test_a_location_that_takes_no_files_is_named(tmp_path, stack, rung):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the folder should be")
+    options = {"shell": (), "scp": scp_only(tmp_path), "sftp": sftp_only()}[rung]
+    with pytest.raises(StagingError) as raised:
+        probe_with(tmp_path, stack, *options, location=blocked)
+    assert str(blocked) in raised.value.message
+
+
+def test_a_location_of_two_lines_is_refused_unasked(tmp_path, stack):
+    with pytest.raises(StagingError):
+        probe_with(tmp_path, stack, location=tmp_path / "two\nlines")
+    assert not (tmp_path / "two\nlines").exists()

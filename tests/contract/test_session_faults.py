@@ -1,0 +1,287 @@
+"""Broken, silent and refusing links, against a real sshd behind a proxy: nothing waits for ever."""
+
+import socket
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
+from mydata_like.ssh.connect import connect
+from tests.faults.tcpproxy import SilentServer, TcpProxy, seconds_for
+from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with
+
+pytestmark = [needs_sshd, pytest.mark.parametrize("stack", STACKS)]
+
+CHUNK = bytes(256 * 1024)
+SOON = STALL + 1.5  # seconds within which a stall must have been noticed
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory):
+    with sshd_with(tmp_path_factory.mktemp("server")) as sshd:
+        yield sshd
+
+
+@pytest.fixture
+def proxy(sshd):
+    with TcpProxy(sshd.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def endpoint(sshd, proxy, stack, tmp_path):
+    return endpoint_of(sshd, tmp_path, stack=stack, port=proxy.port, stall_timeout=STALL)
+
+
+def expect_failure(action, code, within):
+    """Do something that must fail soon, with this code."""
+    with pytest.raises(TransientError) as raised:
+        assert seconds_for(action) < within
+    assert raised.value.problem_code == code
+    return raised.value
+
+
+def timed_failure(action, code):
+    """Do something that must fail of a stall, not much later than it may."""
+    failures = []
+
+    def fail():
+        try:
+            action()
+        except TransientError as error:
+            failures.append(error.problem_code)
+
+    assert seconds_for(fail) < SOON
+    assert failures == [code]
+
+
+def write_for_ever(stream):
+    while True:
+        stream.write(CHUNK)
+
+
+def test_a_host_that_never_speaks_is_given_up(sshd, stack, tmp_path):
+    with SilentServer() as server:
+        endpoint = endpoint_of(sshd, tmp_path, stack=stack, port=server.port, stall_timeout=STALL)
+        timed_failure(lambda: connect(endpoint), "link.stalled")
+
+
+def test_nothing_that_listens_is_said_plainly(sshd, stack, tmp_path):
+    with TcpProxy(sshd.port) as proxy:
+        port = proxy.port
+    endpoint = endpoint_of(sshd, tmp_path, stack=stack, port=port)
+    with pytest.raises(TransientError, match="nothing listens there") as raised:
+        connect(endpoint)
+    assert raised.value.problem_code == "link.refused"
+
+
+def test_a_name_that_nobody_knows_is_said_plainly(sshd, stack, tmp_path):
+    endpoint = endpoint_of(sshd, tmp_path, stack=stack, host="host..invalid")
+    with pytest.raises(TransientError, match="its name is not known"):
+        connect(endpoint)
+
+
+def test_a_stall_is_noticed_while_connecting(proxy, endpoint):
+    proxy.stall.set()
+    timed_failure(lambda: connect(endpoint), "link.stalled")
+
+
+def test_a_stall_is_noticed_while_a_channel_opens(proxy, endpoint):
+    with open_session(endpoint) as session:
+        proxy.stall.set()
+        timed_failure(lambda: session.start(b"cat"), "link.stalled")
+
+
+def test_a_stall_is_noticed_while_writing(proxy, endpoint):
+    with open_session(endpoint) as session:
+        stream = session.start(b"cat > /dev/null")
+        stream.write(CHUNK)
+        proxy.stall.set()
+        timed_failure(lambda: write_for_ever(stream), "link.stalled")
+        with pytest.raises(TransientError):
+            stream.finish()
+
+
+def test_a_stall_is_noticed_while_reading(proxy, endpoint):
+    with open_session(endpoint) as session:
+        stream = session.start(b"cat")
+        proxy.stall.set()
+        timed_failure(lambda: stream.read(1), "link.stalled")
+
+
+def test_a_stall_is_noticed_while_finishing(proxy, endpoint):
+    with open_session(endpoint) as session:
+        stream = session.start(b"cat")
+        stream.write(b"x")
+        proxy.stall.set()
+        timed_failure(stream.finish, "link.stalled")
+
+
+def test_closing_over_a_stalled_link_does_not_wait(proxy, endpoint):
+    session = connect(endpoint)
+    stream = session.start(b"cat")
+    stream.write(CHUNK * 8)
+    proxy.stall.set()
+    assert seconds_for(lambda: (stream.close(), session.close())) < 1.5
+
+
+def test_a_command_that_reads_no_more_is_a_stall_too(endpoint):
+    with open_session(endpoint) as session:
+        stream = session.start(b"sleep 30")
+        timed_failure(lambda: write_for_ever(stream), "link.stalled")
+
+
+def test_a_slow_link_is_not_a_stalled_one(proxy, endpoint):
+    proxy.bandwidth, proxy.latency = 400_000, 0.05
+    with open_session(endpoint) as session:
+        stream = session.start(b"cat | wc -c")
+        for _ in range(4):
+            stream.write(CHUNK)
+        assert stream.finish().output.strip() == b"%d" % (4 * len(CHUNK))
+
+
+def test_a_reset_is_noticed_at_once(proxy, endpoint):
+    with open_session(endpoint) as session:
+        stream = session.start(b"cat > /dev/null")
+        stream.write(CHUNK)
+        proxy.reset_all()
+        expect_failure(lambda: write_for_ever(stream), "link.lost", STALL)
+
+
+def test_a_polite_end_is_noticed_at_once(proxy, endpoint):
+    with open_session(endpoint) as session:
+        stream = session.start(b"cat > /dev/null")
+        stream.write(CHUNK)
+        proxy.fin_all()
+        expect_failure(lambda: write_for_ever(stream), "link.lost", STALL)
+
+
+def test_a_link_cut_at_any_place_fails_and_never_hangs(proxy, endpoint):
+    for limit in (0, 10, 500, 2000, 4000, 100_000, 1_000_000):
+        proxy.cut_after = limit
+        with pytest.raises(TransientError) as raised, open_session(endpoint) as session:
+            write_for_ever(session.start(b"cat > /dev/null"))
+        assert raised.value.problem_code in ("link.lost", "link.refused")
+
+
+def test_a_session_killed_on_the_server_is_lost(sshd, stack, tmp_path):
+    endpoint = endpoint_of(sshd, tmp_path, stack=stack)
+    with open_session(endpoint) as session:
+        stream = session.start(b"cat > /dev/null")
+        stream.write(CHUNK)
+        sshd.kill_sessions()
+        expect_failure(lambda: write_for_ever(stream), "link.lost", 2)
+        expect_failure(stream.finish, "link.lost", 2)
+        expect_failure(lambda: session.run(b"true"), "link.lost", 2)
+
+
+def test_a_session_killed_while_we_wait_is_lost(sshd, stack, tmp_path):
+    endpoint = endpoint_of(sshd, tmp_path, stack=stack)
+    with open_session(endpoint) as session:
+        stream = session.start(b"echo ready; exec sleep 30")
+        assert stream.read(10) == b"ready\n"
+        sshd.kill_sessions()
+        expect_failure(stream.finish, "link.lost", 2)
+
+
+def test_closing_from_another_thread_wakes_who_waits(endpoint):
+    session = connect(replace(endpoint, stall_timeout=60.0))
+    stream = session.start(b"sleep 60")
+    closer = threading.Timer(0.2, session.close)
+    closer.start()
+    expect_failure(lambda: stream.read(1), "link.lost", 5)
+    closer.join()
+
+
+def test_no_more_channels_than_granted_and_more_when_one_ends(stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, "MaxSessions 2") as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        with open_session(endpoint) as session:
+            first, second = session.start(b"cat"), session.start(b"cat")
+            expect_failure(lambda: session.start(b"cat"), "channel.refused", 2)
+            first.write(b"still")
+            assert first.finish().output == b"still"
+            assert session.run(b"echo again").output == b"again\n"
+            assert second.finish().status == 0
+
+
+def test_too_many_connections_are_refused_for_now(stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, "MaxStartups 2:100:2") as sshd, SlowCallers(sshd.port, 2):
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        expect_failure(lambda: connect(endpoint), "link.refused", 5)
+
+
+class SlowCallers:
+    """Connections that say nothing and so keep the server's places for new ones."""
+
+    def __init__(self, port, count):
+        self._port, self._count = port, count
+
+    def __enter__(self):
+        self._callers = [self._call() for _ in range(self._count)]
+
+    def _call(self):
+        while True:
+            caller = socket.create_connection(("127.0.0.1", self._port))
+            with suppress(OSError):
+                if caller.recv(4) == b"SSH-":
+                    return caller
+            caller.close()
+
+    def __exit__(self, *_):
+        for caller in self._callers:
+            caller.close()
+
+
+def test_a_changed_host_key_stops_before_we_say_who_we_are(stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, "LogLevel VERBOSE") as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        before = sshd.fingerprint
+        sshd.restart(new_host_key=True)
+        with pytest.raises(HostKeyError) as raised:
+            connect(endpoint)
+        assert raised.value.problem_code == "host-key.changed"
+        assert before in raised.value.message
+        assert sshd.fingerprint in raised.value.message
+        assert "Failed publickey" not in sshd.log
+        assert f"for {sshd.username}" not in sshd.log
+
+
+def test_a_withdrawn_key_is_refused(stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path) as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        connect(endpoint).close()
+        sshd.forbid_all()
+        with pytest.raises(AccessDeniedError) as raised:
+            connect(endpoint)
+        assert raised.value.problem_code == "ssh.key-refused"
+
+
+def test_nothing_is_left_behind_by_sessions_that_failed(endpoint, proxy, stack):
+    def count():
+        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+
+    def fail_once():
+        with open_session(endpoint) as session:
+            session.run(b"true")
+        proxy.cut_after = 3000
+        with pytest.raises(TransientError), open_session(endpoint) as session:
+            write_for_ever(session.start(b"cat > /dev/null"))
+        proxy.cut_after = None
+
+    fail_once()
+    for thread in proxy._threads[1:]:
+        thread.join(5)
+    before = count()
+    for _ in range(5):
+        fail_once()
+    for thread in proxy._threads[1:]:
+        thread.join(5)
+    assert count() == before

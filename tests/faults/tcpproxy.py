@@ -1,0 +1,145 @@
+"""A TCP proxy on loopback that harms what passes: slow, silent, cut or reset."""
+
+import socket
+import struct
+import threading
+import time
+from contextlib import suppress
+
+_CHUNK = 64 * 1024
+_LOOK = 0.005  # seconds between looks whether a stall has ended
+
+
+class TcpProxy:
+    """Passes connections on to a port of this machine; a context.
+
+    `latency` is seconds each way, `bandwidth` bytes a second each way (0: no limit); both may
+    be changed at any time. `stall` set: nothing passes any more, connections stay open.
+    `cut_after`: reset a connection once so many bytes went towards the server.
+    """
+
+    def __init__(self, port, *, latency=0.0, bandwidth=0, cut_after=None):
+        self.latency = latency
+        self.bandwidth = bandwidth
+        self.cut_after = cut_after
+        self.stall = threading.Event()
+        self.passed = 0  # bytes that went towards the server
+        self.connections = 0
+        self._target = port
+        self._pairs = []
+        self._threads = []
+        self._closing = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+
+    def __enter__(self):
+        self._spawn(self._accept)
+        return self
+
+    def __exit__(self, *_):
+        self._closing.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.fin_all()
+        for thread in self._threads:
+            thread.join(5)
+
+    def reset_all(self):
+        """Answer every connection with RST."""
+        for side in self._sides():
+            with suppress(OSError):
+                side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._close_all()
+
+    def fin_all(self):
+        """End every connection politely."""
+        for side in self._sides():
+            with suppress(OSError):
+                side.shutdown(socket.SHUT_RDWR)
+        self._close_all()
+
+    def _close_all(self):
+        pairs, self._pairs = self._pairs, []
+        for pair in pairs:
+            for side in pair:
+                # A thread in recv() would keep the connection alive beyond close().
+                side.close()
+
+    def _sides(self):
+        return [side for pair in self._pairs for side in pair]
+
+    def _spawn(self, target, *arguments):
+        thread = threading.Thread(target=target, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self):
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection(("127.0.0.1", self._target))
+                for side in (near, far):
+                    side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    side.settimeout(0.05)
+                self.connections += 1
+                self._pairs.append((near, far))
+                self._spawn(self._pass, near, far, True)
+                self._spawn(self._pass, far, near, False)
+
+    def _pass(self, source, target, upwards):
+        passed = 0
+        with suppress(OSError, ValueError):
+            while True:
+                self._hold()
+                try:
+                    data = source.recv(_CHUNK)
+                except TimeoutError:
+                    continue
+                self._hold()
+                if not data:
+                    target.shutdown(socket.SHUT_WR)
+                    return
+                self._delay(len(data))
+                if upwards and self.cut_after is not None and passed + len(data) > self.cut_after:
+                    self._send(target, data[: self.cut_after - passed])
+                    self.reset_all()
+                    return
+                self._send(target, data)
+                passed += len(data)
+                if upwards:
+                    self.passed += len(data)
+
+    def _send(self, target, data):
+        view = memoryview(data)
+        while view:
+            with suppress(TimeoutError):
+                view = view[target.send(view) :]
+
+    def _hold(self):
+        while self.stall.is_set() and not self._closing.is_set():
+            self._closing.wait(_LOOK)
+
+    def _delay(self, count):
+        pause = self.latency + (count / self.bandwidth if self.bandwidth else 0)
+        if pause:
+            self._closing.wait(pause)
+
+
+class SilentServer:
+    """Accepts connections and never says a word; a context."""
+
+    def __enter__(self):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        return self
+
+    def __exit__(self, *_):
+        self._listener.close()
+
+
+def seconds_for(action):
+    """Return how long an action takes."""
+    start = time.monotonic()
+    action()
+    return time.monotonic() - start
