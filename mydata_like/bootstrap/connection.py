@@ -32,15 +32,20 @@ class Connection:
         self.client.close()
 
 
-def open_connection(settings: Settings, key: Secret, clock: Clock, cancel: Cancel) -> Connection:
-    """Connect and prove who we are; raises a `RunError` that says what is to be mended."""
+def open_connection(
+    settings: Settings, key: Secret, clock: Clock, cancel: Cancel, *, dry_run: bool = False
+) -> Connection:
+    """Connect and prove who we are; raises a `RunError` that says what is to be mended.
+
+    A dry run makes nothing: an instrument that the server lacks has the id 0.
+    """
     client = Client(settings.server, key.reveal(), clock, cancel)
     server = HttpServer(client)
     try:
         resources = server.fetch_resources()
         account = server.fetch_account()
         facility = choose_facility(server.fetch_facilities(), settings.instrument.facility)
-        instrument = server.ensure_instrument(facility, settings.instrument.name)
+        instrument = _find_instrument(server, facility, settings.instrument.name, dry_run=dry_run)
     except BaseException:
         client.close()
         raise
@@ -52,6 +57,14 @@ def open_connection(settings: Settings, key: Secret, clock: Clock, cancel: Cance
         facility=facility,
         instrument=instrument,
     )
+
+
+def _find_instrument(
+    server: HttpServer, facility: Facility, name: str, *, dry_run: bool
+) -> Instrument:
+    if not dry_run:
+        return server.ensure_instrument(facility, name)
+    return server.find_instrument(facility, name) or Instrument(0, name)
 
 
 def require_complete(settings: Settings) -> None:

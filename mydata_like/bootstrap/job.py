@@ -100,7 +100,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
             stack.enter_context(lock_data_directory(find_state(settings, places), root, clock))
         key, _ = find_api_key(settings, open_secrets(order.config))
         audience.hide(key.reveal())
-        connection = open_connection(settings, key, clock, audience.cancel)
+        connection = open_connection(settings, key, clock, audience.cancel, dry_run=order.dry_run)
         stack.callback(connection.close)
         ledger = SqliteLedger.open(ledger_file(settings, places, root), root, clock)
         stack.callback(ledger.close)

@@ -90,19 +90,22 @@ class HttpServer:
             self._client.prove()
         return facilities
 
+    def find_instrument(self, facility: Facility, name: str) -> Instrument | None:
+        """Return the facility's instrument of this name."""
+        query: Query = {"facility__id": facility.id, "name": name}
+        instruments = self._rows("instrument/", parse_instrument, query)
+        return _first(instruments, lambda instrument: instrument.name == name)
+
     def ensure_instrument(self, facility: Facility, name: str) -> Instrument:
         check_text("The instrument's name", name, 100)
-
-        def find() -> Instrument | None:
-            query: Query = {"facility__id": facility.id, "name": name}
-            instruments = self._rows("instrument/", parse_instrument, query)
-            return _first(instruments, lambda instrument: instrument.name == name)
 
         def make() -> Instrument:
             document = {"facility": self._client.wire.uri("facility", facility.id), "name": name}
             return self._client.create("instrument/", document, parse_instrument)
 
-        return self._once.ensure(("instrument", facility.id, name), find, make)
+        return self._once.ensure(
+            ("instrument", facility.id, name), lambda: self.find_instrument(facility, name), make
+        )
 
     def find_experiment(self, draft: ExperimentDraft) -> Experiment | None:
         return self._proved(self._look_up_experiment(draft))
