@@ -111,7 +111,7 @@ class Site:
         return sorted(self.state.glob("ledger*"))
 
     def changes(self, since: int = 0) -> list[str]:
-        """The requests that changed something on the server, from the given number on."""
+        """The requests to change something on the server, from the given number on."""
         return [
             f"{request.method} {request.path}"
             for request in self.server.requests[since:]

@@ -1,0 +1,228 @@
+"""The installed command against a real server and a real staging host."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from mydata_like import __version__
+from mydata_like.core.events import Event, event_name
+from tests.invariants import check_complete, check_idle, check_sums, check_untouched
+from tests.site import Picture, make_data, open_site
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+SUMS = ["found", "verified", "waiting", "skipped", "failed", "sent", "bytes", "seconds", "problem"]
+EVENTS_PAGE = Path(__file__).parents[2] / "docs" / "events.md"
+OLD = 1_600_000_000
+
+
+@pytest.fixture
+def site(tmp_path):
+    make_data(tmp_path / "site")
+    with open_site(tmp_path / "site") as site:
+        yield site
+
+
+def test_the_first_run_brings_all_and_the_second_sends_nothing(site):
+    before = Picture.take(site.data)
+
+    ended = site.run()
+
+    check_complete(site, ended)
+    assert set(SUMS) <= set(ended.sums)
+    assert ended.sums["sent"] == ended.sums["found"] == len(site.place.expected_files())
+    assert ended.sums["bytes"] >= sum(p.stat().st_size for p in site.data.rglob("*.*"))
+    check_idle(site)
+    check_untouched(before)
+
+
+def test_over_http_all_arrives_too(site):
+    check_complete(site, site.run("transfer.method=http"))
+
+    assert "Accepted publickey" not in site.sshd.log
+
+
+def test_a_changed_file_is_repaired_and_verified_again(site):
+    site.run()
+    path = site.data / "bob" / "Long run" / "part_3.csv"
+    path.write_bytes(b"other bytes" * 5000)
+    os.utime(path, (OLD, OLD))
+    asked, records = len(site.server.requests), len(site.server.datafiles())
+
+    ended = site.run()
+
+    check_complete(site, ended)
+    assert ended.sums["sent"] == 1
+    assert any(change.startswith("PATCH") for change in site.changes(asked))
+    assert len(site.server.datafiles()) == records
+    (stored,) = [file for file in site.server.datafiles() if file.filename == "part_3.csv"]
+    assert stored.path.read_bytes() == path.read_bytes()
+
+
+def test_every_event_is_one_line_of_json_and_documented(site):
+    documented = _read_events_page()
+
+    ended = site.run_events()
+
+    assert ended.code == 0
+    for line in ended.lines:
+        assert set(line) - {"event"} <= documented[line["event"]]
+    assert ended.lines[0]["event"] == "run_started"
+    assert ended.lines[-1]["event"] == "run_finished"
+    verified = len(ended.events("file_verified"))
+    assert verified == ended.sums["verified"] == ended.sums["found"]
+
+
+def test_the_page_of_events_and_the_events_agree():
+    assert _read_events_page() == {
+        event_name(kind): {field.name for field in fields(kind)} for kind in get_args(Event)
+    }
+
+
+def test_scan_tells_what_would_be_sent_and_changes_nothing(site):
+    ended = site.command("scan", "--events")
+
+    assert ended.code == 0
+    assert len(ended.events("file_wanted")) == len(site.place.expected_files())
+    assert site.changes() == []
+    assert site.server.datafiles() == []
+    assert not any(site.server.box_location.rglob("*"))
+
+
+def test_a_scan_after_a_run_finds_everything_known(site):
+    site.run()
+    asked = len(site.server.requests)
+
+    ended = site.command("scan", "--json")
+
+    assert ended.code == 0
+    assert ended.sums["verified"] == ended.sums["found"] == len(site.place.expected_files())
+    assert site.changes(asked) == []
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda ledger: ledger.unlink(),
+        lambda ledger: ledger.write_bytes(b"no database at all" * 500),
+        lambda ledger: ledger.write_bytes(b""),
+        lambda ledger: ledger.write_bytes(ledger.read_bytes()[:5000]),
+        lambda ledger: _overwrite_middle(ledger),
+    ],
+    ids=["deleted", "rubbish", "emptied", "cut", "rubbish in the middle"],
+)
+def test_a_lost_ledger_costs_no_byte(uploaded, spoil):
+    for file in uploaded.ledgers:
+        if file.suffix == ".db":
+            spoil(file)
+        else:
+            file.unlink(missing_ok=True)
+
+    ended = uploaded.run()
+
+    assert (ended.code, ended.sums["sent"], ended.sums["bytes"]) == (0, 0, 0), ended
+    assert ended.sums["verified"] == len(uploaded.place.expected_files())
+    check_idle(uploaded)
+
+
+@pytest.fixture(scope="module")
+def uploaded(tmp_path_factory):
+    """A site that has been uploaded once, for tests that change nothing on the server."""
+    folder = tmp_path_factory.mktemp("uploaded")
+    make_data(folder / "site")
+    with open_site(folder / "site") as site:
+        check_complete(site, site.run())
+        yield site
+
+
+def test_what_is_no_regular_file_is_skipped_with_its_reason(site):
+    folder = site.data / "alice" / "Tomogram 7"
+    os.mkfifo(folder / "pipe")
+    (folder / "broken").symlink_to("nowhere")
+    (folder / "link").symlink_to("volume.raw")
+
+    ended = site.run_events()
+
+    check_complete(site, ended)
+    reasons = {line["path"]: line["problem"]["code"] for line in ended.events("file_skipped")}
+    assert reasons == {
+        "alice/Tomogram 7/pipe": "skipped.special",
+        "alice/Tomogram 7/broken": "skipped.symlink",
+        "alice/Tomogram 7/link": "skipped.symlink",
+    }
+
+
+def test_names_that_the_server_cannot_express_are_left_out_alone(site):
+    folder = os.fsencode(site.data / "alice" / "Tomogram 7")
+    Path(os.fsdecode(folder + b"/bad \xff.dat")).write_bytes(b"1")
+
+    ended = site.run_events()
+
+    check_sums(ended)
+    (skipped,) = ended.events("file_skipped")
+    assert (skipped["path"], skipped["problem"]["code"]) == (
+        r"alice/Tomogram 7/bad \xff.dat",
+        "skipped.name",
+    )
+    assert ended.code == 0
+    assert ended.sums["verified"] == ended.sums["found"] - 1
+
+
+def test_a_demonstration_ends_with_proof(tmp_path):
+    ended = _carry_out("demo", "--json")
+
+    sums = json.loads(ended.stdout.splitlines()[-1])
+    assert ended.returncode == 0, ended.stderr
+    assert sums["event"] == "run_finished"
+    assert sums["verified"] == sums["found"] > 300
+    assert "byte for byte" in ended.stderr
+
+
+def test_the_version_is_told_without_the_window():
+    ended = _carry_out("--version", options=("-X", "importtime"))
+
+    assert ended.stdout == f"mydata-like {__version__}\n"
+    for heavy in ("PySide6", "paramiko", "requests", "pydantic"):
+        assert heavy not in ended.stderr
+
+
+def test_the_command_line_needs_no_window():
+    ended = _carry_out("--help", options=("-X", "importtime"))
+
+    assert ended.returncode == 0
+    assert "PySide6" not in ended.stderr
+
+
+def _carry_out(*words, options=()):
+    return subprocess.run(
+        [sys.executable, *options, "-m", "mydata_like", *words],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=100,
+        check=False,
+    )
+
+
+def _overwrite_middle(ledger: Path) -> None:
+    size = ledger.stat().st_size
+    with ledger.open("r+b") as file:
+        file.seek(size // 3)
+        file.write(os.urandom(size // 3))
+
+
+def _read_events_page() -> dict[str, set[str]]:
+    """Return the fields of each event, as the page's table names them."""
+    table = EVENTS_PAGE.read_text(encoding="utf-8").partition("| event | fields |")[2]
+    found = {}
+    for line in table.partition("\n\n")[0].splitlines()[2:]:
+        _, name, names, *_ = (cell.strip(" `") for cell in line.split("|"))
+        found[name] = set(names.split())
+    return found

@@ -1,0 +1,83 @@
+"""What must hold after anything that went wrong: nothing lost, nothing twice, nothing false."""
+
+import os
+from collections.abc import Collection
+
+from mydata_like.bootstrap.job import ledger_file
+from mydata_like.bootstrap.settings import find_places, load_settings
+from mydata_like.core.model import EntryState
+from mydata_like.store.ledger import SqliteLedger
+from mydata_like.system.clock import SystemClock
+from tests.site import Ended, Picture, Site
+
+
+def check_sums(ended: Ended) -> None:
+    """The law of conservation: every local file that was found has one fate."""
+    sums = ended.sums
+    fates = sum(sums[name] for name in ("verified", "waiting", "skipped", "failed"))
+    assert sums["found"] == fates, sums
+
+
+def check_complete(site: Site, ended: Ended) -> None:
+    """A run after all faults: everything is safe, once, and it says so."""
+    assert ended.code == 0, (ended.sums, ended.complaints[-3000:])
+    check_sums(ended)
+    assert ended.sums["found"] == ended.sums["verified"] + ended.sums["skipped"], ended.sums
+    wrongs = site.find_wrongs()
+    assert not wrongs, wrongs[:10]
+
+
+def check_idle(site: Site, *settings: str) -> None:
+    """A further run sends no byte and makes no record; it only tells that we are there."""
+    asked = len(site.server.requests)
+    ended = site.run(*settings)
+    assert (ended.code, ended.sums["sent"], ended.sums["bytes"]) == (0, 0, 0), ended
+    changes = [change for change in site.changes(asked) if "/mydata_uploader/" not in change]
+    assert not changes, changes[:10]
+
+
+def check_untouched(before: Picture) -> None:
+    """The local files are as they were, to the last bit and nanosecond."""
+    changed = before.differences()
+    assert not changed, changed[:10]
+
+
+def find_falsehoods(site: Site, rewritten: Collection[str] = ()) -> list[str]:
+    """Return what is wrong in the middle, when a run was cut off.
+
+    Files may be missing, but none may be there twice, or with bytes that are not those of
+    its checksum. Only of `rewritten` names the new bytes may lie under the old checksum:
+    they are repaired in place, and the record follows.
+    """
+    forgiven = {
+        f"datafile {file.id} " for file in site.server.datafiles() if file.filename in rewritten
+    }
+    wrongs = site.server.check_invariants()
+    return [
+        *(wrong for wrong in wrongs if not any(wrong.startswith(one) for one in forgiven)),
+        *_find_boasts(site, rewritten),
+    ]
+
+
+def _find_boasts(site: Site, rewritten: Collection[str]) -> list[str]:
+    """Return what our ledger calls safe and the server does not."""
+    settings = load_settings(site.config).settings
+    root = os.fsencode(site.data)
+    file = ledger_file(settings, find_places(site.config), root)
+    ledger = SqliteLedger.open_to_read(file, root, SystemClock())
+    if ledger is None:
+        return []
+    verified = {
+        (file.dataset, file.directory or "", file.filename): file.md5sum
+        for file in site.server.datafiles()
+        if file.verified
+    }
+    with ledger:
+        claims = [e for e in ledger.iter_entries() if e.state is EntryState.VERIFIED]
+    wrong = []
+    for entry in claims:
+        _, _, *directory, name = os.fsdecode(entry.key).split("/")
+        told = verified.get((entry.dataset, "/".join(directory), name))
+        if told != entry.checksum and name not in rewritten:
+            wrong.append(f"the ledger calls {entry.key!r} verified, the server does not")
+    return wrong

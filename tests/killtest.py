@@ -1,0 +1,243 @@
+"""Kills runs at random moments and looks whether anything got lost: the kill test.
+
+`python -m tests.killtest --rounds 40 [--files 2000] [--seed N]`
+
+A cycle has five rounds on one server. Each round adds a fifth of the cycle's files, rewrites
+a few of those that are there (so that records have to be repaired), starts the real command
+and kills it by SIGKILL: the whole process group, or only the engine, whose channels then have
+to end by themselves. The moment is drawn between the command's start and the time that an
+undisturbed run over such a fifth took, in three rounds of four counted from the first request
+that the server hears, since what happens before hurts nobody. After each kill nothing may be
+there twice or with false bytes. At a cycle's end one undisturbed run has to make everything
+complete, and a further one has nothing to do. The cycles use the SSH stacks and HTTP in turn.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+
+from tests.invariants import check_complete, check_idle, check_untouched, find_falsehoods
+from tests.site import Picture, Site, finish, kill_group, left_behind, open_site
+
+ROUNDS_OF_A_CYCLE = 5
+WAYS = {
+    "libssh": "transfer.ssh_stack=libssh",
+    "paramiko": "transfer.ssh_stack=paramiko",
+    "http": "transfer.method=http",
+}
+REPLACES_NOTHING = "http"  # what came over HTTP has left the staging area, and stays as it is
+FOLDERS = (
+    "alice/Scan 1",
+    "alice/Scan 1/deep/er/still",
+    "alice/M\N{LATIN SMALL LETTER U WITH DIAERESIS}nster $(x) 'q'",
+    "bob/Run & run",
+    "bob/Run & run/-rf",
+    "bob/plain/100%/a b",
+)
+ENDINGS = (".tif", " copy.tif", "'s.txt", " \N{MICROSCOPE}.csv", ";ls.dat", "$HOME", ".e\u0301")
+LARGE_ONES = 60  # one file of so many has megabytes
+REWRITTEN = 0.05  # the share of what is there that each round rewrites
+HOUR = 3600
+
+
+class Tree:
+    """Local files that grow and change from round to round."""
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self.folder = folder
+        self.rewritten: set[str] = set()  # names
+        self._chance = chance
+        self._files: list[Path] = []
+        self._time = time.time() - 48 * HOUR
+
+    def grow(self, count: int) -> None:
+        """Add so many files."""
+        for _ in range(count):
+            number = len(self._files)
+            folder = self.folder / self._chance.choice(FOLDERS)
+            path = folder / f"f{number:05d}{self._chance.choice(ENDINGS)}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            large = number % LARGE_ONES == LARGE_ONES - 1
+            self._write(path, self._chance.randrange(1_000_000, 3_000_000) if large else None)
+            self._files.append(path)
+
+    def rewrite(self) -> None:
+        """Give some of the files other bytes, a few of them as many as before."""
+        for path in self._chance.sample(self._files, int(len(self._files) * REWRITTEN)):
+            same = self._chance.random() < 0.5
+            self._write(path, path.stat().st_size if same else None)
+            self.rewritten.add(path.name)
+
+    def _write(self, path: Path, size: int | None) -> None:
+        path.write_bytes(
+            self._chance.randbytes(self._chance.randrange(6000) if size is None else size)
+        )
+        self._time += 1.0 + self._chance.random()
+        os.utime(path, (self._time, self._time))
+
+
+@dataclass
+class Report:
+    """What the rounds brought."""
+
+    kills: int = 0
+    early: int = 0  # runs that had ended before they were to be killed
+    inside: int = 0  # kills that left something done and something to do
+    wrongs: list[str] = field(default_factory=list)
+
+
+class KillTest:
+    """Rounds and cycles over data of one size."""
+
+    def __init__(self, files: int, seed: int, say: Callable[[str], object]) -> None:
+        self._share = max(1, files // ROUNDS_OF_A_CYCLE)
+        self._chance = random.Random(seed)
+        self._say = say
+        self._durations: dict[str, tuple[float, float]] = {}
+        self.report = Report()
+
+    def run(self, rounds: int, ways: tuple[str, ...] = tuple(WAYS)) -> Report:
+        """Do so many rounds, the last cycle shorter where they do not fill it."""
+        done = 0
+        while done < rounds:
+            way = ways[done // ROUNDS_OF_A_CYCLE % len(ways)]
+            count = min(ROUNDS_OF_A_CYCLE, rounds - done)
+            self._in_a_folder(lambda folder: self._cycle(folder, way, range(done, done + count)))  # noqa: B023
+            done += count
+        return self.report
+
+    def _in_a_folder(self, work: Callable[[Path], None]) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="killtest-"))
+        try:
+            work(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _cycle(self, folder: Path, way: str, rounds: range) -> None:
+        if way not in self._durations:
+            self._in_a_folder(lambda other: self._measure(other, way))
+        tree = Tree(folder / "data", self._chance)
+        with open_site(folder) as site:
+            for number in rounds:
+                if way != REPLACES_NOTHING:
+                    tree.rewrite()
+                tree.grow(self._share)
+                self._round(site, tree, number, way)
+            self._finish(site, way)
+
+    def _measure(self, folder: Path, way: str) -> None:
+        """Learn how long an undisturbed run takes, and how long after its first request."""
+        Tree(folder / "data", self._chance).grow(self._share)
+        with open_site(folder) as site:
+            began = time.monotonic()
+            process = site.start("run", "--json", settings=(WAYS[way],))
+            _await_request(site, process, 0)
+            heard = time.monotonic()
+            check_complete(site, finish(process))
+            ended = time.monotonic()
+        self._durations[way] = ended - began, ended - heard
+        self._say(f"{way}: an undisturbed run over {self._share} files takes {ended - began:.1f} s")
+
+    def _round(self, site: Site, tree: Tree, number: int, way: str) -> None:
+        before = Picture.take(tree.folder)
+        whole = number % 2 == 0  # the process group, else the engine alone
+        process = site.start("run", "--json", settings=(WAYS[way],))
+        moment = self._wait_for_the_moment(site, process, number, way)
+        ended = process.poll() is not None
+        if whole:
+            kill_group(process)
+        else:
+            process.kill()
+        process.communicate()
+        wrongs = [f"left behind: {one}" for one in left_behind(process.pid)]
+        kill_group(process)
+        if ended and process.returncode != 0:
+            wrongs.append(f"the run ended by itself with exit code {process.returncode}")
+        wrongs += find_falsehoods(site, tree.rewritten)
+        wrongs += [f"the local file {name} changed" for name in before.differences()]
+        self._tell(site, f"round {number + 1} {way}: {moment}", wrongs, ended=ended, tree=tree)
+
+    def _wait_for_the_moment(self, site: Site, process: "Popen[str]", number: int, way: str) -> str:
+        whole, work = self._durations[way]
+        if number % 4 == 0:
+            delay, since = self._chance.uniform(0, whole), "the start"
+        else:
+            _await_request(site, process, len(site.server.requests))
+            delay, since = self._chance.uniform(0, work), "the first request"
+        try:
+            process.wait(delay)
+        except TimeoutExpired:
+            return f"killed {delay:.2f} s after {since}"
+        # The machine is faster than when the duration was measured.
+        self._durations[way] = whole * 0.7, work * 0.7
+        return f"ended before {delay:.2f} s after {since}"
+
+    def _tell(self, site: Site, text: str, wrongs: list[str], *, ended: bool, tree: Tree) -> None:
+        files = site.server.datafiles()
+        here = len(site.place.expected_files())
+        self.report.kills += not ended
+        self.report.early += ended
+        self.report.inside += not ended and 0 < len(files) < here
+        self.report.wrongs += wrongs
+        verified = sum(file.verified for file in files)
+        self._say(f"{text}; {here} local files, {len(files)} records, {verified} verified")
+        for wrong in wrongs:
+            self._say(f"  WRONG: {wrong}")
+
+    def _finish(self, site: Site, way: str) -> None:
+        before = Picture.take(site.data)
+        try:
+            check_complete(site, site.run(WAYS[way]))
+            check_idle(site, WAYS[way])
+            check_untouched(before)
+        except AssertionError as error:
+            self.report.wrongs.append(str(error))
+            self._say(f"  WRONG: {error}")
+        else:
+            self._say(f"  complete: {len(before.entries)} names, each byte is there once")
+
+
+def _await_request(site: Site, process: "Popen[str]", before: int) -> None:
+    """Wait until the server has heard more than so many requests, or the command has ended."""
+    while len(site.server.requests) <= before:
+        try:
+            process.wait(0.005)
+        except TimeoutExpired:
+            continue
+        return
+
+
+def main() -> int:
+    """Do what the command line says; the exit code is 0 if nothing was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--way", choices=tuple(WAYS), action="append")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
+    _say(f"seed {seed}")
+    test = KillTest(options.files, seed, _say)
+    report = test.run(options.rounds, tuple(options.way or WAYS))
+    _say(
+        f"{options.rounds} rounds: {report.kills} kills, {report.inside} of them in the middle of "
+        f"the records, {report.early} runs ended before; {len(report.wrongs)} wrongs"
+    )
+    return 1 if report.wrongs else 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
