@@ -63,7 +63,7 @@ def test_texts_too_short_to_be_secret_are_not_hidden(redact: Redaction, secret: 
 
 
 @pytest.mark.parametrize("json_lines", [False, True])
-@pytest.mark.parametrize("name", ["urllib3", "paramiko.transport", "keyring", "mydata_like.run"])
+@pytest.mark.parametrize("name", ["urllib3", "filelock", "keyring", "mydata_like.run"])
 def test_known_secrets_reach_the_log_by_no_way(
     tmp_path: Path, redact: Redaction, name: str, json_lines: bool
 ) -> None:
@@ -100,8 +100,10 @@ def test_what_is_below_the_level_is_left_out(tmp_path: Path, redact: Redaction) 
 
 
 def test_names_that_are_no_text_can_be_logged(tmp_path: Path, redact: Redaction) -> None:
+    # Given to our own handler alone: the test runner cannot carry such text to its parent.
+    record = logging.makeLogRecord({"levelno": logging.INFO, "msg": "file a\udcff"})
     with logging_to(tmp_path, redact, LogStyle()):
-        logging.getLogger("mydata_like.x").info("file %s", "a\udcff")
+        logging.getLogger().handlers[-1].handle(record)
 
     assert "a\\udcff" in log_of(tmp_path)
 
