@@ -4,6 +4,7 @@ import socket
 import threading
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import md5
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,17 @@ class SlowCallers:
     def __exit__(self, *_):
         for caller in self._callers:
             caller.close()
+
+
+def test_keys_renewed_in_mid_stream_are_not_noticed(stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, "RekeyLimit 1M") as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        with open_session(endpoint) as session:
+            stream = session.start(b"cat | md5sum")
+            for _ in range(60):
+                stream.write(CHUNK)
+            assert stream.finish().output[:32] == md5(CHUNK * 60).hexdigest().encode()
 
 
 def test_a_changed_host_key_stops_before_we_say_who_we_are(stack, tmp_path):

@@ -1,0 +1,141 @@
+"""SFTP over either stack, against OpenSSH's sftp-server."""
+
+import os
+import stat
+
+import pytest
+
+from mydata_like.core.errors import RejectedError, TransientError
+from tests.faults.tcpproxy import TcpProxy
+from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with
+
+pytestmark = needs_sshd
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory):
+    with sshd_with(tmp_path_factory.mktemp("server")) as sshd:
+        yield sshd
+
+
+@pytest.fixture(params=STACKS)
+def stack(request):
+    return request.param
+
+
+@pytest.fixture
+def sftp(sshd, stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with open_session(endpoint_of(sshd, tmp_path / "keys", stack=stack)) as session:
+        yield session.open_sftp()
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder with a name that is hard on shells."""
+    place = tmp_path / os.fsdecode(b"it's $(a)\n\xff place")
+    place.mkdir()
+    return place
+
+
+def write(sftp, path, content, **options):
+    file = sftp.open_file(bytes(path), **options)
+    file.write(content)
+    file.close()
+
+
+def write_much(file):
+    for _ in range(200):
+        file.write(bytes(100_000))
+
+
+@pytest.mark.parametrize("size", [0, 1, 32_640, 32_641, 5_000_000])
+def test_files_of_any_size_arrive_whole(sftp, place, size):
+    content = os.urandom(size)
+    write(sftp, place / "file", content)
+    assert (place / "file").read_bytes() == content
+    assert sftp.find_size(bytes(place / "file")) == size
+
+
+def test_many_small_writes_make_one_file(sftp, place):
+    file = sftp.open_file(bytes(place / "file"))
+    for number in range(500):
+        file.write(b"%04d" % number)
+    file.close()
+    assert (place / "file").read_bytes() == b"".join(b"%04d" % number for number in range(500))
+
+
+def test_an_older_file_is_emptied_or_gone_on_with(sftp, place):
+    write(sftp, place / "file", b"long before")
+    write(sftp, place / "file", b"now")
+    write(sftp, place / "file", b" and on", append=True)
+    assert (place / "file").read_bytes() == b"now and on"
+
+
+def test_directories_are_made_as_deep_as_needed(sftp, place):
+    sftp.make_directories(bytes(place / "a/b/c"), 0o2770)
+    sftp.make_directories(bytes(place / "a/b/c"), 0o2770)
+    for made in ("a", "a/b", "a/b/c"):
+        assert stat.S_IMODE((place / made).stat().st_mode) == 0o2770
+
+
+def test_a_rename_replaces_what_was_there(sftp, place):
+    write(sftp, place / "part", b"new")
+    write(sftp, place / "file", b"old")
+    sftp.replace(bytes(place / "part"), bytes(place / "file"))
+    assert [entry.name for entry in place.iterdir()] == ["file"]
+    assert (place / "file").read_bytes() == b"new"
+
+
+def test_mode_and_time_are_kept(sftp, place):
+    write(sftp, place / "file", b"")
+    sftp.set_attributes(bytes(place / "file"), mode=0o640, modified=1_000_000_000.7)
+    found = (place / "file").stat()
+    assert (stat.S_IMODE(found.st_mode), found.st_mtime) == (0o640, 1_000_000_000)
+
+
+def test_what_is_missing_has_no_size_and_need_not_be_removed(sftp, place):
+    assert sftp.find_size(bytes(place / "nothing")) is None
+    sftp.remove(bytes(place / "nothing"))
+
+
+def test_refusals_are_told_in_the_servers_words(sftp, place):
+    with pytest.raises(RejectedError, match="No such file"):
+        sftp.open_file(bytes(place / "nowhere/file"))
+    write(sftp, place / "file", b"x")
+    with pytest.raises(RejectedError):
+        sftp.make_directories(bytes(place / "file/below"), 0o2770)
+    write(sftp, place / "other", b"still usable")
+
+
+def test_a_full_disk_is_told_at_the_latest_on_closing(sftp):
+    file = sftp.open_file(b"/dev/full")
+    with pytest.raises(RejectedError):
+        write_much(file)
+    with pytest.raises(RejectedError):
+        file.close()
+
+
+def test_a_stalled_link_is_noticed(sshd, stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with TcpProxy(sshd.port) as proxy:
+        endpoint = endpoint_of(
+            sshd, tmp_path / "keys", stack=stack, port=proxy.port, stall_timeout=STALL
+        )
+        with open_session(endpoint) as session:
+            file = session.open_sftp().open_file(os.fsencode(tmp_path / "file"))
+            proxy.stall.set()
+            with pytest.raises(TransientError) as raised:
+                write_much(file)
+            assert raised.value.problem_code == "link.stalled"
+
+
+def test_a_host_without_sftp_says_so(stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, "Subsystem other /bin/false") as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        with open_session(endpoint) as session:
+            with pytest.raises(RejectedError) as raised:
+                session.open_sftp()
+            assert raised.value.problem_code == "ssh.sftp-refused"
+            assert session.run(b"echo usable").output == b"usable\n"

@@ -1,0 +1,143 @@
+"""Which host keys are trusted."""
+
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.errors import HostKeyError
+from mydata_like.ssh.hosts import (
+    accept_host_key,
+    check_host_key,
+    forget_host_keys,
+    known_keys,
+    preferred_types,
+)
+from mydata_like.ssh.keys import PublicKey
+from mydata_like.ssh.session import Endpoint
+
+
+def key_of(number, kind="ssh-ed25519"):
+    name = kind.encode()
+    return PublicKey(kind, len(name).to_bytes(4, "big") + name + number.to_bytes(32, "big"))
+
+
+@pytest.fixture
+def endpoint(tmp_path):
+    return Endpoint(
+        host="Staging.Example",
+        port=2222,
+        username="mydata",
+        key_file=tmp_path / "id",
+        known_hosts=tmp_path / "deep" / "known_hosts",
+    )
+
+
+def accept(endpoint, key):
+    accept_host_key(endpoint.known_hosts, endpoint.host, endpoint.port, key)
+
+
+def test_an_unknown_key_is_refused_with_all_one_needs_to_know(endpoint):
+    with pytest.raises(HostKeyError) as raised:
+        check_host_key(endpoint, key_of(1))
+    error = raised.value
+    assert error.problem_code == "host-key.unknown"
+    for part in ("Staging.Example", "2222", key_of(1).fingerprint):
+        assert part in error.message
+    assert f"--accept-host-key {key_of(1).fingerprint}" in error.hint
+    assert not endpoint.known_hosts.exists()
+
+
+def test_an_accepted_key_is_trusted(endpoint):
+    accept(endpoint, key_of(1))
+    check_host_key(endpoint, key_of(1))
+    assert endpoint.known_hosts.read_text() == f"[staging.example]:2222 {key_of(1).line()}\n"
+
+
+def test_a_changed_key_is_told_with_both_fingerprints(endpoint):
+    accept(endpoint, key_of(1))
+    with pytest.raises(HostKeyError) as raised:
+        check_host_key(endpoint, key_of(2))
+    assert raised.value.problem_code == "host-key.changed"
+    assert key_of(1).fingerprint in raised.value.message
+    assert key_of(2).fingerprint in raised.value.message
+
+
+def test_another_port_is_another_host(endpoint):
+    accept(endpoint, key_of(1))
+    with pytest.raises(HostKeyError) as raised:
+        check_host_key(replace(endpoint, port=22), key_of(1))
+    assert raised.value.problem_code == "host-key.unknown"
+
+
+def test_all_types_of_keys_of_a_host_are_kept_and_preferred(endpoint):
+    accept(endpoint, key_of(1, "ssh-rsa"))
+    accept(endpoint, key_of(2))
+    accept(endpoint, key_of(2))
+    assert known_keys(endpoint) == [key_of(1, "ssh-rsa"), key_of(2)]
+    assert preferred_types(endpoint) == ("ssh-rsa", "ssh-ed25519")
+
+
+def test_a_pinned_fingerprint_is_trusted_and_nothing_else(endpoint):
+    accept(endpoint, key_of(2))
+    pinned = replace(endpoint, host_keys=(key_of(1).fingerprint,))
+    check_host_key(pinned, key_of(1))
+    with pytest.raises(HostKeyError) as raised:
+        check_host_key(pinned, key_of(2))
+    assert raised.value.problem_code == "host-key.changed"
+
+
+def test_a_whole_public_key_can_be_pinned_too(endpoint):
+    pinned = replace(endpoint, host_keys=(key_of(1).line("from the administrator"),))
+    check_host_key(pinned, key_of(1))
+    with pytest.raises(HostKeyError):
+        check_host_key(pinned, key_of(2))
+
+
+def test_a_pin_that_makes_no_sense_trusts_nobody(endpoint):
+    with pytest.raises(HostKeyError):
+        check_host_key(replace(endpoint, host_keys=("nonsense",)), key_of(1))
+
+
+def test_torn_and_foreign_lines_trust_nobody_and_are_kept(endpoint):
+    endpoint.known_hosts.parent.mkdir()
+    torn = f"# mine\n[staging.example]:2222 ssh-ed25519 AAAA\nother {key_of(3).line()}\n@revoked x"
+    endpoint.known_hosts.write_text(torn)
+    with pytest.raises(HostKeyError):
+        check_host_key(endpoint, key_of(3))
+    accept(endpoint, key_of(1))
+    check_host_key(endpoint, key_of(1))
+    assert endpoint.known_hosts.read_text().startswith(torn + "\n")
+
+
+def test_the_standard_port_may_be_left_out_as_openssh_does(endpoint):
+    endpoint.known_hosts.parent.mkdir()
+    endpoint.known_hosts.write_text(f"staging.example,10.0.0.1 {key_of(1).line()}\n")
+    check_host_key(replace(endpoint, port=22), key_of(1))
+
+
+def test_a_forgotten_host_is_unknown_again(endpoint):
+    accept(endpoint, key_of(1))
+    accept_host_key(endpoint.known_hosts, "other", 22, key_of(2))
+    forget_host_keys(endpoint.known_hosts, endpoint.host, endpoint.port)
+    assert known_keys(endpoint) == []
+    assert known_keys(replace(endpoint, host="other", port=22)) == [key_of(2)]
+
+
+def accept_many(path, start):
+    for number in range(start, start + 10):
+        accept_host_key(Path(path), f"host{number}", 22, key_of(number))
+
+
+def test_processes_that_accept_at_once_lose_nothing(endpoint):
+    context = multiprocessing.get_context("spawn")
+    writers = [
+        context.Process(target=accept_many, args=(str(endpoint.known_hosts), start))
+        for start in (0, 10, 20)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(30)
+    assert len(endpoint.known_hosts.read_text().splitlines()) == 30

@@ -1,0 +1,129 @@
+"""The uploader's key pair."""
+
+import re
+import shutil
+import stat
+import subprocess
+
+import pytest
+from cryptography.hazmat.primitives import serialization as form
+from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.ssh.keys import PublicKey, create_key, ensure_key, load_key
+
+
+def write_private(path, key, encoding=form.PrivateFormat.TraditionalOpenSSL, secret=None):
+    lock = form.BestAvailableEncryption(secret) if secret else form.NoEncryption()
+    path.write_bytes(key.private_bytes(form.Encoding.PEM, encoding, lock))
+    path.chmod(0o600)
+    return path
+
+
+def test_a_new_key_is_ed25519_and_its_owners_alone(tmp_path):
+    key = create_key(tmp_path / "ssh" / "id")
+    assert key.public.type == "ssh-ed25519"
+    assert stat.S_IMODE(key.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(key.path.parent.stat().st_mode) == 0o700
+
+
+def test_a_key_is_loaded_as_it_was_made(tmp_path):
+    made = create_key(tmp_path / "id")
+    assert load_key(tmp_path / "id") == made
+    assert ensure_key(tmp_path / "id") == made
+
+
+def test_an_existing_file_is_never_overwritten(tmp_path):
+    (tmp_path / "id").write_text("precious")
+    with pytest.raises(FileExistsError):
+        create_key(tmp_path / "id")
+    assert (tmp_path / "id").read_text() == "precious"
+
+
+def test_a_missing_key_is_made_at_first_need(tmp_path):
+    assert ensure_key(tmp_path / "id") == load_key(tmp_path / "id")
+
+
+@pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="needs ssh-keygen")
+def test_openssh_agrees_on_key_and_fingerprints(tmp_path):
+    key = create_key(tmp_path / "id")
+
+    def ask(*options):
+        return subprocess.run(
+            ["ssh-keygen", *options, "-f", key.path], capture_output=True, text=True, check=True
+        ).stdout
+
+    assert ask("-y").split()[:2] == key.public.line().split()
+    (tmp_path / "id.pub").write_text(key.public.line("a comment") + "\n")
+    assert ask("-l").split()[1] == key.public.fingerprint
+    assert ask("-l", "-E", "md5").split()[1] == "MD5:" + key.public.md5_fingerprint
+
+
+def test_both_forms_of_the_fingerprint_look_as_known():
+    key = PublicKey("ssh-ed25519", b"\0\0\0\x0bssh-ed25519" + bytes(36))
+    assert re.fullmatch("SHA256:[A-Za-z0-9+/]{43}", key.fingerprint)
+    assert re.fullmatch("([0-9a-f]{2}:){15}[0-9a-f]{2}", key.md5_fingerprint)
+
+
+def test_the_public_line_carries_its_comment(tmp_path):
+    key = create_key(tmp_path / "id").public
+    assert key.line("mydata on LAB-7").endswith(" mydata on LAB-7")
+    assert PublicKey.parse(key.line("any words here")) == key
+
+
+@pytest.mark.parametrize("line", ["", "ssh-rsa", "ssh-rsa ????", "ssh-rsa AAAAC3NzaC1lZDI1NTE5"])
+def test_what_is_no_public_key_is_refused(line):
+    with pytest.raises(ValueError, match=r"."):
+        PublicKey.parse(line)
+
+
+def test_an_rsa_key_of_an_older_program_is_used_in_place(tmp_path):
+    path = write_private(tmp_path / "MyData", rsa.generate_private_key(65537, 2048))
+    assert load_key(path).public.type == "ssh-rsa"
+
+
+def test_an_ecdsa_key_is_understood(tmp_path):
+    path = write_private(tmp_path / "id", ec.generate_private_key(ec.SECP256R1()))
+    assert load_key(path).public.type == "ecdsa-sha2-nistp256"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+def test_a_key_that_others_can_read_is_refused_with_the_remedy(tmp_path, mode):
+    path = create_key(tmp_path / "id").path
+    path.chmod(mode)
+    with pytest.raises(SettingsError) as raised:
+        load_key(path)
+    assert raised.value.problem_code == "key.exposed"
+    assert f"chmod 600 {path}" in raised.value.hint
+
+
+@pytest.mark.parametrize("openssh", [True, False])
+def test_a_key_with_a_passphrase_is_refused(tmp_path, openssh):
+    encoding = form.PrivateFormat.OpenSSH if openssh else form.PrivateFormat.PKCS8
+    key = ec.generate_private_key(ec.SECP256R1())
+    path = write_private(tmp_path / "id", key, encoding, b"secret")
+    with pytest.raises(SettingsError) as raised:
+        load_key(path)
+    assert raised.value.problem_code == "key.passphrase"
+
+
+def test_what_is_no_key_is_refused(tmp_path):
+    path = tmp_path / "id"
+    for content in (b"", b"hello", b"-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"):
+        path.write_bytes(content)
+        path.chmod(0o600)
+        with pytest.raises(SettingsError) as raised:
+            load_key(path)
+        assert raised.value.problem_code == "key.unusable"
+
+
+def test_a_dsa_key_is_refused(tmp_path):
+    path = write_private(tmp_path / "id", dsa.generate_private_key(2048))
+    with pytest.raises(SettingsError, match="no private key that can be used"):
+        load_key(path)
+
+
+def test_a_missing_key_file_is_named(tmp_path):
+    with pytest.raises(SettingsError, match="cannot be read") as raised:
+        load_key(tmp_path / "nowhere")
+    assert raised.value.problem_code == "key.unreadable"
