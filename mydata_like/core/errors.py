@@ -1,19 +1,19 @@
 """What can go wrong, said once: a stable code, a sentence for a person, an advice.
 
-    UploaderError
-    ├── ItemError                 this file fails, the run goes on
-    │   ├── TransientError        trying again may help
-    │   ├── FileChangedError      the local file changed, vanished or cannot be read
-    │   └── RejectedError         the server will never take it as it is
-    └── RunError                  the run cannot go on until something is mended
-        ├── SettingsError         a setting is missing or wrong
-        ├── AccessDeniedError     the server does not accept who we are
-        ├── NotApprovedError      the uploader's key awaits approval
-        ├── HostKeyError          the staging host is not the one we know
-        ├── StagingError          the staging area cannot take bytes (full, no rung works)
-        ├── AlreadyRunningError   another run holds this data directory
-        └── ServerUnavailableError  server or network are away
-    Cancelled                     a person or the system asked to stop (not an Exception)
+UploaderError
+├── ItemError                 this file fails, the run goes on
+│   ├── TransientError        trying again may help
+│   ├── FileChangedError      the local file changed, vanished or cannot be read
+│   └── RejectedError         the server will never take it as it is
+└── RunError                  the run cannot go on until something is mended
+    ├── SettingsError         a setting is missing or wrong
+    ├── AccessDeniedError     the server does not accept who we are
+    ├── NotApprovedError      the uploader's key awaits approval
+    ├── HostKeyError          the staging host is not the one we know
+    ├── StagingError          the staging area cannot take bytes (full, no rung works)
+    ├── AlreadyRunningError   another run holds this data directory
+    └── ServerUnavailableError  server or network are away
+Cancelled                     a person or the system asked to stop (not an Exception)
 """
 
 from typing import ClassVar, NamedTuple
@@ -125,5 +125,5 @@ class ServerUnavailableError(RunError):
     exit_code = 4
 
 
-class Cancelled(BaseException):  # noqa: N818 - it is a request, not an error
+class Cancelled(BaseException):
     """A person or the system asked to stop."""

@@ -54,6 +54,4 @@ def a_record(
     box: str = "staging",
 ) -> Datafile:
     replica = Replica(f"Set%201-7/{name}", box, verified, "look 0" if verified else None)
-    return Datafile(
-        DatafileId(0), DATASET.id, "", name, size, checksum, MODIFIED, (replica,)
-    )
+    return Datafile(DatafileId(0), DATASET.id, "", name, size, checksum, MODIFIED, (replica,))

@@ -7,17 +7,25 @@ import pytest
 from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.core.events import (
     FileFailed,
-    FilesKnown,
     FileSkipped,
+    FilesKnown,
     FileWanted,
     FolderFailed,
     FolderSkipped,
     Notice,
 )
-from mydata_like.core.model import Dataset, Entry, EntryState, Instrument, Registered, Staged, Wanted
+from mydata_like.core.model import (
+    Dataset,
+    Entry,
+    EntryState,
+    Instrument,
+    Registered,
+    Staged,
+    Wanted,
+)
 from mydata_like.engine.check import Check, times_agree
+from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.engine.knowledge import Knowledge
-from mydata_like.engine.datasets import Identity, Datasets
 from mydata_like.engine.retry import Gate
 from mydata_like.settings.schema import Data
 from tests.fakes.clock import FakeClock
@@ -50,7 +58,9 @@ class Bench:
         self.server = ScriptedServer()
         self.ledger = MemoryLedger()
         gate = Gate(clock, clock.cancel(), self.events.append, Random(1))
-        datasets = Datasets(self.server, IDENTITY, Data(**data), self.events.append, dry_run=dry_run)
+        datasets = Datasets(
+            self.server, IDENTITY, Data(**data), self.events.append, dry_run=dry_run
+        )
         knowledge = Knowledge(self.server, self.ledger, gate)
         self.check = Check(knowledge, datasets, self.events.append, box="staging")
 
@@ -95,9 +105,7 @@ def test_one_listing_answers_for_a_whole_group():
 
     assert [item.file.name for item in wanted] == [b"b", b"c"]
     assert bench.server.calls["list_datafiles"] == 1
-    assert bench.of_kind(FilesKnown) == [
-        FilesKnown(folder=b"/data/alice/Set 1", files=1, bytes=3)
-    ]
+    assert bench.of_kind(FilesKnown) == [FilesKnown(folder=b"/data/alice/Set 1", files=1, bytes=3)]
 
 
 def test_what_the_listing_told_is_kept_in_the_ledger():

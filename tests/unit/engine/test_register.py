@@ -51,9 +51,10 @@ def test_many_files_are_registered_in_one_request():
 
     assert bench.server.calls["register"] == 1
     assert len(known) == len(bench.server.records) == len(bench.of_kind(FileRegistered)) == 20
-    assert bench.ledger.find_entries([known[0].wanted.file.key])[
-        known[0].wanted.file.key
-    ].state is EntryState.REGISTERED
+    assert (
+        bench.ledger.find_entries([known[0].wanted.file.key])[known[0].wanted.file.key].state
+        is EntryState.REGISTERED
+    )
 
 
 def test_what_was_sent_meanwhile_goes_into_the_same_request():

@@ -142,4 +142,4 @@ def test_one_dataset_that_does_not_verify_holds_no_other_back():
 
     bench([*stuck, other], polls=3)
 
-    assert [event.path[-1:] for event in bench.of_kind(FileVerified)][0] == b"b"
+    assert next(event.path[-1:] for event in bench.of_kind(FileVerified)) == b"b"
