@@ -180,8 +180,7 @@ class _Sending:
             problem = describe(self._members[index].remote, said)
             fates[index] = Fate(index, "", problem, again=problem.code != "staging.denied")
         for index in range(len(self._members)):
-            fates.setdefault(index, self._unwritten(index))
+            if index not in fates:  # the line broke before its turn
+                problem = describe(self._members[index].remote, b"")
+                fates[index] = Fate(index, "", problem, again=True)
         return tuple(fates[index] for index in range(len(self._members)))
-
-    def _unwritten(self, index: int) -> Fate:
-        return Fate(index, "", describe(self._members[index].remote, b""), again=True)

@@ -46,8 +46,8 @@ class ScpSender:
                 raise
             broken = True
         for index, member in enumerate(task.members):
-            unknown = Fate(index, "", describe(member.remote, b""), again=True)
-            fates.setdefault(index, unknown)
+            if index not in fates:
+                fates[index] = Fate(index, "", describe(member.remote, b""), again=True)
         return Done(tuple(fates[index] for index in range(len(task.members))), broken)
 
     def close(self) -> None:
