@@ -27,6 +27,7 @@ from mydata_like.ssh.algorithms import CIPHERS, HOST_KEYS, KEY_EXCHANGES, MACS
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.session import Endpoint, Finished
 from mydata_like.ssh.sftp import Sftp
+from mydata_like.ssh.watchdog import Watchdog
 
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
 _WRITE: Final = 256 * 1024  # a quarter faster than 64 KiB
@@ -91,7 +92,7 @@ class LibsshStream:
             # More than the window would keep the library busy until the window grows.
             count = min(self._channel.window_size(), len(view), _WRITE)
             if count:
-                self._line.call(self._channel.write, bytes(view[:count]))
+                self._line.write(self._channel, bytes(view[:count]))
                 view = view[count:]
                 self._line.flush()
             else:
@@ -163,7 +164,9 @@ class Line:
         opened.settimeout(0)
         # The library owns and closes its descriptor; ours is for waiting, and for cutting.
         self._socket = opened.dup()
-        self._finalizer = weakref.finalize(self, self._socket.close)
+        self._watchdog = Watchdog(self._socket, endpoint.stall_timeout)
+        weakref.finalize(self, self._watchdog.stop)
+        weakref.finalize(self, self._socket.close)
         self.foreign.set_socket(opened.detach())
         self._pump: Channel | None = None
 
@@ -225,6 +228,11 @@ class Line:
         except BaseSSHError as error:
             raise self._broken(error) from error
 
+    def write(self, channel: Channel, data: bytes) -> None:
+        """Write what the channel's window has room for."""
+        with self._watchdog:
+            self.call(channel.write, data)
+
     def read(self, channel: Channel, from_errors: bool) -> bytes:  # noqa: FBT001 - the library's
         """Return output that has arrived, or nothing."""
         try:
@@ -256,6 +264,7 @@ class Line:
 
     def cut(self) -> None:
         """Break the connection; whoever waits for it is woken and fails."""
+        self._watchdog.stop()
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -274,6 +283,8 @@ class Line:
 
     def _broken(self, error: BaseSSHError) -> TransientError:
         self.cut()
+        if self._watchdog.has_bitten:
+            return links.stalled(self.endpoint, self.endpoint.stall_timeout)
         return links.lost(self.endpoint, _reason(error))
 
     def _set_options(self, host_keys: tuple[str, ...]) -> None:

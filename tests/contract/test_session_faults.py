@@ -129,6 +129,18 @@ def test_closing_over_a_stalled_link_does_not_wait(proxy, endpoint):
     assert seconds_for(lambda: (stream.close(), session.close())) < 1.5
 
 
+def test_a_stall_while_keys_are_renewed_is_noticed(stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, "RekeyLimit 1M") as sshd, TcpProxy(sshd.port) as proxy:
+        endpoint = endpoint_of(
+            sshd, tmp_path / "keys", stack=stack, port=proxy.port, stall_timeout=STALL
+        )
+        with open_session(endpoint) as session:
+            stream = session.start(b"cat > /dev/null")
+            proxy.stall_after = proxy.passed + 1_200_000
+            timed_failure(lambda: write_for_ever(stream), "link.stalled")
+
+
 def test_a_command_that_reads_no_more_is_a_stall_too(endpoint):
     with open_session(endpoint) as session:
         stream = session.start(b"sleep 30")
