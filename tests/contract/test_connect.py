@@ -1,0 +1,114 @@
+"""Which host keys, keys of ours and files of others count when a session opens."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import serialization as form
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from mydata_like.core.errors import HostKeyError, SettingsError
+from mydata_like.ssh.connect import connect, fetch_host_key
+from mydata_like.ssh.hosts import accept_host_key
+from mydata_like.ssh.keys import load_key
+from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
+
+pytestmark = [needs_sshd, pytest.mark.parametrize("stack", STACKS)]
+
+
+def write_rsa(path):
+    key = rsa.generate_private_key(65537, 2048)
+    text = key.private_bytes(
+        form.Encoding.PEM, form.PrivateFormat.TraditionalOpenSSL, form.NoEncryption()
+    )
+    path.write_bytes(text)
+    path.chmod(0o600)
+    return load_key(path)
+
+
+@pytest.fixture
+def host_rsa(tmp_path):
+    return write_rsa(tmp_path / "host_rsa")
+
+
+@pytest.fixture
+def sshd(tmp_path, host_rsa):
+    """A host with two keys: Ed25519, which is preferred, and RSA."""
+    ed25519 = tmp_path / "host_ed25519"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", ed25519], check=True)
+    options = (f"HostKey {ed25519}", f"HostKey {host_rsa.path}")
+    with sshd_with(tmp_path, *options) as sshd:
+        yield sshd
+
+
+@pytest.fixture
+def endpoint(sshd, stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    return endpoint_of(sshd, tmp_path / "keys", stack=stack, host_keys=())
+
+
+def test_a_host_with_several_keys_is_known_by_any_pinned_one(endpoint, host_rsa):
+    shown = fetch_host_key(endpoint)
+    assert shown.type == "ssh-ed25519"
+    for pin in (shown.fingerprint, host_rsa.public.fingerprint, host_rsa.public.line()):
+        with open_session(replace(endpoint, host_keys=(pin,))) as session:
+            assert session.run(b"echo in").output == b"in\n"
+
+
+def test_a_server_that_adds_a_type_of_key_does_not_alarm(endpoint, host_rsa):
+    accept_host_key(endpoint.known_hosts, endpoint.host, endpoint.port, host_rsa.public)
+    connect(endpoint).close()
+    assert fetch_host_key(endpoint) == host_rsa.public
+
+
+def test_learning_a_host_key_tells_nobody_who_we_are(sshd, endpoint):
+    fetch_host_key(endpoint)
+    assert f"for {sshd.username}" not in sshd.log
+
+
+def test_a_wrong_pin_names_the_key_that_was_shown_first(endpoint):
+    with pytest.raises(HostKeyError) as raised:
+        connect(replace(endpoint, host_keys=("SHA256:" + "A" * 43,)))
+    assert fetch_host_key(endpoint).fingerprint in raised.value.message
+
+
+def test_an_rsa_key_of_ours_lets_us_in(sshd, endpoint, tmp_path):
+    key = write_rsa(tmp_path / "MyData")
+    sshd.authorize(key.public)
+    pin = fetch_host_key(endpoint).fingerprint
+    with open_session(replace(endpoint, key_file=key.path, host_keys=(pin,))) as session:
+        assert session.run(b"echo in").output == b"in\n"
+
+
+def test_a_key_that_others_can_read_is_not_used(endpoint):
+    endpoint.key_file.chmod(0o644)
+    with pytest.raises(SettingsError):
+        connect(endpoint)
+
+
+def test_nobodys_ssh_configuration_is_read(endpoint, tmp_path):
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    trap = tmp_path / "trapped"
+    (home / ".ssh" / "config").write_text(
+        f"Host *\n  User nobody\n  ProxyCommand touch {trap}; exit 1\n  Port 1\n"
+        f'Match exec "touch {trap}"\n  User nobody\n'
+    )
+    accept_host_key(endpoint.known_hosts, endpoint.host, endpoint.port, fetch_host_key(endpoint))
+    program = (
+        "from pathlib import Path\nfrom mydata_like.ssh.connect import connect\n"
+        "from mydata_like.ssh.session import Endpoint\n"
+        "from pathlib import PosixPath\n"
+        f"session = connect({endpoint!r})\n"
+        "print(session.run(b'echo in').output)\nsession.close()\n"
+    )
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"HOME": str(home), "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("b'in\\n'\n", "")
+    assert not trap.exists()
