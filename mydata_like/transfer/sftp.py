@@ -54,7 +54,9 @@ class SftpSender:
             self._known.discard(parent)
             self._remove(part)
             check_space(error.message.rstrip(".").encode())
-            return Fate(index, "", error.problem)
+            # A full disk is just a failure in this protocol, and may be over later.
+            again = error.problem_code != "staging.denied"
+            return Fate(index, "", error.problem, again)
         return Fate(index, checksum)
 
     def _write(self, member: Member, part: bytes, moving: Moving) -> str:
