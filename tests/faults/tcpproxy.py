@@ -15,7 +15,7 @@ class TcpProxy:
 
     `latency` is seconds each way, `bandwidth` bytes a second each way (0: no limit); both may
     be changed at any time. `stall` set: nothing passes any more, connections stay open.
-    `stall_after`: that happens once so many bytes went towards the server.
+    `stall_after_answer`: that happens once the server has said so many bytes at once.
     `cut_after`: reset a connection once so many bytes went towards the server.
     """
 
@@ -23,7 +23,7 @@ class TcpProxy:
         self.latency = latency
         self.bandwidth = bandwidth
         self.cut_after = cut_after
-        self.stall_after = None
+        self.stall_after_answer = None
         self.stall = threading.Event()
         self.passed = 0  # bytes that went towards the server
         self.connections = 0
@@ -111,8 +111,8 @@ class TcpProxy:
                 passed += len(data)
                 if upwards:
                     self.passed += len(data)
-                    if self.stall_after is not None and self.passed >= self.stall_after:
-                        self.stall.set()
+                elif self.stall_after_answer and len(data) >= self.stall_after_answer:
+                    self.stall.set()
 
     def _send(self, target, data):
         view = memoryview(data)
