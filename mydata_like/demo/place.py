@@ -10,7 +10,9 @@ from pathlib import Path
 
 import tomlkit
 
+from mydata_like.core.errors import SettingsError
 from mydata_like.demo.approval import ScpAddress
+from mydata_like.demo.asyncsshd import AsyncSshd
 from mydata_like.demo.invariants import FileKey
 from mydata_like.demo.preset import FACILITY
 from mydata_like.demo.samples import make_samples
@@ -25,7 +27,7 @@ class DemoPlace:
 
     folder: Path
     server: EmbeddedServer
-    sshd: PrivateSshd
+    sshd: PrivateSshd | AsyncSshd
     data: Path
 
     @property
@@ -89,16 +91,31 @@ def open_place() -> Iterator[DemoPlace]:
 
 @contextmanager
 def furnish(
-    folder: Path, *, auto_approve: bool = True, options: Sequence[str] = ()
+    folder: Path,
+    *,
+    auto_approve: bool = True,
+    options: Sequence[str] = (),
+    openssh: bool = True,
 ) -> Iterator[DemoPlace]:
     """Start server and staging host in a folder whose `data` are uploaded.
 
-    `options` are further lines of the staging host's configuration.
+    `options` are further lines of the staging host's configuration. Where OpenSSH's server is
+    missing or not wanted, one of our own takes its place, which knows SFTP and scp only.
     """
     with ExitStack() as stack:
-        sshd = stack.enter_context(PrivateSshd(folder / "sshd", options=options))
+        sshd: PrivateSshd | AsyncSshd = AsyncSshd(folder / "sshd")
+        if openssh:
+            sshd = _find_openssh(folder / "sshd", options) or sshd
+        stack.enter_context(sshd)
         server = stack.enter_context(EmbeddedServer(folder / "server", auto_approve=auto_approve))
         server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, (sshd.fingerprint,)))
         place = DemoPlace(folder=folder, server=server, sshd=sshd, data=folder / "data")
         sshd.authorize(create_key(place.key_file).public)
         yield place
+
+
+def _find_openssh(folder: Path, options: Sequence[str]) -> PrivateSshd | None:
+    try:
+        return PrivateSshd(folder, options=options)
+    except SettingsError:
+        return None

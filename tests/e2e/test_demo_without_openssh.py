@@ -1,0 +1,22 @@
+"""The demonstration where OpenSSH's server is missing: our own endpoint, by scp or SFTP."""
+
+import pytest
+
+from mydata_like.cli.running import Shape, Task, carry_out
+from mydata_like.demo.place import furnish
+from mydata_like.demo.samples import make_samples
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.mark.parametrize("stack", ["libssh", "paramiko"])
+def test_every_sample_arrives(tmp_path, capsys, stack):
+    make_samples(tmp_path / "data", tiny_files=30, large=1 << 20)
+    with furnish(tmp_path, openssh=False) as place:
+        config = tmp_path / "settings.toml"
+        place.write_settings(config)
+
+        code = carry_out(Task(config, (f"transfer.ssh_stack={stack}",), Shape.JSON))
+
+        assert place.find_losses() == []
+    assert code == 0, capsys.readouterr()
