@@ -120,6 +120,7 @@ class LibsshStream:
         while not self._has_ended():
             self._line.wait()
             self._drain()
+        self._drain()
         status = self._channel.get_exit_status()
         finished = Finished(
             None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
@@ -147,9 +148,13 @@ class LibsshStream:
         return bool(self._channel.is_eof()) and self._channel.get_exit_status() >= 0
 
     def _drain(self) -> None:
-        """Take in what has arrived; it is also what lets the library work."""
+        """Take in what has arrived; it is also what lets the library work.
+
+        To read one kind makes the library take in the other, too. The output comes last, so
+        that none of it stays there while we wait for more to arrive.
+        """
         self._line.pump()
-        for kept, from_errors in ((self._output, False), (self._errors, True)):
+        for kept, from_errors in ((self._errors, True), (self._output, False)):
             while more := self._line.read(self._channel, from_errors):
                 kept += more
 
