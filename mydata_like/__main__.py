@@ -10,8 +10,11 @@ def main() -> None:
     if sys.argv[1:] in (["--version"], ["version"]):
         sys.stdout.write(f"mydata-like {__version__}\n")
         return
+    import multiprocessing
+
     from mydata_like.cli.main import app
 
+    multiprocessing.freeze_support()  # in a bundle the channel workers start here
     app(prog_name="mydata-like")
 
 

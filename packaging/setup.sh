@@ -57,3 +57,5 @@ fi
 [ -x .venv/bin/python ] || "$PYTHON" -m venv .venv
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]' --group dev
+# So that the first start is as fast as the others, wherever Python may not write later.
+.venv/bin/python -m compileall -q mydata_like
