@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from ssh import options
 from ssh.channel import Channel
@@ -32,6 +32,7 @@ from mydata_like.ssh.watchdog import Watchdog
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
 _WRITE: Final = 256 * 1024  # a quarter faster than 64 KiB
 _READ: Final = 64 * 1024
+_GLANCE: Final = 0.1  # seconds of one wait
 
 
 class LibsshSession:
@@ -174,6 +175,7 @@ class Line:
         weakref.finalize(self, self._socket.close)
         self.foreign.set_socket(opened.detach())
         self._pump: Channel | None = None
+        self._quiet = 0.0  # seconds waited since bytes last moved
 
     def greet(self, host_keys: tuple[str, ...]) -> PublicKey:
         """Shake hands and return the server's key; nothing is trusted yet."""
@@ -264,8 +266,19 @@ class Line:
             self.pump()
 
     def wait(self) -> None:
-        """Wait for bytes to move; raises `TransientError` when none do."""
-        self._wait(self.endpoint.stall_timeout)
+        """Wait a little for bytes to move; raises `TransientError` when none have for too long.
+
+        Callers look again after each wait, even in vain: what they wait for may have come in
+        with something else that was read.
+        """
+        writable = bool(self.foreign.get_poll_flags() & SSH_WRITE_PENDING)
+        pause = min(_GLANCE, self.endpoint.stall_timeout)
+        if links.wait_ready(self._socket, writable=writable, seconds=pause):
+            self._quiet = 0.0
+            return
+        self._quiet += pause
+        if self._quiet >= self.endpoint.stall_timeout:
+            self._stall()
 
     def cut(self) -> None:
         """Break the connection; whoever waits for it is woken and fails."""
@@ -283,8 +296,11 @@ class Line:
     def _wait(self, seconds: float) -> None:
         writable = bool(self.foreign.get_poll_flags() & SSH_WRITE_PENDING)
         if not links.wait_ready(self._socket, writable=writable, seconds=seconds):
-            self.cut()
-            raise links.stalled(self.endpoint, self.endpoint.stall_timeout)
+            self._stall()
+
+    def _stall(self) -> NoReturn:
+        self.cut()
+        raise links.stalled(self.endpoint, self.endpoint.stall_timeout)
 
     def _broken(self, error: BaseSSHError) -> TransientError:
         self.cut()
