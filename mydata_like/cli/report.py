@@ -2,13 +2,14 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from typing import Protocol, TextIO
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -19,7 +20,10 @@ from mydata_like.core.events import (
     ChannelChanged,
     Event,
     FileFailed,
+    FilesKnown,
+    FilesSeen,
     FolderFailed,
+    FolderFound,
     FolderSkipped,
     Notice,
     RunFinished,
@@ -142,34 +146,72 @@ class _Picture:
 
     def __rich__(self) -> Group:
         totals = self._tally.totals
-        rows = Table.grid(padding=(0, 1))
+        channels = Table.grid(padding=(0, 1))
         for travel in self._tally.travels[:16]:
-            rows.add_row(*_travel_row(travel))
-        return Group(rows, *_sum_lines(totals))
+            channels.add_row(*_travel_cells(travel))
+        whole = Table.grid()
+        to_do = max(1, totals.wanted_bytes)
+        whole.add_row(ProgressBar(total=to_do, completed=min(totals.sent_bytes, to_do), width=76))
+        return Group(channels, whole, *map(Text, _sum_lines(totals)))
 
 
-def _travel_row(travel: Travel) -> tuple[str, str, ProgressBar, str]:
+def _travel_cells(travel: Travel) -> tuple[RenderableType, ...]:
     name = format_path(travel.name.rsplit(b"/", 1)[-1])
     if travel.files > 1:
         name = f"{travel.files:,} files"
     bar = ProgressBar(total=max(1, travel.size), completed=travel.done, width=30)
-    return f"{travel.channel:>2}", name[:40], bar, format_size(travel.size)
+    again = f"attempt {travel.attempt}" if travel.attempt > 1 else ""
+    said = f"again soon: {travel.problem.message}" if travel.problem else again
+    return f"channel {travel.channel}", Text(name[:34]), bar, format_size(travel.size), Text(said)
 
 
-def _sum_lines(totals: Totals) -> list[Text | ProgressBar]:
-    to_do = max(1, totals.wanted_bytes)
+def _sum_lines(totals: Totals) -> tuple[str, str]:
     remaining = "" if totals.remaining is None else f", {format_duration(totals.remaining)} left"
-    return [
-        ProgressBar(total=to_do, completed=min(totals.sent_bytes, to_do), width=76),
-        Text(
-            f"{format_size(totals.sent_bytes)} of {format_size(totals.wanted_bytes)}, "
-            f"{format_size(totals.byte_rate)}/s, {totals.file_rate:.0f} files/s{remaining}"
-        ),
-        Text(
-            f"{totals.found:,} found = {totals.verified:,} verified + {totals.waiting:,} waiting + "
-            f"{totals.skipped:,} skipped + {totals.failed:,} failed + {totals.open:,} open"
-        ),
-    ]
+    return (
+        f"{format_size(totals.sent_bytes)} of {format_size(totals.wanted_bytes)} sent, "
+        f"{format_size(totals.byte_rate)}/s, {totals.file_rate:.0f} files/s{remaining}",
+        f"{totals.found:,} found = {totals.verified:,} verified + {totals.waiting:,} waiting + "
+        f"{totals.skipped:,} skipped + {totals.failed:,} failed + {totals.open:,} open",
+    )
+
+
+class Preview:
+    """Collects what a dry run finds, folder by folder."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._found: Counter[bytes] = Counter()
+        self._known: Counter[bytes] = Counter()
+        self._places: dict[bytes, FolderFound] = {}
+
+    def show(self, event: Event) -> None:
+        """Take the next event."""
+        with self._lock:
+            match event:
+                case FolderFound(path=path):
+                    self._places[path] = event
+                case FilesSeen(folder=folder, files=files):
+                    self._found[folder] += files
+                case FilesKnown(folder=folder, files=files):
+                    self._known[folder] += files
+                case _:
+                    pass
+
+    def lines(self, totals: Totals) -> list[str]:
+        """Return each folder with where it goes, then the sums."""
+        lines = []
+        for path, place in sorted(self._places.items()):
+            experiment = place.title or f"named after {place.owner or 'the account'}"
+            lines.append(
+                f"{format_path(path)}: dataset {place.dataset}, experiment {experiment}: "
+                f"{self._found[path]:,} found, {self._known[path]:,} on the server"
+            )
+        lines.append(
+            f"{totals.wanted:,} files, {format_size(totals.wanted_bytes)} would be sent; "
+            f"{totals.known:,} are on the server, {totals.waiting:,} wait, "
+            f"{totals.skipped:,} are left out, {totals.failed:,} cannot be read."
+        )
+        return lines
 
 
 def print_lines(lines: list[str]) -> None:

@@ -14,6 +14,7 @@ from mydata_like import bootstrap
 from mydata_like.cli.report import (
     EventLines,
     PlainLines,
+    Preview,
     Report,
     live_bars,
     print_json,
@@ -82,16 +83,22 @@ def _carry_out(task: Task) -> int:
         redaction = stack.enter_context(bootstrap.open_log(settings, task.config))
         stack.enter_context(stopped_by_signals(cancel))
         report = stack.enter_context(_open_report(task.shape, tally))
+        preview = Preview()
 
         def emit(event: Event) -> None:
             tally.add(event)
             report.show(event)
+            if task.dry_run:
+                preview.show(event)
             _log(event)
 
         audience = bootstrap.Audience(emit, tally, cancel, redaction.add)
         with bootstrap.open_job(settings, order, audience) as job:
             end = job(dry_run=task.dry_run)
-    _tell_end(task, end.finished)
+    if task.dry_run and task.shape is Shape.TEXT and not end.finished.problem:
+        print_lines(preview.lines(tally.totals))
+    else:
+        _tell_end(task, end.finished)
     return end.exit_code
 
 
