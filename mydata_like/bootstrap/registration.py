@@ -7,7 +7,7 @@ from pathlib import Path
 from mydata_like.bootstrap.admission import request_admission
 from mydata_like.bootstrap.connection import open_connection, require_complete
 from mydata_like.bootstrap.settings import find_api_key, find_places, open_secrets
-from mydata_like.bootstrap.staging import build_endpoints, introduce
+from mydata_like.bootstrap.staging import introduce
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Cancel
@@ -16,6 +16,7 @@ from mydata_like.ssh.connect import fetch_host_key
 from mydata_like.ssh.hosts import accept_host_key, check_host_key
 from mydata_like.ssh.keys import PublicKey
 from mydata_like.system.clock import SystemClock
+from mydata_like.transfer.pool import build_endpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,13 @@ def register(
     finally:
         connection.close()
     unknown = []
-    for endpoint in build_endpoints(area, settings.transfer, places, applicant):
+    endpoints = build_endpoints(
+        area,
+        settings.transfer,
+        key_file=applicant.pair.path,
+        known_hosts=places.known_hosts,
+    )
+    for endpoint in endpoints:
         host_key = fetch_host_key(endpoint)
         try:
             check_host_key(endpoint, host_key)

@@ -11,8 +11,7 @@ from mydata_like.core.ports import Emit, Transport
 from mydata_like.server.chunked import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.server.uploader import Uploaders
-from mydata_like.settings.schema import Settings, Transfer
-from mydata_like.ssh.session import Endpoint
+from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import Places
 from mydata_like.transfer.pool import SshTransport
 from mydata_like.transfer.reading import Source, open_source
@@ -68,27 +67,6 @@ def find_staging(connection: Connection, settings: Settings, places: Places, emi
 def introduce(connection: Connection, settings: Settings, places: Places) -> Applicant:
     """Return who asks for approval here."""
     return describe_applicant(connection, settings, places, ensure_uuid(settings, places))
-
-
-def build_endpoints(
-    area: StagingArea, settings: Transfer, places: Places, applicant: Applicant
-) -> list[Endpoint]:
-    """Return how each host before the staging area is reached."""
-    return [
-        Endpoint(
-            host=host,
-            port=area.port,
-            username=area.username,
-            key_file=applicant.pair.path,
-            known_hosts=places.known_hosts,
-            host_keys=(*area.host_keys, *settings.host_keys),
-            ciphers=settings.ciphers,
-            connect_timeout=settings.connect_timeout,
-            stall_timeout=settings.stall_timeout,
-            stack=settings.ssh_stack,
-        )
-        for host in area.hosts
-    ]
 
 
 def _over_http(connection: Connection, settings: Settings, area: StagingArea | None) -> Staging:

@@ -102,7 +102,7 @@ class Session(Protocol):
         """Run a remote command to its end."""
 
     def open_sftp(self) -> SftpSession:
-        """Open the SFTP subsystem (paramiko only); raises `RejectedError` where refused."""
+        """Open the SFTP subsystem; raises `RejectedError` where refused."""
 
     def close(self) -> None:
         """Close the connection; from any thread, at any time, again and again."""

@@ -52,21 +52,9 @@ class SshTransport:
         emit: Emit,
         work: Work = work,
     ) -> None:
-        self._endpoints = [
-            Endpoint(
-                host=host,
-                port=area.port,
-                username=area.username,
-                key_file=key_file,
-                known_hosts=known_hosts,
-                host_keys=(*area.host_keys, *settings.host_keys),
-                ciphers=settings.ciphers,
-                connect_timeout=settings.connect_timeout,
-                stall_timeout=settings.stall_timeout,
-                stack=settings.ssh_stack,
-            )
-            for host in area.hosts
-        ]
+        self._endpoints = build_endpoints(
+            area, settings, key_file=key_file, known_hosts=known_hosts
+        )
         self._location = os.fsencode(area.location)
         self._wanted_channels = settings.channels
         self.patience = settings.stall_timeout * _PATIENCE
@@ -234,6 +222,27 @@ class SshChannel:
         self._transport.emit(
             ChannelChanged(channel=self._number, state="lost", detail=error.message)
         )
+
+
+def build_endpoints(
+    area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
+) -> list[Endpoint]:
+    """Return how each host before the staging area is reached."""
+    return [
+        Endpoint(
+            host=host,
+            port=area.port,
+            username=area.username,
+            key_file=key_file,
+            known_hosts=known_hosts,
+            host_keys=(*area.host_keys, *settings.host_keys),
+            ciphers=settings.ciphers,
+            connect_timeout=settings.connect_timeout,
+            stall_timeout=settings.stall_timeout,
+            stack=settings.ssh_stack,
+        )
+        for host in area.hosts
+    ]
 
 
 def _describe(wanted: Wanted) -> Member:
