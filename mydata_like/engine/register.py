@@ -64,6 +64,7 @@ class Register:
         self._gate = gate
         self._box = filing.box
         self._pace = filing.pace
+        self._refusing: set[DatasetId] = set()  # their last record was refused for good
 
     def __call__(self, source: Source[list[Staged | Registered]]) -> Iterator[list[Registered]]:
         for items in source:
@@ -90,16 +91,23 @@ class Register:
         known, batch = self._split(batch)
         if known:
             yield self._record(known)
-        rejected = isinstance(error, RejectedError)
-        if len(batch) > 1 and rejected:
+        if len(batch) > 1 and isinstance(error, RejectedError):
             middle = len(batch) // 2
             yield from self._settle(batch[:middle])
             yield from self._settle(batch[middle:])
-        elif batch and failures < (REJECTIONS if rejected else FAILURES):
+        elif batch and failures < self._allowed_failures(batch[0], error):
             self._gate.rest(self._gate.delay(failures + 1))
             yield from self._settle(batch, failures + 1)
-        else:
+        elif batch:
+            if isinstance(error, RejectedError):
+                self._refusing.add(batch[0].wanted.dataset.id)
             self._fail(batch, error.problem)
+
+    def _allowed_failures(self, item: Staged, error: UploaderError) -> int:
+        """Return how often to try again; a dataset that refuses all must not hold up the others."""
+        if not isinstance(error, RejectedError):
+            return FAILURES
+        return 0 if item.wanted.dataset.id in self._refusing else REJECTIONS
 
     def _register(self, batch: list[Staged]) -> UploaderError | None:
         """Send one request; return why it did not succeed, or why that is not known."""
@@ -138,6 +146,7 @@ class Register:
             [Entry.of(item.wanted, _state(item.wanted), item.checksum) for item in batch]
         )
         for item in batch:
+            self._refusing.discard(item.wanted.dataset.id)
             self._emit(FileRegistered(path=item.wanted.file.key, size=item.wanted.file.size))
         return [_registered(item) for item in batch]
 
