@@ -5,10 +5,11 @@ from collections.abc import Collection
 
 from mydata_like.bootstrap.job import ledger_file
 from mydata_like.bootstrap.settings import find_places, load_settings
+from mydata_like.core.events import FileFailed
 from mydata_like.core.model import EntryState
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
-from tests.site import Ended, Picture, Site
+from tests.site import Carried, Ended, Picture, Site
 
 
 def check_sums(ended: Ended) -> None:
@@ -16,6 +17,21 @@ def check_sums(ended: Ended) -> None:
     sums = ended.sums
     fates = sum(sums[name] for name in ("verified", "waiting", "skipped", "failed"))
     assert sums["found"] == fates, sums
+
+
+def check_carried(site: Site, carried: Carried) -> None:
+    """A run in this process after which everything is safe."""
+    sums = carried.sums
+    assert carried.code == 0, [event for event in carried.events if isinstance(event, FileFailed)]
+    assert sums.found == sums.verified + sums.skipped, sums
+    wrongs = site.find_wrongs()
+    assert not wrongs, wrongs[:10]
+
+
+def check_law(carried: Carried) -> None:
+    """The law of conservation, for a run in this process."""
+    sums = carried.sums
+    assert sums.found == sums.verified + sums.waiting + sums.skipped + sums.failed, sums
 
 
 def check_complete(site: Site, ended: Ended) -> None:

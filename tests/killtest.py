@@ -6,8 +6,9 @@ A cycle has five rounds on one server. Each round adds a fifth of the cycle's fi
 a few of those that are there (so that records have to be repaired), starts the real command
 and kills it by SIGKILL: the whole process group, or only the engine, whose channels then have
 to end by themselves. The moment is drawn between the command's start and the time that an
-undisturbed run over such a fifth took, in three rounds of four counted from the first request
-that the server hears, since what happens before hurts nobody. After each kill nothing may be
+undisturbed run over such a fifth took. In two rounds of four it is counted from the first request
+that the server hears, since what happens before hurts nobody, and in one of four it comes a few
+milliseconds after a request that changes something there. After each kill nothing may be
 there twice or with false bytes. At a cycle's end one undisturbed run has to make everything
 complete, and a further one has nothing to do. The cycles use the SSH stacks and HTTP in turn.
 """
@@ -43,6 +44,7 @@ FOLDERS = (
     "bob/plain/100%/a b",
 )
 ENDINGS = (".tif", " copy.tif", "'s.txt", " \N{MICROSCOPE}.csv", ";ls.dat", "$HOME", ".e\u0301")
+CHANGES_OF_A_RUN = 20  # requests that change something, in about one run
 LARGE_ONES = 60  # one file of so many has megabytes
 REWRITTEN = 0.05  # the share of what is there that each round rewrites
 HOUR = 3600
@@ -102,6 +104,7 @@ class KillTest:
         self._chance = random.Random(seed)
         self._say = say
         self._durations: dict[str, tuple[float, float]] = {}
+        self._heard = 0  # requests before the round
         self.report = Report()
 
     def run(self, rounds: int, ways: tuple[str, ...] = tuple(WAYS)) -> Report:
@@ -139,7 +142,7 @@ class KillTest:
         with open_site(folder) as site:
             began = time.monotonic()
             process = site.start("run", "--json", settings=(WAYS[way],))
-            _await_request(site, process, 0)
+            _await(process, lambda: bool(site.server.requests))
             heard = time.monotonic()
             check_complete(site, finish(process))
             ended = time.monotonic()
@@ -149,6 +152,7 @@ class KillTest:
     def _round(self, site: Site, tree: Tree, number: int, way: str) -> None:
         before = Picture.take(tree.folder)
         whole = number % 2 == 0  # the process group, else the engine alone
+        self._heard = len(site.server.requests)
         process = site.start("run", "--json", settings=(WAYS[way],))
         moment = self._wait_for_the_moment(site, process, number, way)
         ended = process.poll() is not None
@@ -167,11 +171,16 @@ class KillTest:
 
     def _wait_for_the_moment(self, site: Site, process: "Popen[str]", number: int, way: str) -> str:
         whole, work = self._durations[way]
-        if number % 4 == 0:
-            delay, since = self._chance.uniform(0, whole), "the start"
-        else:
-            _await_request(site, process, len(site.server.requests))
-            delay, since = self._chance.uniform(0, work), "the first request"
+        match number % 4:
+            case 0:
+                delay, since = self._chance.uniform(0, whole), "the start"
+            case 2:
+                change = self._chance.randrange(1, CHANGES_OF_A_RUN)
+                _await(process, lambda: len(site.changes(self._heard)) >= change)
+                delay, since = self._chance.uniform(0, 0.05), f"change {change}"
+            case _:
+                _await(process, lambda: len(site.server.requests) > self._heard)
+                delay, since = self._chance.uniform(0, work), "the first request"
         try:
             process.wait(delay)
         except TimeoutExpired:
@@ -205,9 +214,9 @@ class KillTest:
             self._say(f"  complete: {len(before.entries)} names, each byte is there once")
 
 
-def _await_request(site: Site, process: "Popen[str]", before: int) -> None:
-    """Wait until the server has heard more than so many requests, or the command has ended."""
-    while len(site.server.requests) <= before:
+def _await(process: "Popen[str]", happened: Callable[[], bool]) -> None:
+    """Wait until something has happened, or the command has ended."""
+    while not happened():
         try:
             process.wait(0.005)
         except TimeoutExpired:

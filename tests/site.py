@@ -6,18 +6,23 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 
+from mydata_like.bootstrap import Audience, Order, SystemClock, load_settings, open_job
+from mydata_like.core.events import Event, RunFinished
 from mydata_like.demo.place import DemoPlace, furnish
 from mydata_like.demo.samples import make_samples
 from mydata_like.demo.server import EmbeddedServer
+from mydata_like.engine.tally import Tally
+from mydata_like.engine.workers import CancelFlag
 
 DEADLINE = 60.0  # seconds after which a command counts as hanging
 # What a test does not want to wait for.
@@ -60,6 +65,21 @@ class Ended:
         return [line for line in self.lines if line["event"] == name]
 
 
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A run in this process that has ended."""
+
+    code: int
+    sums: RunFinished
+    events: list[Event]
+
+    def of_kind(self, kind: type[Kind]) -> list[Kind]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
 class Site:
     """A place with its settings file; its commands run as a person would start them."""
 
@@ -69,15 +89,17 @@ class Site:
         self.sshd = place.sshd
         self.data = place.data
         self.config = place.folder / "config" / "settings.toml"
+        self._started: list[subprocess.Popen[str]] = []
+        self.wrap: tuple[str, ...] = ()  # the words before the command, as of a sandbox
         self.config.parent.mkdir()
         place.write_settings(self.config)
 
     def start(self, *words: str, settings: Sequence[str] = ()) -> "subprocess.Popen[str]":
         """Start a command in a process group of its own; `words` begin with its name."""
         choices = [word for value in (*QUICK, *settings) for word in ("--set", value)]
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "mydata_like", *words),
+                *(*self.wrap, sys.executable, "-m", "mydata_like", *words),
                 *("--config", str(self.config), *choices),
             ],
             stdin=subprocess.DEVNULL,
@@ -88,6 +110,15 @@ class Site:
             start_new_session=True,
             env=self._environment(),
         )
+        self._started.append(process)
+        return process
+
+    def close(self) -> None:
+        """End what a test that failed has left running."""
+        for process in self._started:
+            if process.poll() is None:
+                kill_group(process)
+                process.communicate()
 
     def command(self, *words: str, settings: Sequence[str] = ()) -> Ended:
         """Carry out a command and wait for its end."""
@@ -100,6 +131,29 @@ class Site:
     def run_events(self, *settings: str) -> Ended:
         """Run, and keep every event."""
         return self.command("run", "--events", settings=settings)
+
+    def carry(self, *settings: str, watch: Callable[[Event], object] = id) -> "Carried":
+        """Run in this process; `watch` sees each event, so faults can strike at one of them.
+
+        A run that cannot begin raises what `open_job` does.
+        """
+        loaded = load_settings(self.config, (*QUICK, *settings)).settings
+        tally, events = Tally(SystemClock()), list[Event]()
+
+        def emit(event: Event) -> None:
+            tally.add(event)
+            events.append(event)
+            watch(event)
+
+        audience = Audience(emit, tally, CancelFlag(), lambda secret: None)
+        with open_job(loaded, Order(config=self.config), audience) as job:
+            end = job()
+        return Carried(end.exit_code, end.finished, events)
+
+    @property
+    def uuid(self) -> str:
+        """The identity of this installation."""
+        return str(tomllib.loads(self.config.read_text())["instrument"]["uuid"])
 
     @property
     def state(self) -> Path:
@@ -138,7 +192,11 @@ def open_site(
     """Start server and staging host around the data that is in `folder / "data"`."""
     folder.mkdir(exist_ok=True)
     with furnish(folder, auto_approve=auto_approve, options=options) as place:
-        yield Site(place)
+        site = Site(place)
+        try:
+            yield site
+        finally:
+            site.close()
 
 
 def make_data(folder: Path, *, tiny_files: int = 40, large: int = 3_000_000) -> Path:
@@ -168,6 +226,16 @@ def wait_for(process: "subprocess.Popen[str]", event: str) -> list[dict[str, Any
         if seen[-1]["event"] == event:
             return seen
     raise AssertionError(f"ended without {event}: {seen[-3:]}")
+
+
+def finish_reading(process: "subprocess.Popen[str]") -> Ended:
+    """Wait for the end of a command whose first events have been read."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process:
+        output, complaints = process.stdout.read(), process.stderr.read()
+    assert not left_behind(process.pid), "processes outlive the command"
+    return Ended(process.returncode, output, complaints)
 
 
 def kill_group(process: "subprocess.Popen[str]") -> None:

@@ -1,0 +1,137 @@
+"""Whole runs against a server that fails: whatever it does, the next run completes all, once."""
+
+import shutil
+
+import pytest
+
+from mydata_like.core.errors import AccessDeniedError
+from mydata_like.core.events import FileRegistered, FileStaged, RunPaused, RunStarted
+from mydata_like.demo.faults import EMPTY_LIST, HTML_PAGE, Fault, Hang, Reply, Reset, Truncate
+from tests.invariants import check_carried, check_law
+from tests.site import make_data, open_site
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+LISTS = r"(user|dataset|mydata_experiment|mydata_dataset_file)/\?"
+BURSTS = {
+    "lost replies": [
+        Fault(action=Reset(), method="POST", path="mydata_experiment/"),
+        Fault(action=Reset(), method="POST", path="/dataset/"),
+        Fault(action=Reset(), method="PATCH"),
+    ],
+    "errors after the work was done": [
+        Fault(action=Reply(502, handled=True), method="POST", path="mydata_experiment/"),
+        Fault(action=Reply(500, handled=True), method="POST", path="/dataset/"),
+        Fault(action=Reply(504, handled=True), method="PATCH", count=2),
+    ],
+    "errors instead of work": [
+        Fault(action=Reply(500), method="GET", count=3, skip=2),
+        Fault(action=Reply(503, headers={"Retry-After": "1"}), method="POST", count=2),
+        Fault(action=Reply(500), method="PATCH", count=1),
+    ],
+    "half answers": [
+        Fault(action=Truncate(), method="GET", count=3, skip=3),
+        Fault(action=Truncate(), method="PATCH", count=1),
+    ],
+    "silence": [
+        Fault(action=Hang(handled=True), method="PATCH", count=1),
+        Fault(action=Hang(), method="GET", path="stats", count=1),
+    ],
+}
+
+
+@pytest.fixture
+def site(tmp_path):
+    make_data(tmp_path / "site", tiny_files=10, large=1_000_000)
+    with open_site(tmp_path / "site") as site:
+        yield site
+
+
+@pytest.mark.parametrize("faults", BURSTS.values(), ids=BURSTS)
+def test_a_run_comes_through_a_burst_of_faults(site, faults):
+    site.server.faults.add(*faults)
+
+    carried = site.carry("server.read_timeout=1")
+
+    check_carried(site, carried)
+
+
+def test_records_that_are_refused_for_long_are_made_by_the_next_run(site):
+    for folder in (site.data / "alice", site.data / "bob" / "Long run"):
+        shutil.rmtree(folder)
+    site.server.faults.add(Fault(action=Reply(400, b"no"), method="PATCH", count=None))
+
+    first = site.carry()
+    site.server.faults.clear()
+    second = site.carry()
+
+    check_law(first)
+    assert (first.code, first.sums.verified) == (1, 0)
+    check_carried(site, second)
+    assert second.sums.bytes == 0
+
+
+@pytest.mark.parametrize("event", [RunStarted, FileStaged, FileRegistered])
+def test_a_key_that_is_revoked_ends_the_run_and_nothing_is_made_twice(site, event):
+    def revoke(seen):
+        if isinstance(seen, event) and site.server.api_key == key:
+            site.server.revoke_key()
+
+    key = site.server.api_key
+
+    carried = site.carry(watch=revoke)
+    with pytest.raises(AccessDeniedError):
+        site.carry()
+    site.place.write_settings(site.config)
+
+    check_law(carried)
+    assert carried.code == 3
+    assert carried.sums.problem.code == "server.denied"
+    check_carried(site, site.carry())
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["mydata_experiment/", "/dataset/", "mydata_dataset_file/", "stats"],
+    ids=["experiments", "datasets", "records", "numbers"],
+)
+def test_a_list_that_is_wrongly_empty_leads_to_no_duplicates(site, path):
+    check_carried(site, site.carry())
+    for ledger in site.ledgers:
+        ledger.unlink()
+    site.server.faults.add(Fault(action=EMPTY_LIST, method="GET", path=path))
+
+    carried = site.carry()
+    site.server.faults.clear()
+
+    check_law(carried)
+    check_carried(site, site.carry())
+
+
+def test_lists_that_are_empty_since_we_are_not_known_end_the_run(site):
+    check_carried(site, site.carry())
+    for ledger in site.ledgers:
+        ledger.unlink()
+
+    def forget(event):
+        if isinstance(event, RunStarted):
+            site.server.faults.add(Fault(action=EMPTY_LIST, method="GET", path=LISTS, count=None))
+
+    asked = len(site.server.requests)
+
+    carried = site.carry(watch=forget)
+    site.server.faults.clear()
+
+    assert (carried.code, carried.sums.problem.code) == (3, "server.denied")
+    assert not [change for change in site.changes(asked) if "/mydata_uploader/" not in change]
+    check_carried(site, site.carry())
+
+
+def test_a_login_page_pauses_the_run_until_it_is_gone(site):
+    site.server.faults.add(Fault(action=HTML_PAGE, path="mydata_dataset_stats"))
+
+    carried = site.carry()
+
+    check_carried(site, carried)
+    assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["server.web-page"]

@@ -1,0 +1,166 @@
+"""Whole runs over a staging host that fails, fills up, or allows less than a shell."""
+
+import os
+import signal
+import subprocess
+from contextlib import contextmanager
+
+import pytest
+
+from mydata_like.core.events import (
+    ChannelChanged,
+    FileFailed,
+    FileWaiting,
+    FileWanted,
+    RunPaused,
+    RunResumed,
+    TransferRetried,
+    TransferStarted,
+)
+from tests.invariants import check_carried, check_law
+from tests.site import make_data, open_site
+from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+
+@pytest.fixture
+def site(tmp_path):
+    make_data(tmp_path / "site", tiny_files=30, large=3_000_000)
+    with open_site(tmp_path / "site") as site:
+        yield site
+
+
+def once(kind, act):
+    """Return a watcher that acts at the first event of a kind."""
+    seen = []
+
+    def watch(event):
+        if isinstance(event, kind) and not seen:
+            seen.append(event)
+            act()
+
+    return watch
+
+
+@pytest.mark.parametrize("stack", ["libssh", "paramiko"])
+def test_killed_sessions_are_replaced_and_nothing_is_lost(site, stack):
+    kill = once(TransferStarted, site.sshd.kill_sessions)
+
+    carried = site.carry(f"transfer.ssh_stack={stack}", watch=kill)
+
+    check_carried(site, carried)
+    assert carried.of_kind(TransferRetried)
+
+
+def test_a_host_that_starts_anew_is_met_again(site):
+    restart = once(TransferStarted, site.sshd.restart)
+
+    check_carried(site, site.carry(watch=restart))
+
+
+def test_a_host_that_stays_away_for_a_while_pauses_the_run(site):
+    stop = once(TransferStarted, site.sshd.stop)
+    start = once(RunPaused, site.sshd.start)
+
+    carried = site.carry(watch=lambda event: (stop(event), start(event)))
+
+    check_carried(site, carried)
+    assert len(carried.of_kind(RunPaused)) == len(carried.of_kind(RunResumed)) == 1
+
+
+@pytest.mark.parametrize("stack", ["libssh", "paramiko"])
+def test_a_session_that_stalls_is_given_up(site, stack):
+    def stop_sessions():
+        for pid in site.sshd.session_pids:
+            os.kill(pid, signal.SIGSTOP)
+
+    stall = once(TransferStarted, stop_sessions)
+
+    carried = site.carry(f"transfer.ssh_stack={stack}", "transfer.stall_timeout=1", watch=stall)
+
+    check_carried(site, carried)
+    assert carried.of_kind(TransferRetried)
+
+
+@pytest.mark.parametrize("rung", ["scp", "sftp"])
+def test_a_host_without_a_shell_gets_all_files(tmp_path, rung):
+    make_data(tmp_path / "site")
+    options = scp_only(tmp_path) if rung == "scp" else sftp_only()
+    with open_site(tmp_path / "site", options=options) as site:
+        carried = site.carry()
+
+        check_carried(site, carried)
+        opened = [event for event in carried.of_kind(ChannelChanged) if event.state == "open"]
+        assert {event.rung for event in opened} == {rung}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_staging_area_ends_the_run_when_patience_does(site):
+    with small_disk(site.server.box_location):
+        full = site.carry("advanced.pause_patience=0")
+        enlarge(site.server.box_location)
+        after = site.carry()
+
+        check_law(full)
+        assert full.code == 3
+        assert full.sums.problem.code == "staging.full"
+        check_carried(site, after)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_full_staging_area_that_gets_room_is_used_again(site):
+    with small_disk(site.server.box_location):
+        room = once(RunPaused, lambda: enlarge(site.server.box_location))
+
+        carried = site.carry(watch=room)
+
+        check_carried(site, carried)
+        assert [event.problem.code for event in carried.of_kind(RunPaused)] == ["staging.full"]
+
+
+def test_a_file_that_vanishes_before_it_is_read_fails_alone(site):
+    path = site.data / "bob" / "Long run" / "part_0.csv"
+
+    def vanish(event):
+        if isinstance(event, FileWanted) and event.path.endswith(b"part_0.csv"):
+            path.unlink()
+
+    carried = site.carry(watch=vanish)
+
+    check_law(carried)
+    (fate,) = carried.of_kind(FileFailed) + carried.of_kind(FileWaiting)
+    assert fate.problem.code == "file.vanished"
+    assert carried.sums.verified == carried.sums.found - 1
+    assert site.find_wrongs() == []
+
+
+def test_a_file_that_grows_is_left_for_a_later_run(site):
+    path = site.data / "bob" / "Long run" / "part_0.csv"
+
+    def grow(event):
+        if isinstance(event, FileWanted) and event.path.endswith(b"part_0.csv"):
+            with path.open("ab") as file:
+                file.write(b"more")
+
+    carried = site.carry(watch=grow)
+
+    check_law(carried)
+    (fate,) = carried.of_kind(FileFailed) + carried.of_kind(FileWaiting)
+    assert fate.problem.code == "file.changed"
+    assert site.find_wrongs(left_out=[path]) == []
+    check_carried(site, site.carry())
+
+
+@contextmanager
+def small_disk(folder):
+    """Put a disk of one megabyte over a folder."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "small", str(folder)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def enlarge(folder):
+    subprocess.run(["mount", "-o", "remount,size=100m", str(folder)], check=True)
