@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import fields
@@ -13,7 +15,7 @@ import pytest
 from mydata_like import __version__
 from mydata_like.core.events import Event, event_name
 from tests.invariants import check_complete, check_idle, check_sums, check_untouched
-from tests.site import Picture, make_data, open_site
+from tests.site import DEADLINE, Picture, finish, left_behind, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
@@ -175,6 +177,72 @@ def test_names_that_the_server_cannot_express_are_left_out_alone(site):
     assert ended.sums["verified"] == ended.sums["found"] - 1
 
 
+def test_what_may_not_be_read_fails_alone(site):
+    site.wrap = _without_privileges()
+    locked = site.data / "bob" / "Long run" / "part_0.csv"
+    folder = site.data / "alice" / "Cell count 2024-05-01" / "well 00"
+    locked.chmod(0)
+    folder.chmod(0)
+
+    ended = site.run_events()
+    locked.chmod(0o600)
+    folder.chmod(0o700)
+
+    assert ended.code == 1
+    check_sums(ended)
+    failed = {line["path"]: line["problem"]["code"] for line in ended.events("file_failed")}
+    assert failed["bob/Long run/part_0.csv"] == "file.unreadable"
+    assert any("well 00" in line["path"] for line in ended.events("folder_failed"))
+    assert ended.sums["verified"] == ended.sums["found"] - ended.sums["failed"]
+    check_complete(site, site.run())
+
+
+def test_a_file_that_grows_all_the_time_is_left_alone(site):
+    path = site.data / "alice" / "Tomogram 7" / "growing.raw"
+    path.write_bytes(bytes(4_000_000))
+    process = site.start("run", "--json")
+    while process.poll() is None:
+        with path.open("ab") as file:
+            file.write(b"frame" * 100)
+
+    first = finish(process)
+
+    check_sums(first)
+    assert first.sums["verified"] == first.sums["found"] - 1
+    assert site.find_wrongs(left_out=[path]) == []
+    check_complete(site, site.run())
+
+
+def test_a_reader_of_events_that_goes_away_leaves_no_mess(site):
+    process = site.start("run", "--events")
+    wait_for(process, "folder_found")
+    process.stdout.close()
+
+    process.wait(DEADLINE)
+    complaints = process.stderr.read()
+    process.stderr.close()
+
+    assert "Traceback" not in complaints
+    assert left_behind(process.pid) == []
+    check_complete(site, site.run())
+
+
+def test_a_served_demonstration_takes_runs_until_it_is_stopped(tmp_path):
+    config = tmp_path / "settings.toml"
+    words = (sys.executable, "-m", "mydata_like", "demo", "--serve", "--write-config", config)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, encoding="utf-8") as process:
+        said = [line for line in iter(process.stdout.readline, "Stop with Ctrl+C.\n") if line]
+
+        ended = _carry_out("run", "--config", str(config), "--json")
+        process.send_signal(signal.SIGINT)
+        process.wait(DEADLINE)
+
+    sums = json.loads(ended.stdout)
+    assert any(str(config) in line for line in said)
+    assert (ended.returncode, process.returncode) == (0, 0)
+    assert sums["verified"] == sums["found"] > 300
+
+
 def test_a_demonstration_ends_with_proof(tmp_path):
     ended = _carry_out("demo", "--json")
 
@@ -209,6 +277,15 @@ def _carry_out(*words, options=()):
         timeout=100,
         check=False,
     )
+
+
+def _without_privileges() -> tuple[str, ...]:
+    """Return the words before a command whose user is bound by the modes of files."""
+    if os.geteuid() != 0:
+        return ()
+    if shutil.which("setpriv") is None:
+        pytest.skip("root needs setpriv for this")
+    return ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
 def _overwrite_middle(ledger: Path) -> None:

@@ -13,7 +13,7 @@ from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
-LISTS = r"(user|dataset|mydata_experiment|mydata_dataset_file)/\?"
+LISTS = r"/v1/(user|dataset|mydata_experiment|mydata_dataset_file)/\?"
 BURSTS = {
     "lost replies": [
         Fault(action=Reset(), method="POST", path="mydata_experiment/"),
