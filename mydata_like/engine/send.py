@@ -125,7 +125,7 @@ class Send:
 
     def _keep(self, staged: list[Staged]) -> None:
         self._ledger.record(
-            [Entry.of(item.wanted, EntryState.STAGED, item.checksum) for item in staged]
+            [Entry.of(item.wanted, _state(item.wanted), item.checksum) for item in staged]
         )
         for item in staged:
             file = item.wanted.file
@@ -152,3 +152,13 @@ class Send:
     def _give_up(self, wanted: Wanted, problem: Problem) -> None:
         kind = FileWaiting if problem.code in MOVED else FileFailed
         self._emit(kind(path=wanted.file.key, size=wanted.file.size, problem=problem))
+
+
+def _state(wanted: Wanted) -> EntryState:
+    """Return what to remember of staged bytes.
+
+    Where a record had other bytes, its verified flag says nothing of these, even if the run
+    is cut off between the server's taking the new checksum and our hearing of it.
+    """
+    repaired = wanted.datafile is not None and bool(wanted.datafile.replicas)
+    return EntryState.REPAIRED if repaired else EntryState.STAGED

@@ -1,0 +1,65 @@
+"""Runs that are cut off at the worst moments: what the next one believes, and what it does not."""
+
+import os
+
+import pytest
+
+from mydata_like.core.events import FileVerified
+from mydata_like.demo.faults import Fault, Hang
+from tests.invariants import check_carried, check_idle
+from tests.site import kill_group, make_data, open_site, wait_for
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+OLD = 1_600_000_000
+
+
+@pytest.fixture
+def site(tmp_path):
+    make_data(tmp_path / "site", tiny_files=5, large=100_000)
+    with open_site(tmp_path / "site") as site:
+        yield site
+
+
+def test_a_repair_whose_reply_nobody_heard_is_not_verified_by_what_was_there(site):
+    check_carried(site, site.carry())
+    path = site.data / "bob" / "Long run" / "part_0.csv"
+    path.write_bytes(b"other bytes" * 5000)
+    os.utime(path, (OLD, OLD))
+    site.server.hold_verification()
+    site.server.faults.add(Fault(action=Hang(handled=True), method="PATCH"))
+    _cut_off(site, "file_staged", lambda: _record_of(site, path).size == path.stat().st_size)
+
+    before = site.carry("advanced.verify_patience=0.5")
+    site.server.release_verification()
+    after = site.carry()
+
+    assert before.of_kind(FileVerified) == []
+    assert before.sums.waiting == 1
+    assert (after.sums.sent, after.sums.bytes) == (0, 0)
+    check_carried(site, after)
+
+
+def test_records_whose_making_nobody_heard_of_are_found_again(site):
+    site.server.faults.add(Fault(action=Hang(handled=True), method="PATCH", count=None))
+    _cut_off(site, "file_staged", lambda: bool(site.server.datafiles()))
+    site.server.faults.clear()
+
+    check_carried(site, site.carry())
+    check_idle(site)
+
+
+def _cut_off(site, event, happened):
+    """Kill a run as soon as something has happened on the server, after an event of the run."""
+    process = site.start("run", "--events")
+    wait_for(process, event)
+    while not happened():
+        assert process.poll() is None
+    kill_group(process)
+    process.communicate()
+
+
+def _record_of(site, path):
+    (record,) = [file for file in site.server.datafiles() if file.filename == path.name]
+    return record
