@@ -32,6 +32,7 @@ PAGE: Final = 1000
 _PROOF_LASTS: Final = 30.0
 _WALKS: Final = 4  # times that a listing which changes under us is walked anew
 _BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
+_FAILING: Final = ("server.busy", "server.error")
 _UNTOUCHED: Final = 429  # the one busy answer which says that nothing was done
 
 Query = Mapping[str, str | int]
@@ -60,7 +61,7 @@ class Client:
     def fetch(self, path: str, parse: Callable[[Any], T], query: Query | None = None) -> T:
         """Ask for JSON and return what `parse` makes of it."""
         request = Request("GET", path, {"format": "json", **(query or {})})
-        return self._repeat(lambda: self._fetch_once(request, parse))
+        return self._persist(lambda: self._fetch_once(request, parse))
 
     def find(self, path: str, parse: Callable[[Any], T], query: Query | None = None) -> T | None:
         """Ask for JSON that may not exist."""
@@ -108,7 +109,7 @@ class Client:
 
     def insist(self, request: Request) -> Reply:
         """Send a request that does no harm when it is sent again, until it succeeds."""
-        return self._repeat(lambda: self.check(self.exchange(request), (200, 201, 202, 204)))
+        return self._persist(lambda: self.check(self.exchange(request), (200, 201, 202, 204)))
 
     def create(self, path: str, document: object, parse: Callable[[Any], T]) -> T:
         """Make a record, asking once; after a `TransientError` nobody knows whether it is there."""
@@ -192,6 +193,18 @@ class Client:
                 hint="Check that the address is that of a MyTardis server.",
             ) from error
 
+    def _persist(self, action: Callable[[], T]) -> T:
+        """Repeat a harmless action; what fails for good may be its own fault or the server's.
+
+        A server that fails in everything is away, which is no matter of one file or dataset.
+        """
+        try:
+            return self._repeat(action)
+        except TransientError as error:
+            if error.problem_code in _FAILING:
+                self.prove(within=0)
+            raise
+
     def _repeat(
         self,
         action: Callable[[], T],
@@ -214,9 +227,7 @@ class Client:
         try:
             return retrying(action)
         except (NotReachedError, StrangeAnswerError) as error:
-            raise ServerUnavailableError(
-                error.message, hint=error.hint, code=error.problem_code
-            ) from error
+            raise _unavailable(error) from error
 
     def _wait(self, seconds: float) -> None:
         if self._cancel.wait(seconds):
@@ -233,7 +244,10 @@ class Client:
             mine = (it for _, it in page.rows if it.user.username == self._username)
             return next(mine, None)
 
-        now = self._repeat(attempt)
+        try:
+            now = self._repeat(attempt)
+        except TransientError as error:  # a server that cannot even tell this is away
+            raise _unavailable(error) from error
         if now is None:
             raise AccessDeniedError(
                 f"{self.wire.host} does not accept the account {self._username} with its API key.",
@@ -292,6 +306,10 @@ def json_request(method: str, path: str, document: object) -> Request:
         return Request(method, path)
     body = json.dumps(document).encode()
     return Request(method, path, body=body, headers={"Content-Type": "application/json"})
+
+
+def _unavailable(error: TransientError) -> ServerUnavailableError:
+    return ServerUnavailableError(error.message, hint=error.hint, code=error.problem_code)
 
 
 def _is_untouched(error: BaseException) -> bool:
