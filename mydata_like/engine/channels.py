@@ -27,7 +27,8 @@ class Channels:
         self._emit = emit
         self._idle: WorkQueue[Channel] = WorkQueue(gate.cancel, limit=1000)
         self._opened = 0
-        self._opening = Lock()
+        self._opening = 0
+        self._lock = Lock()
 
     @contextmanager
     def borrowed(self) -> Iterator[Channel]:
@@ -51,14 +52,28 @@ class Channels:
 
     def open_another(self) -> Channel | None:
         """Open a channel, unless there are as many as there may be."""
-        with self._opening:
-            # Known only when the first one is open: the staging host may be a small machine.
-            if self._opened and self._opened >= self._transport.capacity:
+        with self._lock:
+            if self._opened + self._opening >= self._transport.capacity:
                 return None
-            try:
-                channel = self._gate.call(self._open)
-            except TransientError as error:
-                logger.info("No further channel: %s", error)
+            self._opening += 1
+        channel = None
+        try:
+            channel = self._gate.call(self._open)
+        except TransientError as error:
+            logger.info("No further channel: %s", error)
+        finally:
+            with self._lock:
+                self._opening -= 1
+        return self._admit(channel)
+
+    def _admit(self, channel: Channel | None) -> Channel | None:
+        """Lend a new channel, if the host turns out to be large enough for it.
+
+        How many processors it has is known only when the first channel is open; one that
+        was opened meanwhile stays unused then.
+        """
+        with self._lock:
+            if channel is None or (self._opened and self._opened >= self._transport.capacity):
                 return None
             self._opened += 1
             return channel

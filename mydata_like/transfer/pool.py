@@ -130,30 +130,33 @@ class SshTransport:
             self._workers.discard(worker)
 
     def _connect(self, number: int, endpoint: Endpoint) -> WorkerProcess:
-        if endpoint.host in self._rungs:
-            return self._start(number, endpoint)
-        with self._probing:
-            return self._start(number, endpoint)
-
-    def _start(self, number: int, endpoint: Endpoint) -> WorkerProcess:
-        rung = self._rungs.get(endpoint.host)
-        worker = WorkerProcess(
-            self._work, Plan(endpoint, self._location, rung), f"channel {number}"
-        )
+        worker = WorkerProcess(self._work, f"channel {number}")
         with self._lock:
             self._workers.add(worker)
             closed = self._closed
         try:
             if closed:
                 raise _closed()
-            opened = worker.hear(self._opening_patience)
-            assert isinstance(opened, Opened)
+            opened = self._begin(worker, endpoint)
         except UploaderError:
             self.drop(worker)
             raise
-        self._rungs[endpoint.host] = opened.rung
         self._announce(number, endpoint.host, opened)
         return worker
+
+    def _begin(self, worker: WorkerProcess, endpoint: Endpoint) -> Opened:
+        """Let a worker connect; it probes where no other has, while others wait for that."""
+        if endpoint.host in self._rungs:
+            return self._order(worker, endpoint)
+        with self._probing:
+            return self._order(worker, endpoint)
+
+    def _order(self, worker: WorkerProcess, endpoint: Endpoint) -> Opened:
+        worker.tell(Plan(endpoint, self._location, self._rungs.get(endpoint.host)))
+        opened = worker.hear(self._opening_patience)
+        assert isinstance(opened, Opened)
+        self._rungs[endpoint.host] = opened.rung
+        return opened
 
     def _announce(self, number: int, host: str, opened: Opened) -> None:
         rung = opened.rung

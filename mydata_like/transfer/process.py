@@ -13,13 +13,25 @@ from mydata_like.transfer.protocol import LOST, Answer, Failed, Plan, Task, unpa
 Work = Callable[["Connection[Answer, Task]", Plan], None]  # importable: processes are spawned
 
 
-class WorkerProcess:
-    """One channel worker, started with its plan; ends for good with `kill` and `reap`."""
+def wait_for_plan(work: Work, pipe: "Connection[Answer, Task]") -> None:
+    """Do the work once the plan has come; the process has started up meanwhile."""
+    try:
+        plan = pipe.recv()
+    except (EOFError, OSError, KeyboardInterrupt):
+        return  # the engine is gone, or an interrupt came that is the engine's to answer
+    assert isinstance(plan, Plan)
+    work(pipe, plan)
 
-    def __init__(self, work: Work, plan: Plan, name: str) -> None:
+
+class WorkerProcess:
+    """One channel worker, which begins with its plan; ends for good with `kill` and `reap`."""
+
+    def __init__(self, work: Work, name: str) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=work, args=(theirs, plan), name=name, daemon=True)
+        self._process = context.Process(
+            target=wait_for_plan, args=(work, theirs), name=name, daemon=True
+        )
         self._talking = Lock()  # of the pipe
         self._handle = Lock()  # of the process, which is killed while the pipe is in use
         self._reaped = False
@@ -27,8 +39,8 @@ class WorkerProcess:
             self._process.start()
         theirs.close()
 
-    def tell(self, task: Task) -> None:
-        """Give the worker a task."""
+    def tell(self, task: Plan | Task) -> None:
+        """Give the worker its plan, then a task."""
         with self._talking:
             if self._reaped:
                 raise _lost()
