@@ -1,6 +1,7 @@
 """The command: python -m benchmarks [--case P3] [--rounds 3] [--quick] [--json FILE]."""
 
 import argparse
+import compileall
 import json
 import shutil
 import signal
@@ -11,6 +12,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
+import mydata_like
 from benchmarks.arena import Arena
 from benchmarks.cases import CASES
 from benchmarks.contest import Case, Outcome, compete
@@ -29,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for case in chosen:
             print(f"{case.name}  {case.title}: {case.describe(scale)}")
         return 0
+    # Where Python may not write its caches, every process of ours would compile everything.
+    compileall.compile_dir(Path(mydata_like.__file__).parent, quiet=1)
     facts = describe_machine(options.directory)
     print(_facts_table(facts))
     # Ended politely, it takes its gigabytes out of the memory on its way.
