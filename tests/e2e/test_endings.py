@@ -22,8 +22,15 @@ def site(tmp_path):
         yield site
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
-@pytest.mark.parametrize("moment", ["run_started", "transfer_started", "file_registered"])
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("run_started", signal.SIGTERM),
+        ("transfer_started", signal.SIGINT),
+        ("file_registered", signal.SIGTERM),
+    ],
+    ids=["beginning", "sending", "verifying"],
+)
 def test_a_signal_ends_a_run_soon_and_the_next_one_completes_it(site, number, moment):
     site.server.hold_verification()
     process = site.start("run", "--events")

@@ -69,15 +69,14 @@ def test_a_host_that_stays_away_for_a_while_pauses_the_run(site):
     assert len(carried.of_kind(RunPaused)) == len(carried.of_kind(RunResumed)) == 1
 
 
-@pytest.mark.parametrize("stack", ["libssh", "paramiko"])
-def test_a_session_that_stalls_is_given_up(site, stack):
+def test_a_session_that_stalls_is_given_up(site):
     def stop_sessions():
         for pid in site.sshd.session_pids:
             os.kill(pid, signal.SIGSTOP)
 
     stall = once(TransferStarted, stop_sessions)
 
-    carried = site.carry(f"transfer.ssh_stack={stack}", "transfer.stall_timeout=1", watch=stall)
+    carried = site.carry("transfer.stall_timeout=1", watch=stall)
 
     check_carried(site, carried)
     assert carried.of_kind(TransferRetried)
