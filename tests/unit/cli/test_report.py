@@ -1,0 +1,144 @@
+"""What a person reads of a run, and what a program does."""
+
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+from rich.console import Console
+
+from mydata_like.cli.report import (
+    NAMED_PROBLEMS,
+    EventLines,
+    PlainLines,
+    Preview,
+    _Picture,
+    describe_event,
+    summarise,
+)
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import (
+    ChannelChanged,
+    FileFailed,
+    FilesKnown,
+    FilesSeen,
+    FileWanted,
+    FolderFound,
+    Notice,
+    RunFinished,
+    RunPaused,
+    TransferProgressed,
+    TransferRetried,
+    TransferStarted,
+)
+from mydata_like.engine.tally import Tally
+from tests.fakes.clock import FakeClock
+
+NOW = datetime(2026, 1, 5, tzinfo=UTC)
+CUT = Problem("link.lost", "The line broke.", "Check the cable.")
+
+
+def finished(**sums):
+    numbers = {"found": 3, "verified": 3, "waiting": 0, "skipped": 0, "failed": 0}
+    rest = {"sent": 3, "bytes": 3_000_000, "seconds": 2.0, "problem": None}
+    return RunFinished(run="1", at=NOW, **(numbers | rest | sums))
+
+
+def failed(name: bytes = b"a.txt"):
+    return FileFailed(path=name, size=1, problem=CUT)
+
+
+def test_an_event_is_one_line_of_json_whatever_the_name():
+    stream = io.StringIO()
+
+    EventLines(stream).show(failed(b'a\nb\xff"\xc3\xa9.txt'))
+
+    (line,) = stream.getvalue().splitlines()
+    assert json.loads(line) == {
+        "event": "file_failed",
+        "path": 'a\\nb\\xff"é.txt',
+        "size": 1,
+        "problem": CUT._asdict(),
+    }
+
+
+def test_all_is_safe_only_when_all_is_verified():
+    assert summarise(finished())[0] == "All 3 files are safe on the server."
+    assert summarise(finished(found=4, skipped=1))[0] == "All 3 files are safe on the server."
+    assert "safe" not in " ".join(summarise(finished(found=4, waiting=1)))
+    assert "safe" not in " ".join(summarise(finished(problem=CUT)))
+
+
+def test_the_sums_of_a_run_add_up_before_the_readers_eyes():
+    lines = summarise(finished(found=10, verified=3, waiting=4, skipped=2, failed=1))
+
+    assert "10 found = 3 verified + 4 waiting + 2 skipped + 1 failed" in lines
+    assert lines[-1] == "3 files, 3.0 MB sent in 2.0 s (1.5 MB/s)"
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (failed(b"a\x1b[31m.txt"), "Failed: a\\x1b[31m.txt: The line broke. Check the cable."),
+        (Notice(problem=CUT), "Note: The line broke. Check the cable."),
+        (RunPaused(problem=CUT), "Paused: The line broke. Check the cable."),
+        (
+            ChannelChanged(channel=2, state="lost", detail="The host is gone."),
+            "Channel 2 was lost: The host is gone.",
+        ),
+    ],
+    ids=["failed", "notice", "paused", "lost"],
+)
+def test_what_a_person_has_to_know_is_said_in_sentences(event, words):
+    assert list(describe_event(event)) == [words]
+
+
+def test_a_thousand_failures_do_not_fill_the_screen():
+    lines = []
+    report = PlainLines(lines.append)
+
+    for number in range(1000):
+        report.show(failed(b"%d" % number))
+
+    assert len(lines) == NAMED_PROBLEMS + 1
+    assert "log file" in lines[-1]
+
+
+def test_a_dry_run_tells_folder_by_folder_what_is_there():
+    preview, tally = Preview(), Tally(FakeClock())
+    for event in (
+        FolderFound(path=b"jo/Set 1", dataset="Set 1", title=None, owner="jo"),
+        FilesSeen(folder=b"jo/Set 1", files=3, bytes=30),
+        FilesKnown(folder=b"jo/Set 1", files=2, bytes=20),
+        FileWanted(path=b"jo/Set 1/a", size=10),
+    ):
+        preview.show(event)
+        tally.add(event)
+
+    folder, sums = preview.lines(tally.totals)
+
+    assert folder == (
+        "jo/Set 1: dataset Set 1, experiment named after jo: 3 found, 2 on the server"
+    )
+    assert sums.startswith("1 files, 10 bytes would be sent; 2 are on the server")
+
+
+def test_the_picture_shows_every_channel_and_the_sums():
+    tally = Tally(FakeClock())
+    for event in (
+        FilesSeen(folder=b"jo", files=2, bytes=200),
+        FileWanted(path=b"jo/large.raw", size=200),
+        TransferStarted(transfer=1, channel=1, name=b"jo/large.raw", files=1, bytes=200),
+        TransferProgressed(transfer=1, channel=1, bytes=50),
+        TransferRetried(transfer=1, channel=1, problem=CUT, delay=1.0),
+    ):
+        tally.add(event)
+    stream = io.StringIO()
+
+    Console(file=stream, width=120).print(_Picture(tally))
+
+    text = stream.getvalue()
+    assert "channel 1" in text
+    assert "large.raw" in text
+    assert "again soon: The line broke." in text
+    assert "2 found = 0 verified + 0 waiting + 0 skipped + 0 failed + 2 open" in text

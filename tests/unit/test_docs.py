@@ -1,0 +1,31 @@
+"""What the documentation points at is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_every_test_that_the_page_of_faults_names_exists():
+    text = (ROOT / "docs/faults.md").read_text()
+    named = set(re.findall(r"`((?:tests|unit|contract|flow|faults|e2e)/[\w/]+)`", text))
+
+    missing = [name for name in named if not _is_there(name.removeprefix("tests/"))]
+
+    assert len(named) > 25
+    assert missing == []
+
+
+def _is_there(name: str) -> bool:
+    path = ROOT / "tests" / name
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_file_leads_somewhere(page):
+    links = re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text())
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
