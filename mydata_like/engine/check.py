@@ -58,13 +58,14 @@ class Check:
             path = group.folder.path
             try:
                 view = self._views(path, lambda group=group: self._open_view(group))  # type: ignore[misc]
+                found = self._compare(view, group)
             except OwnerUnknownError as error:
                 self._leave_out(group, error.problem)
             except ItemError as error:
                 self._fail(group, error.problem)
             else:
-                if group.files:
-                    yield self._compare(view, group)
+                if found:
+                    yield found
             if group.last:
                 self._views.forget(path)
 
@@ -102,6 +103,7 @@ class Check:
         open_files: list[Checked] = []
         known, known_bytes = 0, 0
         learnt: list[Entry] = []
+        hopeless: list[FileFailed] = []
         for file in group.files:
             entry = entries.get(file.key)
             found = self._judge(view, file, entry)
@@ -112,17 +114,19 @@ class Check:
                     if found != entry:
                         learnt.append(found)
                 case Problem():
-                    self._emit(FileFailed(path=file.key, size=file.size, problem=found))
+                    hopeless.append(FileFailed(path=file.key, size=file.size, problem=found))
                 case _:
                     open_files.append(found)
-        self._tell(group, open_files, known, known_bytes)
+        if known:
+            self._emit(FilesKnown(folder=group.folder.path, files=known, bytes=known_bytes))
+        for event in hopeless:
+            self._emit(event)
+        self._tell(open_files)
         if learnt:
             self._ledger.record(learnt)
         return open_files
 
-    def _tell(self, group: FileGroup, open_files: list[Checked], known: int, size: int) -> None:
-        if known:
-            self._emit(FilesKnown(folder=group.folder.path, files=known, bytes=size))
+    def _tell(self, open_files: list[Checked]) -> None:
         for item in open_files:
             if isinstance(item, Wanted):
                 changed = bool(item.datafile and item.datafile.replicas)

@@ -12,6 +12,7 @@ from mydata_like.core.errors import (
     Problem,
     RejectedError,
     ServerUnavailableError,
+    TransientError,
     UploaderError,
 )
 from mydata_like.core.events import FileFailed, FileRegistered
@@ -88,7 +89,12 @@ class Register:
             yield self._record(batch)
             return
         logger.info("%d records were not registered: %s", len(batch), error)
-        known, batch = self._split(batch)
+        try:
+            known, batch = self._split(batch)
+        except ItemError as unknown:
+            # Without knowing what is there nothing may be made: it could be there twice.
+            self._fail(batch, unknown.problem)
+            return
         if known:
             yield self._record(known)
         if len(batch) > 1 and isinstance(error, RejectedError):
@@ -139,6 +145,15 @@ class Register:
         return known, others
 
     def _list(self, dataset: DatasetId) -> list[Datafile]:
+        for failures in range(1, FAILURES):
+            try:
+                return self._fetch(dataset)
+            except TransientError as error:
+                logger.info("Dataset %d could not be listed: %s", dataset, error)
+                self._gate.rest(self._gate.delay(failures, error.retry_after))
+        return self._fetch(dataset)
+
+    def _fetch(self, dataset: DatasetId) -> list[Datafile]:
         return self._gate.call(lambda: list(self._server.list_datafiles(dataset)))
 
     def _record(self, batch: list[Staged]) -> list[Registered]:

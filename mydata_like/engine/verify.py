@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from itertools import takewhile
 
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
 from mydata_like.core.model import (
     Datafile,
@@ -62,17 +62,20 @@ class Verify:
         self._watches: dict[DatasetId, _Watch] = {}
 
     def __call__(self, source: Source[list[Registered]]) -> Iterator[Wanted]:
-        interval = SOON
+        interval, due = SOON, self._clock.monotonic()
         while self._watches or not source.finished:
-            items = source.poll(interval if self._watches else None)
+            rest = max(0.0, due - self._clock.monotonic())
+            items = source.poll(rest if self._watches else None)
+            if items and not self._watches:
+                due = self._clock.monotonic() + SOON
             for item in items or ():
                 self._watch(item)
-            if items:
-                interval = SOON
+            if self._clock.monotonic() < due:
                 continue
-            interval = min(interval * 1.5, self._settings.verify_interval)
             for watch in list(self._watches.values()):
-                yield from self._look(watch)
+                yield from self._look_patiently(watch)
+            interval = SOON if items else min(interval * 1.5, self._settings.verify_interval)
+            due = self._clock.monotonic() + interval
 
     def _watch(self, item: Registered) -> None:
         dataset = item.wanted.dataset
@@ -80,21 +83,31 @@ class Verify:
             self._watches[dataset.id] = _Watch(dataset, self._clock.monotonic())
         self._watches[dataset.id].add(item)
 
-    def _look(self, watch: "_Watch") -> Iterator[Wanted]:
-        """Look once at what is open in a dataset."""
+    def _look_patiently(self, watch: "_Watch") -> Iterator[Wanted]:
+        """Look at a dataset; one that cannot be looked at now holds no other back."""
         before = len(watch)
-        stats = self._gate.call(lambda: self._server.fetch_stats(watch.dataset))
-        if stats is not None and stats.total == stats.verified:
-            self._finish(watch.take_new())
-        quiet = self._clock.monotonic() - watch.progressed
-        if watch and watch.deserves_listing(stats, quiet):
-            yield from self._compare(watch, impatient=quiet >= ASK_AFTER)
+        try:
+            yield from self._look(watch)
+        except ItemError as error:
+            logger.info("Dataset %d could not be looked at: %s", watch.dataset, error)
         if len(watch) < before:
             watch.progressed = self._clock.monotonic()
-        elif quiet >= self._settings.verify_patience:
+        elif self._quiet(watch) >= self._settings.verify_patience:
             self._give_up(watch)
         if not watch:
             del self._watches[watch.dataset]
+
+    def _quiet(self, watch: "_Watch") -> float:
+        """Return for how many seconds nothing has been verified."""
+        return self._clock.monotonic() - watch.progressed
+
+    def _look(self, watch: "_Watch") -> Iterator[Wanted]:
+        stats = self._gate.call(lambda: self._server.fetch_stats(watch.dataset))
+        if stats is not None and stats.total == stats.verified:
+            self._finish(watch.take_new())
+        quiet = self._quiet(watch)
+        if watch and watch.deserves_listing(stats, quiet):
+            yield from self._compare(watch, impatient=quiet >= ASK_AFTER)
 
     def _compare(self, watch: "_Watch", *, impatient: bool) -> Iterator[Wanted]:
         """Compare the server's records with what is open; `impatient` asks for what is pending."""
@@ -116,8 +129,12 @@ class Verify:
         self._finish(verified)
 
     def _ask(self, watch: "_Watch", record: Datafile) -> None:
+        """Ask once; a server that will not be asked looks by itself now and then."""
         watch.note_question(record)
-        self._gate.call(lambda: self._server.request_verification(record.id))
+        try:
+            self._gate.call(lambda: self._server.request_verification(record.id))
+        except ItemError as error:
+            logger.info("Datafile %d could not be asked for: %s", record.id, error)
 
     def _send_again(self, item: Registered, record: Datafile) -> Iterator[Wanted]:
         file = item.wanted.file

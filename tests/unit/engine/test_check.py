@@ -299,6 +299,21 @@ def test_a_dataset_that_cannot_be_asked_for_fails_alone():
     assert len(bench.of_kind(FolderFailed)) == 1
 
 
+def test_a_listing_that_fails_concerns_its_dataset_alone():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    bench.server.add(dataset.id, a_record("a"))
+    bench.server.faults["list_datafiles"] = [TransientError("No list.")] * 9
+
+    wanted = bench(
+        a_group(a_file("a"), a_file("b")),
+        a_group(a_file("c"), folder=a_folder("Set 2", owner="bob")),
+    )
+
+    assert [item.file.name for item in wanted] == [b"c"]
+    assert len(bench.of_kind(FileFailed)) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "agrees"),
     [

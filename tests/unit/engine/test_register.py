@@ -179,3 +179,22 @@ def test_a_server_that_refuses_everything_for_a_while_loses_nothing():
 
     assert len(known) + len(bench.of_kind(FileFailed)) == 4
     assert len(bench.server.records) == len(known)
+
+
+def test_nothing_is_made_while_nobody_knows_what_is_there():
+    bench = Bench()
+    bench.server.late_faults["register"] = [TransientError("The reply was lost.")]
+    bench.server.faults["list_datafiles"] = [TransientError("No list.")] * 99
+
+    assert bench(batch(3)) == []
+    assert bench.server.calls["register"] == 1
+    assert {event.problem.message for event in bench.of_kind(FileFailed)} == {"No list."}
+
+
+def test_a_list_that_fails_for_a_while_is_asked_for_again():
+    bench = Bench()
+    bench.server.late_faults["register"] = [TransientError("The reply was lost.")]
+    bench.server.faults["list_datafiles"] = [TransientError("No list.")] * 3
+
+    assert len(bench(batch(3))) == 3
+    assert len(bench.server.records) == 3

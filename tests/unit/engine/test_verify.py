@@ -2,6 +2,7 @@
 
 from random import Random
 
+from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
 from mydata_like.core.model import EntryState, Registered
 from mydata_like.engine.register import _registration
@@ -143,3 +144,40 @@ def test_one_dataset_that_does_not_verify_holds_no_other_back():
     bench([*stuck, other], polls=3)
 
     assert next(event.path[-1:] for event in bench.of_kind(FileVerified)) == b"b"
+
+
+def test_what_is_verified_is_told_while_more_keeps_coming():
+    bench = Bench()
+    first, *others = [bench.register(f"f{number}") for number in range(50)]
+    bench.server.verify()
+
+    class Busy(ListSource):
+        def poll(self, timeout):
+            bench.clock.move(0.05)
+            return super().poll(timeout)
+
+    stream = bench.verify(Busy([first, *others], bench.clock))
+    list(stream)
+
+    assert bench.server.calls["fetch_stats"] > 10
+
+
+def test_a_dataset_that_cannot_be_looked_at_holds_no_other_back():
+    bench = Bench()
+    items = bench.register("a")
+    bench.server.faults["fetch_stats"] = [TransientError("Only this one fails.")] * 5
+    bench.server.verify()
+
+    bench(items)
+
+    assert len(bench.of_kind(FileVerified)) == 1
+
+
+def test_a_server_that_will_not_be_asked_is_waited_for():
+    bench = Bench()
+    items = bench.register("a")
+    bench.server.faults["request_verification"] = [RejectedError("No right to ask.")]
+
+    bench(items, polls=500)
+
+    assert bench.of_kind(FileWaiting)[0].problem.code == "verify.pending"
