@@ -160,9 +160,10 @@ class KillTest:
             kill_group(process)
         else:
             process.kill()
-        process.communicate()
+        process.wait()
         wrongs = [f"left behind: {one}" for one in left_behind(process.pid)]
         kill_group(process)
+        process.communicate()
         if ended and process.returncode != 0:
             wrongs.append(f"the run ended by itself with exit code {process.returncode}")
         wrongs += find_falsehoods(site, tree.rewritten)

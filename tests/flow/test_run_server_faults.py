@@ -1,7 +1,5 @@
 """Whole runs against a server that fails: whatever it does, the next run completes all, once."""
 
-import shutil
-
 import pytest
 
 from mydata_like.core.errors import AccessDeniedError
@@ -55,21 +53,6 @@ def test_a_run_comes_through_a_burst_of_faults(site, faults):
     carried = site.carry("server.read_timeout=1")
 
     check_carried(site, carried)
-
-
-def test_records_that_are_refused_for_long_are_made_by_the_next_run(site):
-    for folder in (site.data / "alice", site.data / "bob" / "Long run"):
-        shutil.rmtree(folder)
-    site.server.faults.add(Fault(action=Reply(400, b"no"), method="PATCH", count=None))
-
-    first = site.carry()
-    site.server.faults.clear()
-    second = site.carry()
-
-    check_law(first)
-    assert (first.code, first.sums.verified) == (1, 0)
-    check_carried(site, second)
-    assert second.sums.bytes == 0
 
 
 @pytest.mark.parametrize("event", [RunStarted, FileStaged, FileRegistered])
