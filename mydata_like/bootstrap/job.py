@@ -19,7 +19,7 @@ from mydata_like.bootstrap.connection import (
 )
 from mydata_like.bootstrap.settings import find_api_key, find_places, find_state, open_secrets
 from mydata_like.bootstrap.staging import find_staging, open_staging
-from mydata_like.core.errors import ServerUnavailableError, UploaderError
+from mydata_like.core.errors import RunError, ServerUnavailableError
 from mydata_like.core.events import Notice, event_record
 from mydata_like.core.ports import Cancel, Clock, Emit, Ledger, Transport
 from mydata_like.engine.channels import Channels
@@ -28,7 +28,7 @@ from mydata_like.engine.datasets import Datasets
 from mydata_like.engine.knowledge import Knowledge
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.register import Filing, Pace, Register
-from mydata_like.engine.retry import BUSY_CODES, Gate
+from mydata_like.engine.retry import Gate
 from mydata_like.engine.run import Run, RunEnd, Stages, Surroundings
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
@@ -42,7 +42,7 @@ from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 
 # Conditions that may pass by themselves while a run waits; others need a person.
-PASSING = frozenset({"staging.full"}) | BUSY_CODES
+PASSING = frozenset({"staging.full"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,7 @@ def _build_stages(
 
 
 def _build_gate(settings: Settings, clock: Clock, cancel: Cancel, emit: Emit) -> Gate:
-    def patience(error: UploaderError) -> float:
+    def patience(error: RunError) -> float:
         passes = isinstance(error, ServerUnavailableError) or error.problem_code in PASSING
         return settings.advanced.pause_patience if passes else 0.0
 

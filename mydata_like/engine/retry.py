@@ -11,9 +11,9 @@ from mydata_like.core.errors import (
     HostKeyError,
     NotApprovedError,
     Problem,
+    RunError,
     ServerUnavailableError,
     StagingError,
-    TransientError,
     UploaderError,
 )
 from mydata_like.core.events import RunPaused, RunResumed
@@ -21,9 +21,6 @@ from mydata_like.core.ports import Cancel, Clock, Emit
 from mydata_like.engine.workers import Lock
 
 T = TypeVar("T")
-
-# What a server says that is up, but cannot serve anybody just now.
-BUSY_CODES = frozenset({"server.busy", "server.throttled"})
 
 SHORTEST_DELAY = 1.0
 LONGEST_DELAY = 300.0
@@ -55,7 +52,7 @@ class Gate:
         emit: Emit,
         random: Random,
         *,
-        patience: Callable[[UploaderError], float] = lambda error: inf,
+        patience: Callable[[RunError], float] = lambda error: inf,
     ) -> None:
         self.clock = clock
         self.cancel = cancel
@@ -77,8 +74,10 @@ class Gate:
             self._wait_open()
             try:
                 return action()
-            except (*PAUSING, TransientError) as error:
-                if not _concerns_all(error) or self._patience(error) <= 0:
+            except UploaderError as error:
+                if self.cancel.is_set():  # what breaks then was broken by us
+                    raise Cancelled from error
+                if not isinstance(error, PAUSING) or self._patience(error) <= 0:
                     raise
                 if self._close(error.problem):
                     return self._probe(action, error)
@@ -127,7 +126,7 @@ class Gate:
             self._emit(RunPaused(problem=problem))
             return True
 
-    def _probe(self, action: Callable[[], T], error: UploaderError) -> T:
+    def _probe(self, action: Callable[[], T], error: RunError) -> T:
         begun = self.clock.monotonic()
         interval = FIRST_PROBE
         try:
@@ -138,9 +137,7 @@ class Gate:
                 interval = min(interval * 2, LONGEST_PROBE)
                 try:
                     return action()
-                except (*PAUSING, TransientError) as again:
-                    if not _concerns_all(again):
-                        raise
+                except PAUSING as again:
                     error = again
                     self._tell_change(again.problem)
         finally:
@@ -166,8 +163,3 @@ class Gate:
             self._told = None
             if not self._held and not self.cancel.is_set():
                 self._emit(RunResumed())
-
-
-def _concerns_all(error: UploaderError) -> bool:
-    """Return whether this is no matter of one file or request."""
-    return not isinstance(error, TransientError) or error.problem_code in BUSY_CODES

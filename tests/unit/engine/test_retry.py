@@ -11,10 +11,10 @@ from mydata_like.core.errors import (
     Cancelled,
     HostKeyError,
     Problem,
+    RunError,
     ServerUnavailableError,
     SettingsError,
     TransientError,
-    UploaderError,
 )
 from mydata_like.core.events import Event, RunPaused, RunResumed
 from mydata_like.engine.retry import FIRST_PROBE, LONGEST_PROBE, Gate
@@ -28,7 +28,7 @@ BY_HAND = Problem("run.paused", "Paused by hand.")
 class Yard:
     """A gate with its surroundings."""
 
-    def __init__(self, **gate: Callable[[UploaderError], float]) -> None:
+    def __init__(self, **gate: Callable[[RunError], float]) -> None:
         self.clock = FakeClock()
         self.cancel = FakeCancel(self.clock)
         self.events: list[Event] = []
@@ -93,14 +93,6 @@ def test_a_condition_that_becomes_another_is_told_again(yard: Yard) -> None:
     assert yard.told == ["server.unavailable", "host-key.unknown", "RunResumed"]
 
 
-def test_a_server_that_serves_nobody_pauses_the_run(yard: Yard) -> None:
-    busy = TransientError("The server could not answer.", code="server.busy")
-
-    assert yard.gate.call(raising(busy, AWAY, busy)) == "done"
-
-    assert yard.told == ["server.busy", "server.unavailable", "server.busy", "RunResumed"]
-
-
 def test_the_same_condition_is_told_anew_when_it_comes_back(yard: Yard) -> None:
     yard.gate.call(raising(AWAY))
     yard.gate.call(raising(AWAY))
@@ -139,6 +131,17 @@ def test_nothing_begins_once_stopping_was_asked_for(yard: Yard) -> None:
 
     with pytest.raises(Cancelled):
         yard.gate.call(raising())
+
+
+def test_what_breaks_while_stopping_is_no_condition(yard: Yard) -> None:
+    def break_off() -> None:
+        yard.cancel.set()
+        raise AWAY
+
+    with pytest.raises(Cancelled):
+        yard.gate.call(break_off)
+
+    assert yard.events == []
 
 
 def test_patience_ends_with_the_condition_itself() -> None:
