@@ -48,6 +48,7 @@ CHANGES_OF_A_RUN = 20  # requests that change something, in about one run
 LARGE_ONES = 60  # one file of so many has megabytes
 REWRITTEN = 0.05  # the share of what is there that each round rewrites
 HOUR = 3600
+SAID = 5  # wrongs of a round, the rest is only counted
 
 
 class Tree:
@@ -199,8 +200,10 @@ class KillTest:
         self.report.wrongs += wrongs
         verified = sum(file.verified for file in files)
         self._say(f"{text}; {here} local files, {len(files)} records, {verified} verified")
-        for wrong in wrongs:
+        for wrong in wrongs[:SAID]:
             self._say(f"  WRONG: {wrong}")
+        if len(wrongs) > SAID:
+            self._say(f"  and {len(wrongs) - SAID} more")
 
     def _finish(self, site: Site, way: str) -> None:
         before = Picture.take(site.data)
