@@ -147,8 +147,8 @@ class _FolderWalk:
         self._walk = walk
         self._folder = folder
         self._followed: set[Identity] = set()
+        self._batch = walk.new_batch()  # may end the run, so nothing is open yet
         self._stack = [_Open(path, folder.path + b"/", b"")]
-        self._batch = walk.new_batch()
 
     def groups(self) -> Iterator[FileGroup]:
         try:
