@@ -139,25 +139,24 @@ class Check:
         """Return an entry for a verified file, a problem for a hopeless one, else what to do."""
         if entry is None or entry.dataset != view.dataset.id:
             return self._want(view, file, None) if view.agrees else self._compare_record(view, file)
-        if (entry.size, entry.modified_ns) != (file.size, file.modified_ns):
-            return self._compare_record(view, file)
-        if view.agrees and entry.state is EntryState.VERIFIED:
+        if view.agrees and entry.state is EntryState.VERIFIED and _is_of(entry, file):
             return entry
         return self._compare_record(view, file, entry)
 
     def _compare_record(
         self, view: DatasetView, file: LocalFile, entry: Entry | None = None
     ) -> Checked | Entry | Problem:
-        """Decide by the server's record; `entry` is what the ledger knows of these very bytes."""
+        """Decide by the server's record; `entry` is what the ledger knows of this file."""
         record = view.find(file)
         wanted = self._want(view, file, record)
-        if record is None and entry and entry.state is EntryState.STAGED:
+        state = entry.state if entry and _is_of(entry, file) else None
+        if record is None and entry and state is EntryState.STAGED:
             return Staged(wanted._replace(remote=entry.remote), entry.checksum)
         if record is None or not record.replicas:
             return wanted
         if not _matches(record, file, entry):
             return wanted if record.replicas[0].location == self._box else ELSEWHERE
-        if record.verified and not (entry and entry.state is EntryState.REPAIRED):
+        if record.verified and state is not EntryState.REPAIRED:
             return Entry.of(wanted, EntryState.VERIFIED, record.checksum, record.id)
         return Registered(wanted, record.checksum, record.id, record.replicas[0].verified_at)
 
@@ -169,12 +168,19 @@ class Check:
         return Wanted(file, view.dataset, remote, record)
 
 
+def _is_of(entry: Entry, file: LocalFile) -> bool:
+    """Return whether the ledger speaks of the file as it is now."""
+    return (entry.size, entry.modified_ns) == (file.size, file.modified_ns)
+
+
 def _matches(record: Datafile, file: LocalFile, entry: Entry | None) -> bool:
     """Return whether the record describes the bytes that the local file has."""
     if record.size != file.size:
         return False
-    if entry and entry.checksum:
+    if entry and entry.checksum and _is_of(entry, file):
         return record.checksum == entry.checksum
+    if entry and entry.checksum == record.checksum:
+        return False  # of an earlier state of this file, whatever the times seem to say
     return times_agree(record.modified, file.modified_ns)
 
 

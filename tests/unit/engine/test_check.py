@@ -174,6 +174,18 @@ def test_a_local_file_that_changed_after_its_upload_is_sent_again():
     assert bench.of_kind(FilesKnown) == []
 
 
+def test_a_rewritten_file_is_not_taken_for_the_old_one_in_another_zone():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    bench.server.add(dataset.id, a_record())
+    an_hour_before = entry(dataset)._replace(modified_ns=MODIFIED_NS - 3600 * 10**9)
+    bench.ledger.record([an_hour_before])
+
+    (wanted,) = bench(a_group(a_file("a.txt")))
+
+    assert isinstance(wanted, Wanted)
+
+
 def test_a_changed_file_whose_copy_left_the_staging_area_fails_with_advice():
     bench = Bench()
     dataset = bench.make_dataset()
