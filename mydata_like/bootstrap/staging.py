@@ -42,7 +42,7 @@ def open_staging(connection: Connection, settings: Settings, places: Places, emi
             raise
         message = f"{error.message} Until then files are sent over HTTP, which is slower."
         emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
-        return _over_http(connection, settings, None)
+        return _over_http(connection, settings, None, emit)
     transport = SshTransport(
         area,
         settings.transfer,
@@ -61,7 +61,7 @@ def find_staging(connection: Connection, settings: Settings, places: Places, emi
         area = uploaders.fetch_approval(applicant.installation.uuid, applicant.public.fingerprints)
     except (NotApprovedError, StagingError):
         area = None
-    return _over_http(connection, settings, area)
+    return _over_http(connection, settings, area, emit)
 
 
 def introduce(connection: Connection, settings: Settings, places: Places) -> Applicant:
@@ -69,7 +69,9 @@ def introduce(connection: Connection, settings: Settings, places: Places) -> App
     return describe_applicant(connection, settings, places, ensure_uuid(settings, places))
 
 
-def _over_http(connection: Connection, settings: Settings, area: StagingArea | None) -> Staging:
+def _over_http(
+    connection: Connection, settings: Settings, area: StagingArea | None, emit: Emit
+) -> Staging:
     chunked = None
     if area is not None and "mydata_upload" in connection.resources:
         chunked = ChunkedUpload(connection.client, area.box)
@@ -78,6 +80,7 @@ def _over_http(connection: Connection, settings: Settings, area: StagingArea | N
         _open,
         channels=settings.transfer.channels or HTTP_CHANNELS,
         chunked=chunked,
+        emit=emit,
     )
     return Staging(transport, area.box if area else "")
 

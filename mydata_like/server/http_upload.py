@@ -19,9 +19,10 @@ from mydata_like.core.errors import (
     RejectedError,
     TransientError,
 )
+from mydata_like.core.events import ChannelChanged
 from mydata_like.core.format import format_path
 from mydata_like.core.model import Datafile, LocalFile, Payload, Wanted
-from mydata_like.core.ports import Progress, Sent, Unsent
+from mydata_like.core.ports import Emit, Progress, Sent, Unsent
 from mydata_like.server.client import Client, Query
 from mydata_like.server.drafts import datafile_document
 from mydata_like.server.records import page_parser, parse_datafile
@@ -64,7 +65,9 @@ class HttpTransport:
         *,
         channels: int = 4,
         chunked: Carrier | None = None,
+        emit: Emit | None = None,
     ) -> None:
+        self._emit = emit
         self.client = client
         self.open_source = open_source
         self.chunked = chunked
@@ -80,7 +83,11 @@ class HttpTransport:
         """Return one more channel; no connection is made before it sends."""
         if self.closed:
             raise closed()
-        return HttpChannel(self, next(self._numbers))
+        channel = HttpChannel(self, next(self._numbers))
+        if self._emit:
+            host = self.client.wire.host
+            self._emit(ChannelChanged(channel=channel.number, state="open", host=host, rung="http"))
+        return channel
 
     def close(self) -> None:
         """Make sends under way raise `TransientError` with their next bytes."""

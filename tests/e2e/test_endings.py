@@ -145,6 +145,7 @@ def test_until_the_approval_files_travel_over_http(tmp_path):
         check_complete(site, ended)
         notices = [line["problem"]["code"] for line in ended.events("notice")]
         assert notices == ["uploader.not-approved"]
+        assert {line["rung"] for line in ended.events("channel_changed")} == {"http"}
         assert "Accepted publickey" not in site.sshd.log
 
 
