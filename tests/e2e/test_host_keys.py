@@ -1,0 +1,48 @@
+"""First contact with a staging host: nobody vouches for it but the person in front."""
+
+import pytest
+import tomlkit
+
+from mydata_like.demo.approval import ScpAddress
+from tests.invariants import check_complete
+from tests.site import make_data, open_site
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    """A site whose staging host neither the settings nor the server vouch for."""
+    make_data(tmp_path / "data", tiny_files=5, large=1000)
+    with open_site(tmp_path) as site:
+        sshd = site.sshd
+        site.server.site.store.change("DELETE FROM box_attribute WHERE key = 'host_keys'")
+        site.server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port))
+        settings = tomlkit.parse(site.config.read_text())
+        del settings["transfer"]["host_keys"]
+        site.config.write_text(tomlkit.dumps(settings))
+        yield site
+
+
+def test_an_unknown_host_gets_nothing_and_its_fingerprint_is_told(stranger):
+    ended = stranger.run()
+
+    assert (ended.code, ended.problem) == (3, "host-key.unknown")
+    assert stranger.sshd.fingerprint in ended.output
+    assert stranger.server.datafiles() == []
+
+
+def test_a_fingerprint_that_a_script_gives_is_trusted_for_one_run(stranger):
+    accepted = stranger.command("run", "--json", "--accept-host-key", stranger.sshd.fingerprint)
+
+    check_complete(stranger, accepted)
+
+
+def test_a_host_that_was_accepted_at_registration_is_known_from_then_on(stranger):
+    asked = stranger.command("register")
+    registered = stranger.command("register", "--accept-host-key", stranger.sshd.fingerprint)
+
+    assert (asked.code, registered.code) == (3, 0)
+    assert stranger.sshd.fingerprint in asked.complaints
+    check_complete(stranger, stranger.run())
