@@ -1,5 +1,6 @@
 """`mydata-like demo`: everything from nothing, with proof."""
 
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from mydata_like.bootstrap import HOME
 from mydata_like.bootstrap.demonstration import DemoPlace, open_place
 from mydata_like.cli.report import print_lines
 from mydata_like.cli.running import Shape, Task, carry_out, stopped_by_signals, tell_failure
@@ -20,6 +22,8 @@ def demonstrate(*, as_json: bool) -> int:
     shape = Shape.JSON if as_json else Shape.TEXT
     try:
         with open_place() as place:
+            # Keys, logs and state of a demonstration vanish with it; the person's stay as they are.
+            os.environ[HOME] = str(place.folder / "home")
             return _demonstrate(place, shape)
     except UploaderError as error:
         tell_failure(error, shape)

@@ -249,6 +249,7 @@ def test_a_demonstration_ends_with_proof(tmp_path):
     assert sums["event"] == "run_finished"
     assert sums["verified"] == sums["found"] > 300
     assert "byte for byte" in ended.stderr
+    assert not [path for path in Path.home().rglob("*mydata-like*") if path.is_dir()]
 
 
 def test_the_version_is_told_without_the_window():
