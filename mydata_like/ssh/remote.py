@@ -8,7 +8,6 @@ import hashlib
 import io
 import secrets
 import tarfile
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, StagingError, TransientError
@@ -56,12 +55,6 @@ def quote(word: bytes) -> bytes:
     if b"\0" in word:
         raise ValueError("a remote word cannot hold NUL")
     return b"'" + word.replace(b"'", b"'\"'\"'") + b"'"
-
-
-def build_command(program: bytes, options: Iterable[bytes], paths: Iterable[bytes]) -> bytes:
-    """Return a remote command: a fixed program and options, then paths, each one word."""
-    words = [b"LC_ALL=C", program, *options, b"--", *map(quote, paths)]
-    return b" ".join(words)
 
 
 def build_scp(location: bytes) -> bytes:

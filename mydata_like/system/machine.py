@@ -1,7 +1,6 @@
 """Facts about this computer: what the server is told of it, and how much of it is ours."""
 
 import getpass
-import os
 import platform
 import socket
 import sys
@@ -72,13 +71,6 @@ def describe_machine() -> MachineFacts:
         subnet_mask=interface.mask,
         user_agent_install_location=str(location),
     )
-
-
-def count_usable_cpus() -> int:
-    """Return how many processors this process may use; containers often grant fewer."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def choose_interface(addresses: Mapping[str, Sequence[Any]], outward: str) -> Interface:

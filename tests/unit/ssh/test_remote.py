@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mydata_like.ssh.remote import build_command, build_scp, quote
+from mydata_like.ssh.remote import build_scp, quote
 
 SHELLS = [
     command for command in (["/bin/sh"], ["bash"], ["busybox", "sh"]) if shutil.which(command[0])
@@ -37,12 +37,6 @@ def test_any_bytes_arrive_as_one_word(shell):
 def test_nul_cannot_be_said():
     with pytest.raises(ValueError, match="NUL"):
         quote(b"a\0b")
-
-
-def test_paths_never_count_as_options():
-    assert build_command(b"rm", [b"-f"], [b"-rf", b"it's"]) == (
-        b"""LC_ALL=C rm -f -- '-rf' 'it'"'"'s'"""
-    )
 
 
 def test_scp_gets_a_folder_unquoted_where_it_can_be():

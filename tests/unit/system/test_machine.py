@@ -11,7 +11,6 @@ from mydata_like.server.uploader import Machine
 from mydata_like.system.machine import (
     Interface,
     choose_interface,
-    count_usable_cpus,
     describe_machine,
 )
 
@@ -57,7 +56,3 @@ def test_without_a_way_out_the_first_real_interface_is_told() -> None:
     assert choose_interface({"lo": LOOPBACK, "docker0": VIRTUAL}, "").name == "docker0"
     assert choose_interface({"lo": LOOPBACK}, "") == Interface()
     assert choose_interface({}, "10.0.0.5") == Interface()
-
-
-def test_processors_that_others_may_not_lend_us_are_not_counted() -> None:
-    assert 1 <= count_usable_cpus() <= (os.cpu_count() or 1)
