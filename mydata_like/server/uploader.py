@@ -79,10 +79,15 @@ class PublicKey(NamedTuple):
 
 
 class UploaderRecord(NamedTuple):
-    """The server's record of this installation, with the settings that it keeps for us."""
+    """The server's record of this installation, with the settings that it keeps for us.
+
+    `settings_updated` is the server's local time as it tells it, without a zone; empty where
+    the settings were never changed.
+    """
 
     id: int
     settings: dict[str, str]
+    settings_updated: str = ""
 
 
 class Uploaders:
@@ -189,6 +194,9 @@ def _shorten(document: dict[str, Any]) -> dict[str, Any]:
 def _parse_uploader(row: Any) -> UploaderRecord:
     settings = row.get("settings") if type(row) is dict else None
     pairs = settings if type(settings) is list else []
+    updated = row.get("settings_updated") if type(row) is dict else None
     return UploaderRecord(
-        expect(row, "id", int), {expect(it, "key", str): expect(it, "value", str) for it in pairs}
+        expect(row, "id", int),
+        {expect(it, "key", str): expect(it, "value", str) for it in pairs},
+        updated if type(updated) is str else "",
     )

@@ -14,7 +14,13 @@ from tests.fakes.web import page, reply, reset, web_server
 
 UPLOADER = "mydata_uploader/"
 REQUEST = "mydata_uploaderregistrationrequest/"
-ROW = {"id": 5, "name": "Scope", "settings": [{"key": "locked", "value": "True"}]}
+CHANGED = "2026-11-21T13:34:15.610814"
+ROW = {
+    "id": 5,
+    "name": "Scope",
+    "settings": [{"key": "locked", "value": "True"}],
+    "settings_updated": CHANGED,
+}
 BOX = {
     "name": "staging",
     "options": [{"key": "location", "value": "/srv/staging"}],
@@ -73,7 +79,7 @@ def test_a_known_installation_is_brought_up_to_date(web, uploaders):
 
     record = uploaders.ensure_uploader(INSTALLATION, SCOPE)
 
-    assert record.settings == {"locked": "True"}
+    assert (record.settings, record.settings_updated) == ({"locked": "True"}, CHANGED)
     assert web.count("PUT") == 1
 
 
