@@ -59,7 +59,7 @@ def _open_transport(plan: dict[str, Any]) -> Any:
     )
     return SshTransport(
         area,
-        Transfer(channels=plan["channels"], ssh_stack=plan["stack"], ciphers=(plan["cipher"],)),
+        Transfer(channels=plan["channels"], ssh=plan["stack"], ciphers=(plan["cipher"],)),
         key_file=Path(plan["key_file"]),
         known_hosts=Path(plan["known_hosts"]),
         emit=lambda event: None,

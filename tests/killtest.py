@@ -30,8 +30,8 @@ from tests.site import Picture, Site, finish, kill_group, left_behind, open_site
 
 ROUNDS_OF_A_CYCLE = 5
 WAYS = {
-    "libssh": "transfer.ssh_stack=libssh",
-    "paramiko": "transfer.ssh_stack=paramiko",
+    "libssh": "transfer.ssh=libssh",
+    "paramiko": "transfer.ssh=paramiko",
     "http": "transfer.method=http",
 }
 REPLACES_NOTHING = "http"  # what came over HTTP has left the staging area, and stays as it is

@@ -51,6 +51,14 @@ class Server(Section):
             "needed where the server's certificate comes from an authority of your own.",
         ),
     ] = None
+    proxy: Annotated[
+        Line,
+        About(
+            "Proxy",
+            "The address of the proxy on the way to the server, as in "
+            "http://proxy.example.org:3128; empty takes the system's, none goes directly.",
+        ),
+    ] = ""
     allow_http: Annotated[
         bool,
         About(

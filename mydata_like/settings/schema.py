@@ -5,19 +5,27 @@ from functools import cache
 from types import MappingProxyType
 
 from mydata_like.settings.about import Setting, describe
+from mydata_like.settings.advanced import Advanced
 from mydata_like.settings.content import Data, Filters, Instrument, Section, Server
-from mydata_like.settings.operation import Advanced, Schedule, Transfer
+from mydata_like.settings.limits import Limits
+from mydata_like.settings.monitor import Monitor
+from mydata_like.settings.schedule import Schedule
+from mydata_like.settings.transfer import Transfer
+from mydata_like.settings.window import Window
 
 __all__ = [
     "Advanced",
     "Data",
     "Filters",
     "Instrument",
+    "Limits",
+    "Monitor",
     "Schedule",
     "Section",
     "Server",
     "Settings",
     "Transfer",
+    "Window",
     "find_missing",
     "iter_settings",
     "settings_by_key",
@@ -33,6 +41,9 @@ class Settings(Section):
     filters: Filters = Filters()
     transfer: Transfer = Transfer()
     schedule: Schedule = Schedule()
+    limits: Limits = Limits()
+    monitor: Monitor = Monitor()
+    window: Window = Window()
     advanced: Advanced = Advanced()
 
     def value(self, key: str) -> object:

@@ -242,7 +242,7 @@ def build_endpoints(
             ciphers=settings.ciphers,
             connect_timeout=settings.connect_timeout,
             stall_timeout=settings.stall_timeout,
-            stack=settings.ssh_stack,
+            stack=settings.ssh,
         )
         for host in area.hosts
     ]

@@ -29,7 +29,7 @@ def transport(request, staging, place):
     if staging.kind == "scp":  # it knows no quotes
         place.location = place.location.with_name("staging")
     place.location.mkdir()
-    transport = staging.build(place.location, ssh_stack=request.param)
+    transport = staging.build(place.location, ssh=request.param)
     yield transport
     transport.close()
 

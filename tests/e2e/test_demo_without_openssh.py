@@ -16,7 +16,7 @@ def test_every_sample_arrives(tmp_path, capsys, stack):
         config = tmp_path / "settings.toml"
         place.write_settings(config)
 
-        code = carry_out(Task(config, (f"transfer.ssh_stack={stack}",), Shape.JSON))
+        code = carry_out(Task(config, (f"transfer.ssh={stack}",), Shape.JSON))
 
         assert place.find_losses() == []
     assert code == 0, capsys.readouterr()

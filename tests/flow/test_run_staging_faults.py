@@ -47,7 +47,7 @@ def once(kind, act):
 def test_killed_sessions_are_replaced_and_nothing_is_lost(site, stack):
     kill = once(TransferStarted, site.sshd.kill_sessions)
 
-    carried = site.carry(f"transfer.ssh_stack={stack}", watch=kill)
+    carried = site.carry(f"transfer.ssh={stack}", watch=kill)
 
     check_carried(site, carried)
     assert carried.of_kind(TransferRetried)

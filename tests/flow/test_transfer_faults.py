@@ -37,9 +37,7 @@ def proxy(staging):
 def transport(request, staging, proxy, place):
     """A transport through the proxy, quick to notice that nothing moves."""
     staging.events.clear()
-    transport = staging.build(
-        place.location, port=proxy.port, ssh_stack=request.param, stall_timeout=2.0
-    )
+    transport = staging.build(place.location, port=proxy.port, ssh=request.param, stall_timeout=2.0)
     yield transport
     transport.close()
 

@@ -13,8 +13,6 @@ WITHOUT_SETTING = {
     "locked",  # the managed file
     "dataset_grouping",  # read by nothing
     "validate_folder_structure",  # always done
-    "start_automatically_on_login",  # of the person's session, not of the run
-    "on_start_run",  # of the window
     "fake_md5_sum",  # would give up the proof
     "use_none_cipher",  # without effect
     "progress_poll_interval",  # progress is counted, not polled

@@ -1,0 +1,65 @@
+"""Settings that hardly anybody has to change."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mydata_like.settings.about import About
+from mydata_like.settings.content import Section
+from mydata_like.settings.values import OptionalPath
+
+
+class Advanced(Section):
+    """What hardly anybody has to change."""
+
+    state_directory: Annotated[
+        OptionalPath,
+        About(
+            "State directory",
+            "The folder for the ledger and other state; empty takes the system's usual place.",
+        ),
+    ] = None
+    log_level: Annotated[
+        Literal["DEBUG", "INFO", "WARNING", "ERROR"],
+        About("Log level", "How much the log says; DEBUG helps to find a fault."),
+    ] = "INFO"
+    register_batch: Annotated[
+        int,
+        Field(ge=1, le=500),
+        About("Records in a request", "How many records are made in one request at first."),
+    ] = 25
+    register_requests: Annotated[
+        int,
+        Field(ge=1, le=16),
+        About("Parallel registrations", "How many requests that make records run at once."),
+    ] = 3
+    verify_interval: Annotated[
+        float,
+        Field(ge=0.01, le=3600),
+        About(
+            "Verification interval",
+            "How long to wait at first before asking whether the server has verified files.",
+            legacy=("verification_delay",),
+            unit="s",
+        ),
+    ] = 1.0
+    verify_patience: Annotated[
+        float,
+        Field(ge=0, le=7 * 86_400),
+        About(
+            "Verification patience",
+            "How long a run waits for the server's verification; "
+            "the next run asks again for what is left.",
+            unit="s",
+        ),
+    ] = 900.0
+    pause_patience: Annotated[
+        float,
+        Field(ge=0, le=7 * 86_400),
+        About(
+            "Pause patience",
+            "How long a run waits while the server is away or the staging area is full, "
+            "before it ends.",
+            unit="s",
+        ),
+    ] = 600.0

@@ -1,0 +1,81 @@
+"""Parts of the week as settings write them: `monday-friday 09:00-17:00`, `22:00-06:00`."""
+
+import datetime
+import re
+from typing import NamedTuple
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+_PERIOD = re.compile(r"(?:([a-z]+)(?:-([a-z]+))?\s+)?(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})", re.ASCII)
+
+
+class Period(NamedTuple):
+    """A part of each week in local time: from `start` until just before `end`, on these days.
+
+    Days are 0 for Monday to 6. An end that is not later than the start lies on the next day.
+    """
+
+    days: frozenset[int]
+    start: datetime.time
+    end: datetime.time
+
+    def covers(self, moment: datetime.datetime) -> bool:
+        """Return whether a local wall-clock time lies within."""
+        now = moment.time()
+        if self.start < self.end:
+            return moment.weekday() in self.days and self.start <= now < self.end
+        begun_today = moment.weekday() in self.days and now >= self.start
+        yesterday = (moment.weekday() - 1) % 7
+        return begun_today or (yesterday in self.days and now < self.end)
+
+
+class Speed(NamedTuple):
+    """A bandwidth that counts within a period, in bytes a second; 0 is no limit."""
+
+    period: Period
+    bytes_per_second: float
+
+
+def parse_period(text: str) -> Period:
+    """Return the period of a text; raises ValueError that says how to write one."""
+    match = _PERIOD.fullmatch(text.strip().lower())
+    if match is None:
+        raise ValueError('must be like "monday-friday 09:00-17:00" or "22:00-06:00"')
+    first, last, *clock = match.groups()
+    return Period(_parse_days(first, last), _parse_time(*clock[:2]), _parse_time(*clock[2:]))
+
+
+def parse_speed(text: str) -> Speed:
+    """Return the period and its bandwidth; the text ends in MB/s (10^6 bytes)."""
+    period, _, number = text.strip().rpartition(" ")
+    try:
+        rate = float(number)
+    except ValueError:
+        rate = -1.0
+    if not 0 <= rate <= 100_000:
+        raise ValueError('must end in a number of MB/s, as in "monday-friday 09:00-17:00 5"')
+    return Speed(parse_period(period), rate * 1e6)
+
+
+def _parse_days(first: str | None, last: str | None) -> frozenset[int]:
+    if first is None:
+        return frozenset(range(7))
+    begin = _parse_day(first)
+    end = begin if last is None else _parse_day(last)
+    return frozenset((begin + step) % 7 for step in range((end - begin) % 7 + 1))
+
+
+def _parse_day(name: str) -> int:
+    for number, day in enumerate(WEEKDAYS):
+        if name in (day, day[:3]):
+            return number
+    raise ValueError(f"{name[:20]!r} is no day of the week")
+
+
+def _parse_time(hour: str, minute: str) -> datetime.time:
+    hours, minutes = int(hour), int(minute)
+    if (hours, minutes) == (24, 0):
+        return datetime.time(0, 0)
+    if hours > 23 or minutes > 59:
+        raise ValueError(f"{hour}:{minute} is no time of day")
+    return datetime.time(hours, minutes)

@@ -1,0 +1,125 @@
+"""Settings of how bytes travel to the staging area."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from mydata_like.settings.about import About
+from mydata_like.settings.content import Section
+from mydata_like.settings.values import Cipher, Fingerprint, OptionalPath, once_each
+
+
+def _check_ciphers(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError("must name at least one cipher")
+    return once_each("cipher")(names)
+
+
+class Transfer(Section):
+    """How bytes travel to the staging area."""
+
+    method: Annotated[
+        Literal["auto", "ssh", "http"],
+        About(
+            "Upload method",
+            "Whether to send over SSH, over HTTP, or over SSH as soon as it is approved.",
+            legacy=("upload_method",),
+        ),
+    ] = "auto"
+    ssh: Annotated[
+        Literal["auto", "libssh", "paramiko"],
+        About(
+            "SSH implementation",
+            "Which implementation of SSH to use; the fastest one that works when automatic.",
+        ),
+    ] = "auto"
+    channels: Annotated[
+        int,
+        Field(ge=0, le=32),
+        About(
+            "Channels",
+            "How many transfers run at once; 0 finds a good number by itself.",
+            legacy=("max_upload_threads",),
+        ),
+    ] = 0
+    ciphers: Annotated[
+        tuple[Cipher, ...],
+        AfterValidator(_check_ciphers),
+        About(
+            "Ciphers",
+            "The SSH ciphers to offer, best first; only modern ones are allowed.",
+            legacy=("cipher",),
+        ),
+    ] = (
+        "aes128-gcm@openssh.com",
+        "aes256-gcm@openssh.com",
+        "aes128-ctr",
+        "chacha20-poly1305@openssh.com",
+    )
+    host_keys: Annotated[
+        tuple[Fingerprint, ...],
+        AfterValidator(once_each("fingerprint")),
+        About(
+            "Trusted host keys",
+            "Fingerprints (SHA256:...) of the staging hosts' keys, as their administrator "
+            "gives them; a listed key is trusted without asking.",
+        ),
+    ] = ()
+    key_file: Annotated[
+        OptionalPath,
+        About(
+            "Private key",
+            "The uploader's private SSH key when it is not the one made at the first start.",
+        ),
+    ] = None
+    connect_timeout: Annotated[
+        float,
+        Field(ge=0.1, le=600),
+        About(
+            "Connection timeout",
+            "How long to wait for a staging host to accept a connection.",
+            unit="s",
+        ),
+    ] = 10.0
+    stall_timeout: Annotated[
+        float,
+        Field(ge=0.1, le=3600),
+        About(
+            "Stall timeout",
+            "How long a transfer may make no progress before its connection is given up.",
+            unit="s",
+        ),
+    ] = 60.0
+    attempts: Annotated[
+        int,
+        Field(ge=1, le=100),
+        About(
+            "Attempts",
+            "How often a transfer is tried in one run before its files count as failed.",
+            legacy=("max_upload_retries",),
+        ),
+    ] = 5
+    batch_below: Annotated[
+        int,
+        Field(ge=0, le=64 * 1024 * 1024),
+        About(
+            "Batch files below",
+            "Files smaller than this travel together; 0 sends each file alone.",
+            unit="bytes",
+        ),
+    ] = 1024 * 1024
+    batch_bytes: Annotated[
+        int,
+        Field(ge=1, le=1024 * 1024 * 1024),
+        About("Batch size", "A batch is sent off when it holds this much.", unit="bytes"),
+    ] = 16 * 1024 * 1024
+    batch_files: Annotated[
+        int,
+        Field(ge=1, le=10_000),
+        About("Files in a batch", "A batch is sent off when it holds this many files."),
+    ] = 1000
+    batch_age: Annotated[
+        float,
+        Field(ge=0, le=60),
+        About("Batch age", "A batch is sent off when its first file has waited so long.", unit="s"),
+    ] = 2.0

@@ -1,0 +1,27 @@
+"""Settings of the window and the tray."""
+
+from typing import Annotated, Literal
+
+from mydata_like.settings.about import About
+from mydata_like.settings.content import Section
+
+
+class Window(Section):
+    """How the program shows itself."""
+
+    start_at_login: Annotated[
+        bool,
+        About(
+            "Start at login",
+            "Whether the program starts, in the tray, when somebody logs in.",
+            legacy=("start_automatically_on_login",),
+        ),
+    ] = False
+    opens: Annotated[
+        Literal["normal", "minimized", "maximized", "tray"],
+        About(
+            "Window at the start",
+            "How the window shows itself when the program starts.",
+            legacy=("on_start_run",),
+        ),
+    ] = "normal"
