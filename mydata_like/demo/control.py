@@ -47,6 +47,7 @@ def _commands(server: EmbeddedServer) -> dict[str, Callable[..., Any]]:
         "address": set_address,
         "approve": server.approve,
         "withdraw_approval": server.withdraw_approval,
+        "annotate_approval": server.annotate_approval,
         "public_keys": server.public_keys,
         "key_of": server.key_of,
         "revoke_key": server.revoke_key,

@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS registration (
     id INTEGER PRIMARY KEY, uploader INTEGER NOT NULL, fingerprint TEXT NOT NULL,
     requester_name TEXT NOT NULL, requester_email TEXT NOT NULL, public_key TEXT NOT NULL,
     requested TEXT NOT NULL, approved INTEGER NOT NULL DEFAULT 0, approval_time TEXT,
-    box INTEGER, UNIQUE (uploader, fingerprint)
+    approval_expiry TEXT, approver_comments TEXT, box INTEGER, UNIQUE (uploader, fingerprint)
 );
 CREATE TABLE IF NOT EXISTS experiment (
     id INTEGER PRIMARY KEY, title TEXT NOT NULL, description TEXT NOT NULL,

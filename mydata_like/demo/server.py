@@ -160,6 +160,16 @@ class EmbeddedServer:
             uuid,
         )
 
+    def annotate_approval(self, uuid: str, *, expiry: str = "", comments: str = "") -> None:
+        """Write a last day and comments into an uploader's requests; they change nothing."""
+        self._store.change(
+            "UPDATE registration SET approval_expiry = ?, approver_comments = ?"
+            " WHERE uploader = (SELECT id FROM uploader WHERE uuid = ?)",
+            expiry or None,
+            comments or None,
+            uuid,
+        )
+
     def public_keys(self, *, approved: bool = True) -> list[str]:
         """Return the public keys of requests, for the staging host's `authorized_keys`."""
         sql = "SELECT public_key FROM registration WHERE approved OR NOT ? ORDER BY id"

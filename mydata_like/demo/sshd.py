@@ -48,10 +48,13 @@ class PrivateSshd:
     """OpenSSH's sshd, run as the current user in a directory of its own.
 
     `options` are lines of its configuration that replace the standard ones of the same
-    keyword. Runs from `start` to `stop`, or as long as it is used as a context.
+    keyword; `port` 0 takes any that is free. Runs from `start` to `stop`, or as long as it is
+    used as a context.
     """
 
-    def __init__(self, directory: Path, *, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, directory: Path, *, options: Sequence[str] = (), host: str = _HOST, port: int = 0
+    ) -> None:
         self._directory = directory
         self._options = tuple(options)
         self._program = _find_sshd()
@@ -62,8 +65,8 @@ class PrivateSshd:
         directory.mkdir(parents=True, exist_ok=True)
         self._authorized_keys.touch(mode=0o600)
         self._host_key = self._create_host_key()
-        self.host = _HOST
-        self.port = _find_port()
+        self.host = host
+        self.port = port or _find_port()
         self.username = getpass.getuser()
 
     @property

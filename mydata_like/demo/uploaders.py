@@ -81,18 +81,14 @@ class Uploaders:
         return answer_json(self._show(number), 200 if request.method == "PUT" else 202)
 
     def _keep_settings(self, uploader: int, settings: list[dict[str, Any]]) -> None:
-        """Replace an uploader's settings; those whose key stays keep their id."""
-        wanted = {str(entry["key"]): str(entry["value"]) for entry in settings}
-        for row in self._store.rows("SELECT * FROM uploader_setting WHERE uploader = ?", uploader):
-            if row["key"] not in wanted:
-                self._store.change("DELETE FROM uploader_setting WHERE id = ?", row["id"])
-        for key, value in wanted.items():
+        """Keep these settings of an uploader; others that it has stay as they are."""
+        for entry in settings:
             self._store.change(
                 "INSERT INTO uploader_setting (uploader, key, value) VALUES (?, ?, ?)"
                 " ON CONFLICT (uploader, key) DO UPDATE SET value = excluded.value",
                 uploader,
-                key,
-                value,
+                str(entry["key"]),
+                str(entry["value"]),
             )
         self._store.change(
             "UPDATE uploader SET settings_updated = ? WHERE id = ?",
@@ -176,11 +172,11 @@ class Registrations:
 
     def _show(self, row: Row) -> dict[str, Any]:
         return {
-            "approval_expiry": None,
+            "approval_expiry": row["approval_expiry"],
             "approval_time": row["approval_time"],
             "approved": bool(row["approved"]),
             "approved_storage_box": self._show_box(row["box"]) if row["box"] else None,
-            "approver_comments": None,
+            "approver_comments": row["approver_comments"],
             "id": row["id"],
             "request_time": row["requested"],
             "requester_email": row["requester_email"],

@@ -127,6 +127,7 @@ def test_an_uploader_keeps_its_settings(api):
     settings = [{"key": "a", "value": "1"}]
 
     patched = api.patch(uri, json={"uuid": UUID, "settings": settings})
+    api.patch(uri, json={"uuid": UUID, "settings": [{"key": "b", "value": "2"}]})
     put = api.put(uri, json={"uuid": UUID, "name": "New name"})
 
     assert (patched.status_code, put.status_code) == (202, 200)
@@ -134,7 +135,8 @@ def test_an_uploader_keeps_its_settings(api):
     assert set(found) == {
         *("id", "name", "resource_uri", "settings", "settings_downloaded", "settings_updated")
     }
-    assert (found["name"], found["settings"][0]["value"]) == ("New name", "1")
+    kept = {setting["key"]: setting["value"] for setting in found["settings"]}
+    assert (found["name"], kept) == ("New name", {"a": "1", "b": "2"})
 
 
 @pytest.mark.parametrize(

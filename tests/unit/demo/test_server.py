@@ -83,6 +83,14 @@ def test_an_approval_can_be_withdrawn(server, api):
     assert server.public_keys() == []
 
 
+def test_an_approval_has_a_last_day_and_comments_that_change_nothing(server, api):
+    server.annotate_approval(UUID, expiry="2020-01-31", comments="ask Ann")
+
+    found = api.get("mydata_uploaderregistrationrequest/").json()["objects"][0]
+    told = (found["approved"], found["approval_expiry"], found["approver_comments"])
+    assert told == (True, "2020-01-31", "ask Ann")
+
+
 def test_people_can_be_added(server, api):
     server.add_group("lab-b")
     person = Person("carol", "carol@example.org", "Carol Doe", groups=["lab-b"])
