@@ -7,31 +7,6 @@ from mydata_like.settings.checking import check_values
 from mydata_like.settings.schema import Settings, find_missing, iter_settings, settings_by_key
 
 FINGERPRINT = "SHA256:" + "A" * 43
-# The keys of MyData.cfg that have no setting here, with what became of them.
-WITHOUT_SETTING = {
-    "api_key",  # the keyring
-    "locked",  # the managed file
-    "dataset_grouping",  # read by nothing
-    "validate_folder_structure",  # always done
-    "fake_md5_sum",  # would give up the proof
-    "use_none_cipher",  # without effect
-    "progress_poll_interval",  # progress is counted, not polled
-    "immutable_datasets",  # datasets must grow from run to run
-    "cache_datafile_lookups",  # the ledger
-}
-OF_MYDATA = """\
-    instrument_name facility_name contact_name contact_email data_directory mytardis_url username
-    api_key schedule_type scheduled_date scheduled_time monday_checked tuesday_checked
-    wednesday_checked thursday_checked friday_checked saturday_checked sunday_checked
-    timer_minutes timer_from_time timer_to_time user_filter dataset_filter experiment_filter
-    ignore_old_datasets ignore_interval_number ignore_interval_unit ignore_new_datasets
-    ignore_new_interval_number ignore_new_interval_unit ignore_new_files ignore_new_files_minutes
-    use_includes_file includes_file use_excludes_file excludes_file folder_structure
-    dataset_grouping group_prefix validate_folder_structure start_automatically_on_login
-    on_start_run upload_invalid_user_folders upload_invalid_user_or_group_folders upload_method
-    max_upload_threads max_upload_retries locked uuid verification_delay max_verification_threads
-    fake_md5_sum cipher use_none_cipher progress_poll_interval immutable_datasets
-    cache_datafile_lookups connection_timeout"""
 
 
 def problems_of(values):
@@ -69,12 +44,6 @@ def test_defaults_are_right_and_lack_what_only_a_person_knows():
         "instrument.contact_email",
         "data.directory",
     ]
-
-
-def test_each_key_of_mydata_has_one_successor_or_needs_none():
-    legacy = [key for setting in iter_settings() for key in setting.about.legacy]
-
-    assert sorted([*legacy, *WITHOUT_SETTING]) == sorted(OF_MYDATA.split())
 
 
 @pytest.mark.parametrize(
