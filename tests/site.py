@@ -132,10 +132,16 @@ class Site:
         """Run, and keep every event."""
         return self.command("run", "--events", settings=settings)
 
-    def carry(self, *settings: str, watch: Callable[[Event], object] = id) -> "Carried":
+    def carry(
+        self,
+        *settings: str,
+        watch: Callable[[Event], object] = id,
+        patience: float | None = None,
+    ) -> "Carried":
         """Run in this process; `watch` sees each event, so faults can strike at one of them.
 
-        A run that cannot begin raises what `open_job` does.
+        With `patience` it is a run that nobody watches. A run that cannot begin raises what
+        `open_job` does.
         """
         loaded = load_settings(self.config, (*QUICK, *settings)).settings
         tally, events = Tally(SystemClock()), list[Event]()
@@ -146,7 +152,7 @@ class Site:
             watch(event)
 
         audience = Audience(emit, tally, CancelFlag(), lambda secret: None)
-        with open_job(loaded, Order(config=self.config), audience) as job:
+        with open_job(loaded, Order(config=self.config, patience=patience), audience) as job:
             end = job()
         return Carried(end.exit_code, end.finished, events)
 

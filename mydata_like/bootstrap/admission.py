@@ -1,15 +1,33 @@
 """This installation's standing with the server: its record, its key, its approval."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
 
-from mydata_like.bootstrap.connection import Connection
-from mydata_like.core.errors import RunError
+from mydata_like.bootstrap.connection import Connection, ensure_uuid
+from mydata_like.bootstrap.settings import find_state
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    ItemError,
+    NotApprovedError,
+    Problem,
+    RunError,
+    UploaderError,
+)
+from mydata_like.core.events import Notice
 from mydata_like.core.model import StagingArea
-from mydata_like.server.uploader import Installation, Machine, PublicKey, Uploaders
+from mydata_like.core.ports import Clock, Emit
+from mydata_like.server.approval import Approved
+from mydata_like.server.uploader import Installation, Machine, PublicKey, UploaderRecord, Uploaders
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.keys import KeyPair, ensure_key
 from mydata_like.store.paths import Places
+from mydata_like.store.standing import Awaited, Standing
 from mydata_like.system.machine import describe_machine
+
+NEWS = timedelta(days=1)  # after which the server is told of us again, though nothing changed
+WARNING = timedelta(days=14)  # before the last day of an approval
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +45,11 @@ class Applicant:
         return PublicKey(key.line(comment), (key.fingerprint, key.md5_fingerprint))
 
 
-def describe_applicant(
-    connection: Connection, settings: Settings, places: Places, uploader: str
-) -> Applicant:
+def describe_applicant(connection: Connection, settings: Settings, places: Places) -> Applicant:
     """Return who asks; the key is made where there is none."""
     pair = ensure_key(settings.transfer.key_file or places.key_file)
     installation = Installation(
-        uuid=uploader,
+        uuid=ensure_uuid(settings, places),
         name=settings.instrument.name,
         contact_name=settings.instrument.contact_name,
         contact_email=settings.instrument.contact_email,
@@ -44,24 +60,137 @@ def describe_applicant(
     return Applicant(installation, pair)
 
 
-def request_admission(connection: Connection, applicant: Applicant) -> StagingArea:
-    """Tell the server about us, ask for approval once, and return the staging area.
+def standing_file(settings: Settings, places: Places) -> Path:
+    """Return where it is remembered how we stand with the server of the settings."""
+    host = urlsplit(settings.server.url).netloc.replace(":", "_")
+    return find_state(settings, places) / f"standing-{host}.json"
 
-    Raises `NotApprovedError` with the fingerprint while the approval is awaited.
-    """
-    if "mydata_uploader" not in connection.resources:
-        raise RunError(
-            "The server lacks the MyData app, which approves uploaders.",
-            hint="Ask the server's administrator to install it, or set transfer.method to http.",
-            code="server.no-mydata",
+
+class Petition:
+    """Our request to be let into the staging area: made once, then asked about."""
+
+    def __init__(
+        self, connection: Connection, applicant: Applicant, file: Path, clock: Clock, emit: Emit
+    ) -> None:
+        self.applicant = applicant
+        self._connection = connection
+        self._uploaders = Uploaders(connection.client)
+        self._file = file
+        self._clock = clock
+        self._emit = emit
+        self._area: StagingArea | None = None
+
+    def request(self) -> StagingArea:
+        """Tell the server about us, ask for approval once, and return the staging area.
+
+        Raises `NotApprovedError` with the fingerprint while the approval is awaited.
+        """
+        approved = self._ask()
+        self._warn(approved)
+        self._area = approved.area
+        return approved.area
+
+    def look(self) -> Approved | None:
+        """Return the approval, or None where it was never asked for; nothing is changed."""
+        uuid = self.applicant.installation.uuid
+        return self._uploaders.fetch_approval(uuid, self.applicant.public.fingerprints)
+
+    def explain(self, refusal: AccessDeniedError) -> UploaderError:
+        """Return why a staging host refuses our key, as far as the server knows."""
+        key = self.applicant.pair.public.fingerprint
+        try:
+            approved = self._ask()
+        except NotApprovedError as waiting:
+            why = f"The approval of this uploader's key {key} has been withdrawn."
+            return self._remember(NotApprovedError(why, hint=waiting.hint, code="uploader.revoked"))
+        except ItemError:
+            return refusal  # the server cannot say
+        if approved.area != self._area:
+            return RunError(
+                "The server names another staging area than the one of this run.",
+                hint="The next run takes it.",
+                code="staging.moved",
+            )
+        return self._remember(self._explain_locked_door(refusal, approved))
+
+    def _explain_locked_door(
+        self, refusal: AccessDeniedError, approved: Approved
+    ) -> NotApprovedError:
+        key = self.applicant.pair.public.fingerprint
+        if approved.expires and approved.expires < self._clock.now().date():
+            return NotApprovedError(
+                f"The approval of this uploader's key {key} ended on {approved.expires}.",
+                hint="Ask the facility's administrator to prolong it.",
+                code="uploader.expired",
+            )
+        return NotApprovedError(
+            f"{refusal.message} The server says that the key {key} is approved.",
+            hint="After an approval it may take a while until the staging host knows the key; "
+            "ask the server's administrator if it lasts.",
+            code="uploader.not-admitted",
         )
-    uploaders = Uploaders(connection.client)
-    record = uploaders.ensure_uploader(applicant.installation, connection.instrument)
-    uuid, key = applicant.installation.uuid, applicant.public
-    area = uploaders.fetch_approval(uuid, key.fingerprints)
-    if area is None:
-        uploaders.request_approval(applicant.installation, record, key)
-        area = uploaders.fetch_approval(uuid, key.fingerprints)
-    if area is None:
-        raise RunError("The server took our request for approval, but does not show it.")
-    return area
+
+    def _ask(self) -> Approved:
+        if "mydata_uploader" not in self._connection.resources:
+            raise RunError(
+                "The server lacks the MyData app, which approves uploaders.",
+                hint="Ask the server's administrator to install it, or set transfer.method to "
+                "http.",
+                code="server.no-mydata",
+            )
+        record = self._introduce()
+        try:
+            approved = self.look()
+            if approved is None:
+                self._uploaders.request_approval(
+                    self.applicant.installation, record, self.applicant.public
+                )
+                approved = self.look()
+        except NotApprovedError as error:
+            self._remember(error)
+            raise
+        if approved is None:
+            raise RunError("The server took our request for approval, but does not show it.")
+        self._keep(replace(Standing.load(self._file), awaited=None))
+        return approved
+
+    def _introduce(self) -> UploaderRecord:
+        """Tell the server about this installation, where it has not heard the same lately."""
+        installation, instrument = self.applicant.installation, self._connection.instrument
+        standing, now = Standing.load(self._file), self._clock.now()
+        digest = self._uploaders.digest(installation, instrument)
+        old = standing.told_at is None or not timedelta(0) <= now - standing.told_at < NEWS
+        update = old or digest != standing.told
+        record = self._uploaders.ensure_uploader(installation, instrument, update=update)
+        if update:
+            self._keep(replace(standing, told=digest, told_at=now))
+        return record
+
+    def _remember(self, error: NotApprovedError) -> NotApprovedError:
+        """Remember that we wait, and since when, for those who ask for the status."""
+        standing = Standing.load(self._file)
+        key, before = self.applicant.pair.public.fingerprint, standing.awaited
+        since = before.since if before and before.fingerprint == key else self._clock.now()
+        self._keep(replace(standing, awaited=Awaited(key, since, error.problem)))
+        return error
+
+    def _keep(self, standing: Standing) -> None:
+        if standing != Standing.load(self._file):
+            standing.save(self._file)
+
+    def _warn(self, approved: Approved) -> None:
+        """Tell of an approval that ends soon, or has ended and was not withdrawn."""
+        today = self._clock.now().date()
+        if approved.expires is None or approved.expires - today > WARNING:
+            return
+        ends = "ends" if approved.expires >= today else "ended"
+        self._emit(
+            Notice(
+                problem=Problem(
+                    "uploader.expires",
+                    f"The approval of this uploader {ends} on {approved.expires}.",
+                    "Ask the facility's administrator to prolong it, before the staging host "
+                    "refuses the uploader's key.",
+                )
+            )
+        )

@@ -17,11 +17,11 @@ from mydata_like.bootstrap.connection import (
     open_connection,
     require_complete,
 )
+from mydata_like.bootstrap.patience import choose_patience
 from mydata_like.bootstrap.settings import find_api_key, find_places, find_state, open_secrets
 from mydata_like.bootstrap.staging import find_staging, open_staging
-from mydata_like.core.errors import RunError, ServerUnavailableError
 from mydata_like.core.events import Notice, event_record
-from mydata_like.core.ports import Cancel, Clock, Emit, Ledger, Transport
+from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.check import Check
 from mydata_like.engine.datasets import Datasets
@@ -35,14 +35,12 @@ from mydata_like.engine.send import Send
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.verify import Verify
 from mydata_like.engine.workers import Stoppable
+from mydata_like.server.api import HttpServer
 from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
-
-# Conditions that may pass by themselves while a run waits; others need a person.
-PASSING = frozenset({"staging.full"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +49,7 @@ class Order:
 
     config: Path | None = None
     dry_run: bool = False
+    patience: float | None = None  # of a run that nobody watches, in seconds, possibly infinite
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +84,15 @@ class Job:
         return end
 
 
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """What the stages reach the server and the staging area by."""
+
+    server: HttpServer
+    gate: Gate
+    box: str
+
+
 @contextmanager
 def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[Job]:
     """Lock the data directory, connect, and yield a run that is ready.
@@ -98,25 +106,42 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
     with ExitStack() as stack:
         if not order.dry_run:
             stack.enter_context(lock_data_directory(find_state(settings, places), root, clock))
-        key, _ = find_api_key(settings, open_secrets(order.config))
-        audience.hide(key.reveal())
-        connection = open_connection(settings, key, clock, audience.cancel, dry_run=order.dry_run)
-        stack.callback(connection.close)
+        gate = build_gate(settings, order, audience, clock)
+        connection = stack.enter_context(connected(settings, order, audience, gate))
         ledger = SqliteLedger.open(ledger_file(settings, places, root), root, clock)
         stack.callback(ledger.close)
         if ledger.problem:
             audience.emit(Notice(problem=ledger.problem))
         find = find_staging if order.dry_run else open_staging
-        staging = find(connection, settings, places, audience.emit)
+        staging = gate.call(lambda: find(connection, settings, places, audience.emit))
         stack.callback(staging.transport.close)
         identity = describe_identity(connection, settings, ensure_uuid(settings, places))
         datasets = Datasets(
             connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
         )
         around = _surround(settings, staging.transport, ledger, audience, clock)
-        stages = _build_stages(settings, connection, datasets, staging.box, around)
+        outside = _Outside(connection.server, gate, staging.box)
+        stages = _build_stages(settings, outside, datasets, around)
         name = str(uuid.uuid4())
         yield Job(name, Run(name, stages, around), root, ledger, clock)
+
+
+@contextmanager
+def connected(
+    settings: Settings, order: Order, audience: Audience, gate: Gate
+) -> Iterator[Connection]:
+    """Yield a connection to the server; where nobody watches, it is waited for at the gate."""
+    key, _ = find_api_key(settings, open_secrets(order.config))
+    audience.hide(key.reveal())
+
+    def connect() -> Connection:
+        return open_connection(settings, key, gate.clock, audience.cancel, dry_run=order.dry_run)
+
+    connection = connect() if order.patience is None else gate.call(connect)
+    try:
+        yield connection
+    finally:
+        connection.close()
 
 
 def _surround(
@@ -144,10 +169,10 @@ def ledger_file(settings: Settings, places: Places, root: bytes) -> Path:
 
 
 def _build_stages(
-    settings: Settings, connection: Connection, datasets: Datasets, box: str, around: Surroundings
+    settings: Settings, outside: _Outside, datasets: Datasets, around: Surroundings
 ) -> Stages:
-    server, ledger, emit, clock = connection.server, around.ledger, around.emit, around.clock
-    gate = _build_gate(settings, clock, around.cancel, emit)
+    server, gate, box = outside.server, outside.gate, outside.box
+    ledger, emit, clock = around.ledger, around.emit, around.clock
     pace = Pace(settings.advanced.register_batch, clock)
     return Stages(
         scan=Scan(settings, emit, clock, around.cancel),
@@ -161,9 +186,7 @@ def _build_stages(
     )
 
 
-def _build_gate(settings: Settings, clock: Clock, cancel: Cancel, emit: Emit) -> Gate:
-    def patience(error: RunError) -> float:
-        passes = isinstance(error, ServerUnavailableError) or error.problem_code in PASSING
-        return settings.advanced.pause_patience if passes else 0.0
-
-    return Gate(clock, cancel, emit, SystemRandom(), patience=patience)
+def build_gate(settings: Settings, order: Order, audience: Audience, clock: Clock) -> Gate:
+    """Return the gate at which what stops the whole run is waited out."""
+    patience = choose_patience(settings, order.patience)
+    return Gate(clock, audience.cancel, audience.emit, SystemRandom(), patience=patience)

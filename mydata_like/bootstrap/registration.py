@@ -1,22 +1,22 @@
 """Registering by hand: approval, and the keys of the staging hosts."""
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mydata_like.bootstrap.admission import request_admission
-from mydata_like.bootstrap.connection import open_connection, require_complete
-from mydata_like.bootstrap.settings import find_api_key, find_places, open_secrets
-from mydata_like.bootstrap.staging import introduce
+from mydata_like.bootstrap.connection import require_complete
+from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
+from mydata_like.bootstrap.settings import find_places
+from mydata_like.bootstrap.staging import open_petition
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
-from mydata_like.core.ports import Cancel
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.connect import fetch_host_key
 from mydata_like.ssh.hosts import accept_host_key, check_host_key
 from mydata_like.ssh.keys import PublicKey
+from mydata_like.ssh.session import Endpoint
 from mydata_like.system.clock import SystemClock
-from mydata_like.transfer.pool import build_endpoints
+from mydata_like.transfer.rota import build_endpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,32 +41,31 @@ class Admission:
     unknown_host_keys: tuple[HostKey, ...]
 
 
-def register(
-    settings: Settings, config: Path | None, cancel: Cancel, hide: Callable[[str], None]
-) -> Admission:
+def register(settings: Settings, order: Order, audience: Audience) -> Admission:
     """Ask for approval, and meet the staging hosts once it is there.
 
-    Raises `NotApprovedError` with the fingerprint to tell the administrator, `HostKeyError`
-    where a host's key is not the one we know.
+    With the order's patience the approval is waited for. Raises `NotApprovedError` with the
+    fingerprint to tell the administrator, `HostKeyError` where a host's key is not the one we
+    know.
     """
     require_complete(settings)
-    places = find_places(config)
+    places = find_places(order.config)
     places.make_private()
-    key, _ = find_api_key(settings, open_secrets(config))
-    hide(key.reveal())
-    connection = open_connection(settings, key, SystemClock(), cancel)
-    try:
-        applicant = introduce(connection, settings, places)
-        area = request_admission(connection, applicant)
-    finally:
-        connection.close()
-    unknown = []
+    gate = build_gate(settings, order, audience, SystemClock())
+    with connected(settings, order, audience, gate) as connection:
+        petition = open_petition(connection, settings, places, audience.emit)
+        area = petition.request() if order.patience is None else gate.call(petition.request)
     endpoints = build_endpoints(
         area,
         settings.transfer,
-        key_file=applicant.pair.path,
+        key_file=petition.applicant.pair.path,
         known_hosts=places.known_hosts,
     )
+    return Admission(area, tuple(_find_unknown(endpoints)))
+
+
+def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:
+    """Yield the keys of hosts that nobody has vouched for yet."""
     for endpoint in endpoints:
         host_key = fetch_host_key(endpoint)
         try:
@@ -74,8 +73,7 @@ def register(
         except HostKeyError as error:
             if error.problem_code != HostKeyError.code:
                 raise
-            unknown.append(HostKey(endpoint.host, endpoint.port, host_key, endpoint.known_hosts))
-    return Admission(area, tuple(unknown))
+            yield HostKey(endpoint.host, endpoint.port, host_key, endpoint.known_hosts)
 
 
 def trust_host(key: HostKey) -> None:

@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
-from mydata_like.bootstrap.admission import Applicant, describe_applicant, request_admission
-from mydata_like.bootstrap.connection import Connection, ensure_uuid
+from mydata_like.bootstrap.admission import Petition, describe_applicant, standing_file
+from mydata_like.bootstrap.connection import Connection
 from mydata_like.core.errors import NotApprovedError, Problem, StagingError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import LocalFile, StagingArea
 from mydata_like.core.ports import Emit, Transport
 from mydata_like.server.chunked import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
-from mydata_like.server.uploader import Uploaders
 from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import Places
+from mydata_like.system.clock import SystemClock
 from mydata_like.transfer.pool import SshTransport
 from mydata_like.transfer.reading import Source, open_source
 
@@ -34,9 +34,9 @@ def open_staging(connection: Connection, settings: Settings, places: Places, emi
     """
     if settings.transfer.method == "http":
         return find_staging(connection, settings, places, emit)
-    applicant = introduce(connection, settings, places)
+    petition = open_petition(connection, settings, places, emit)
     try:
-        area = request_admission(connection, applicant)
+        area = petition.request()
     except NotApprovedError as error:
         if settings.transfer.method == "ssh":
             raise
@@ -46,27 +46,30 @@ def open_staging(connection: Connection, settings: Settings, places: Places, emi
     transport = SshTransport(
         area,
         settings.transfer,
-        key_file=applicant.pair.path,
+        key_file=petition.applicant.pair.path,
         known_hosts=places.known_hosts,
         emit=emit,
+        explain=petition.explain,
     )
     return Staging(transport, area.box)
 
 
 def find_staging(connection: Connection, settings: Settings, places: Places, emit: Emit) -> Staging:
     """Return the way in over HTTP; nothing is asked of the server's administrator."""
-    applicant = introduce(connection, settings, places)
-    uploaders = Uploaders(connection.client)
     try:
-        area = uploaders.fetch_approval(applicant.installation.uuid, applicant.public.fingerprints)
+        approved = open_petition(connection, settings, places, emit).look()
     except (NotApprovedError, StagingError):
-        area = None
-    return _over_http(connection, settings, area, emit)
+        approved = None
+    return _over_http(connection, settings, approved and approved.area, emit)
 
 
-def introduce(connection: Connection, settings: Settings, places: Places) -> Applicant:
-    """Return who asks for approval here."""
-    return describe_applicant(connection, settings, places, ensure_uuid(settings, places))
+def open_petition(
+    connection: Connection, settings: Settings, places: Places, emit: Emit
+) -> Petition:
+    """Return this installation's request for approval, ready to be made."""
+    applicant = describe_applicant(connection, settings, places)
+    file = standing_file(settings, places)
+    return Petition(connection, applicant, file, SystemClock(), emit)
 
 
 def _over_http(

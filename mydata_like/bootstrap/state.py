@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mydata_like.bootstrap.admission import standing_file
 from mydata_like.bootstrap.job import ledger_file
 from mydata_like.bootstrap.settings import find_places, find_state
 from mydata_like.core.errors import AlreadyRunningError
 from mydata_like.settings.schema import Settings, find_missing
 from mydata_like.store.ledger import PastRun, SqliteLedger
+from mydata_like.store.standing import Awaited, Standing
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 
@@ -18,17 +20,22 @@ RUNS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """How this installation stands: what is missing, whether a run is at work, what was."""
+    """How this installation stands: what is missing, whether a run is at work, what was.
+
+    `awaited` is the approval that the last run or registration waited for.
+    """
 
     missing: tuple[str, ...]
     running: bool
     runs: tuple[PastRun, ...]
+    awaited: Awaited | None = None
 
     def as_record(self) -> Mapping[str, object]:
         """Return the state as plain values for JSON."""
         return {
             "missing": list(self.missing),
             "running": self.running,
+            "awaited": self.awaited and self.awaited.as_record(),
             "runs": [
                 dict(past.summary) | {"started": past.started.isoformat()} for past in self.runs
             ],
@@ -48,7 +55,10 @@ def look_at_state(settings: Settings, config: Path | None) -> State:
         with ledger:
             runs = tuple(ledger.find_runs(RUNS_SHOWN))
     return State(
-        missing=missing, running=_is_running(find_state(settings, places), root), runs=runs
+        missing=missing,
+        running=_is_running(find_state(settings, places), root),
+        runs=runs,
+        awaited=Standing.load(standing_file(settings, places)).awaited,
     )
 
 

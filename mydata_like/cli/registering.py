@@ -2,29 +2,47 @@
 
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from mydata_like import bootstrap
 from mydata_like.bootstrap import HostKey
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
-from mydata_like.cli.report import print_json, print_lines
+from mydata_like.cli.report import PlainLines, print_json, print_lines
 from mydata_like.cli.running import Shape, stopped_by_signals, tell_failure
 from mydata_like.core.errors import Cancelled, HostKeyError, UploaderError
 from mydata_like.engine.run import INTERRUPTED_EXIT
+from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for on the command line."""
+
+    config: Path | None
+    assignments: tuple[str, ...]
+    accept: tuple[str, ...]
+    wait: bool
 
 
 def register(
     config: ConfigOption = None,
     assignments: SetOption = None,
     accept: AcceptOption = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until the key is approved; Ctrl+C stops it.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Tell the server about this installation and ask for the approval of its key."""
     shape = Shape.JSON if as_json else Shape.TEXT
     try:
-        _register(config, tuple(assignments or ()), tuple(accept or ()), shape)
+        _register(Asked(config, tuple(assignments or ()), tuple(accept or ()), wait), shape)
     except UploaderError as error:
         tell_failure(error, shape)
         raise typer.Exit(error.exit_code) from None
@@ -32,15 +50,17 @@ def register(
         raise typer.Exit(INTERRUPTED_EXIT) from None
 
 
-def _register(
-    config: ConfigOption, assignments: tuple[str, ...], accept: tuple[str, ...], shape: Shape
-) -> None:
-    settings = bootstrap.load_settings(config, assignments).settings
-    cancel = CancelFlag()
+def _register(asked: Asked, shape: Shape) -> None:
+    settings = bootstrap.load_settings(asked.config, asked.assignments).settings
+    order = bootstrap.Order(config=asked.config, patience=inf if asked.wait else None)
+    cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
+    told = PlainLines(sys.stderr.write if shape is Shape.JSON else sys.stdout.write)
     with ExitStack() as stack:
-        redaction = stack.enter_context(bootstrap.open_log(settings, config))
+        redaction = stack.enter_context(bootstrap.open_log(settings, asked.config))
         stack.enter_context(stopped_by_signals(cancel))
-        place = bootstrap.register(settings, config, cancel, redaction.add)
+        audience = bootstrap.Audience(told.show, tally, cancel, redaction.add)
+        place = bootstrap.register(settings, order, audience)
+    accept = asked.accept
     for key in place.unknown_host_keys:
         if key.fingerprint in accept or (not accept and _asks(key, shape)):
             bootstrap.trust_host(key)

@@ -30,6 +30,10 @@ def status(
         lines.append(f"Not set up yet; missing: {', '.join(found.missing)}")
     lines.append(f"Data directory: {settings.data.directory or '-'}")
     lines.append(f"Server: {settings.server.url or '-'}")
+    if found.awaited:
+        since = f"{found.awaited.since.astimezone():%Y-%m-%d %H:%M}"
+        lines.append(f"Waiting for approval since {since}: {found.awaited.problem.message}")
+        lines.append(found.awaited.problem.hint)
     lines.append("A run is at work." if found.running else "No run is at work.")
     lines += [_describe_run(past) for past in found.runs]
     print_lines(lines)

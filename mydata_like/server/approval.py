@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import date
 from typing import Any, Final, NamedTuple
 
 from mydata_like.core.errors import StagingError
@@ -22,12 +23,23 @@ class Box(NamedTuple):
 
 
 class Approval(NamedTuple):
-    """One key's request to be let into a staging area."""
+    """One key's request to be let into a staging area; `expires` is its last day, if any."""
 
     fingerprint: str
     approved: bool
     comments: str
     box: Box | None
+    expires: date | None
+
+
+class Approved(NamedTuple):
+    """What an approval opens, and its last day, if any.
+
+    The server itself enforces no last day: a key is let in as long as nobody withdraws it.
+    """
+
+    area: StagingArea
+    expires: date | None = None
 
 
 def parse_approval(row: Any) -> Approval:
@@ -40,7 +52,16 @@ def parse_approval(row: Any) -> Approval:
         expect(row, "approved", bool),
         plain(comments, 300) if isinstance(comments, str) else "",
         None if box is None else _parse_box(box),
+        _parse_day(row.get("approval_expiry")),
     )
+
+
+def _parse_day(text: object) -> date | None:
+    """Return a day; one that nobody can read warns of nothing."""
+    try:
+        return date.fromisoformat(text[:10]) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def _parse_box(row: Any) -> Box:

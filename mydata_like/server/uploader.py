@@ -1,5 +1,7 @@
 """This installation as the server knows it, and its request to be let into the staging area."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
@@ -7,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from mydata_like import __version__
 from mydata_like.core.errors import NotApprovedError
-from mydata_like.core.model import Instrument, StagingArea
-from mydata_like.server.approval import Approval, build_area, parse_approval
+from mydata_like.core.model import Instrument
+from mydata_like.server.approval import Approval, Approved, build_area, parse_approval
 from mydata_like.server.client import Client
 from mydata_like.server.once import Once
 from mydata_like.server.records import expect, page_parser
@@ -97,10 +99,21 @@ class Uploaders:
         self._client = client
         self._once = Once(client)
 
-    def ensure_uploader(self, installation: Installation, instrument: Instrument) -> UploaderRecord:
-        """Tell the server about this installation, whether it knows it already or not."""
-        document = _uploader_document(installation)
-        document["instruments"] = [self._client.wire.uri("instrument", instrument.id)]
+    def digest(self, installation: Installation, instrument: Instrument) -> str:
+        """Return what stands for all that the server is told of an installation."""
+        document = self._uploader_document(installation, instrument)
+        told = json.dumps([self._client.wire.host, document], sort_keys=True)
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def ensure_uploader(
+        self, installation: Installation, instrument: Instrument, *, update: bool = True
+    ) -> UploaderRecord:
+        """Return the server's record of this installation, made where it is missing.
+
+        With `update` an existing one is brought up to date, which also shows the facility's
+        administrators when this installation was last at work.
+        """
+        document = self._uploader_document(installation, instrument)
 
         def make() -> UploaderRecord:
             return self._client.create(f"{_UPLOADER}/", document, _parse_uploader)
@@ -111,7 +124,8 @@ class Uploaders:
             return self._once.ensure(
                 (_UPLOADER, installation.uuid), lambda: find(installation.uuid), make
             )
-        self._client.change("PUT", f"{_UPLOADER}/{known.id}/", document)
+        if update:
+            self._client.change("PUT", f"{_UPLOADER}/{known.id}/", document)
         return known
 
     def request_approval(
@@ -134,7 +148,7 @@ class Uploaders:
             lambda: self._client.create(f"{_REQUEST}/", document, parse_approval),
         )
 
-    def fetch_approval(self, uuid: str, fingerprints: Sequence[str]) -> StagingArea | None:
+    def fetch_approval(self, uuid: str, fingerprints: Sequence[str]) -> Approved | None:
         """Return where this uploader may put bytes, or None where it has not asked yet.
 
         Raises `NotApprovedError` while its request waits for approval, and `StagingError`
@@ -151,7 +165,14 @@ class Uploaders:
                 hint="Ask the facility's administrator to approve the key of that fingerprint "
                 "and to choose a storage box for it.",
             )
-        return build_area(request.box)
+        return Approved(build_area(request.box), request.expires)
+
+    def _uploader_document(
+        self, installation: Installation, instrument: Instrument
+    ) -> dict[str, Any]:
+        document = _describe(installation)
+        document["instruments"] = [self._client.wire.uri("instrument", instrument.id)]
+        return document
 
     def _find_uploader(self, uuid: str) -> UploaderRecord | None:
         query = {"uuid": uuid}
@@ -166,7 +187,7 @@ class Uploaders:
         return found[0] if found else None
 
 
-def _uploader_document(installation: Installation) -> dict[str, Any]:
+def _describe(installation: Installation) -> dict[str, Any]:
     return _shorten(
         {
             "uuid": installation.uuid,

@@ -1,11 +1,13 @@
 """The transport over SSH: a bounded pool of channels, each a process with a session of its own."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
 from mydata_like.core.errors import (
+    AccessDeniedError,
     Problem,
     RunError,
     ServerUnavailableError,
@@ -29,6 +31,7 @@ from mydata_like.transfer.protocol import (
     Plan,
     Task,
 )
+from mydata_like.transfer.rota import Rota, build_endpoints
 from mydata_like.transfer.worker import work
 
 _STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
@@ -39,7 +42,8 @@ _AWAY: Final = (TransientError, ServerUnavailableError)
 class SshTransport:
     """Carries payloads to the staging area over up to `capacity` SSH sessions.
 
-    Any number of threads may use it, each its own channels.
+    Any number of threads may use it, each its own channels. `explain` is asked why the staging
+    hosts refuse our key.
     """
 
     def __init__(  # noqa: PLR0913 - `work` is for tests
@@ -50,30 +54,33 @@ class SshTransport:
         key_file: Path,
         known_hosts: Path,
         emit: Emit,
+        explain: Callable[[AccessDeniedError], UploaderError] = lambda error: error,
         work: Work = work,
     ) -> None:
-        self._endpoints = build_endpoints(
-            area, settings, key_file=key_file, known_hosts=known_hosts
+        self._rota = Rota(
+            build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts)
         )
         self._location = os.fsencode(area.location)
         self._wanted_channels = settings.channels
         self.patience = settings.stall_timeout * _PATIENCE
         self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
         self.emit = emit
+        self._explain = explain
         self._work = work
         self._rungs: dict[str, Rung] = {}
         self._probing = Lock()  # the first to connect probes for all
         self._lock = Lock()
-        self._workers: set[WorkerProcess] = set()
+        self._workers: dict[WorkerProcess, Endpoint] = {}
         self._opened = 0
-        self._noticed = False
+        self._noticed: set[str] = set()
         self._closed = False
 
     @property
     def capacity(self) -> int:
         """How many channels there may be at once; known better once the first is open."""
         limits = [_count_cpus()]
-        limits += [rung.cpus for rung in self._rungs.values() if rung.cpus]
+        hosts = len(self._rota.endpoints)
+        limits += [rung.cpus * hosts for rung in self._rungs.values() if rung.cpus]
         if self._wanted_channels:
             limits.append(self._wanted_channels)
         return max(1, min(limits))
@@ -108,41 +115,69 @@ class SshTransport:
         for worker in workers:
             worker.kill()
         for worker in workers:
-            worker.reap()
-        self._workers.difference_update(workers)
+            self.drop(worker)
 
-    def open_worker(self, number: int, turn: int) -> WorkerProcess:
-        """Start a worker and wait for its session, on the first host from `turn` that answers."""
-        for attempt in range(len(self._endpoints)):
-            endpoint = self._endpoints[(turn + attempt) % len(self._endpoints)]
+    def open_worker(self, number: int) -> WorkerProcess:
+        """Start a worker and wait for its session, on the first host that lets us in.
+
+        A host that is not the one we know (`HostKeyError`) is no matter of taking another.
+        """
+        failures: list[tuple[Endpoint, UploaderError]] = []
+        while endpoint := self._rota.take([tried for tried, _ in failures]):
             try:
-                return self._connect(number, endpoint)
-            except _AWAY:
-                if attempt == len(self._endpoints) - 1:
-                    raise
-        raise ServerUnavailableError("The staging area has no host.", code="staging.no-host")
+                worker = self._connect(number, endpoint)
+            except (*_AWAY, AccessDeniedError) as error:
+                failures.append((endpoint, error))
+                continue
+            for _, failure in failures:
+                self._tell_refusal(failure)
+            return worker
+        raise self._worst([failure for _, failure in failures])
 
-    def drop(self, worker: WorkerProcess) -> None:
-        """Give a worker up for good."""
+    def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None:
+        """Give a worker up for good; after a failure its host rests."""
         worker.kill()
         worker.reap()
         with self._lock:
-            self._workers.discard(worker)
+            endpoint = self._workers.pop(worker, None)
+        if endpoint is not None:
+            self._rota.leave(endpoint, failed=failed)
+
+    def host_of(self, worker: WorkerProcess) -> str:
+        """Return the host of a worker's session; empty for one that was given up."""
+        with self._lock:
+            endpoint = self._workers.get(worker)
+        return endpoint.host if endpoint else ""
 
     def _connect(self, number: int, endpoint: Endpoint) -> WorkerProcess:
         worker = WorkerProcess(self._work, f"channel {number}")
         with self._lock:
-            self._workers.add(worker)
+            self._workers[worker] = endpoint
             closed = self._closed
         try:
             if closed:
                 raise _closed()
             opened = self._begin(worker, endpoint)
         except UploaderError:
-            self.drop(worker)
+            self.drop(worker, failed=True)
             raise
         self._announce(number, endpoint.host, opened)
         return worker
+
+    def _worst(self, errors: list[UploaderError]) -> UploaderError:
+        """Return what keeps us from every host: most telling is that our key is refused."""
+        for error in errors:
+            if isinstance(error, AccessDeniedError):
+                return self._explain(error)
+        if errors:
+            return errors[-1]
+        return ServerUnavailableError("The staging area has no host.", code="staging.no-host")
+
+    def _tell_refusal(self, error: UploaderError) -> None:
+        """Tell once of a host that refuses our key while another takes it."""
+        if isinstance(error, AccessDeniedError) and error.message not in self._noticed:
+            self._noticed.add(error.message)
+            self.emit(Notice(problem=error.problem))
 
     def _begin(self, worker: WorkerProcess, endpoint: Endpoint) -> Opened:
         """Let a worker connect; it probes where no other has, while others wait for that."""
@@ -171,9 +206,9 @@ class SshTransport:
                 detail=detail,
             )
         )
-        if rung.rung == "shell" and not rung.tar and not self._noticed:
-            self._noticed = True
-            message = f"{host} has no tar that is known: small files are sent one by one."
+        message = f"{host} has no tar that is known: small files are sent one by one."
+        if rung.rung == "shell" and not rung.tar and message not in self._noticed:
+            self._noticed.add(message)
             self.emit(Notice(problem=Problem("staging.no-tar", message)))
 
 
@@ -183,7 +218,6 @@ class SshChannel:
     def __init__(self, transport: SshTransport, number: int) -> None:
         self._transport = transport
         self._number = number
-        self._turn = 0  # which host comes first
         self._worker: WorkerProcess | None = None
 
     @property
@@ -193,7 +227,7 @@ class SshChannel:
     def open(self) -> WorkerProcess:
         """Make sure that there is a worker with a session."""
         if self._worker is None:
-            self._worker = self._transport.open_worker(self._number, self._turn)
+            self._worker = self._transport.open_worker(self._number)
         return self._worker
 
     def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
@@ -218,34 +252,12 @@ class SshChannel:
             progress(min(answer.bytes, size))
 
     def _give_up(self, worker: WorkerProcess, error: UploaderError) -> None:
-        self._transport.drop(worker)
+        host = self._transport.host_of(worker)
+        self._transport.drop(worker, failed=not isinstance(error, RunError))
         self._worker = None
-        if not isinstance(error, RunError):
-            self._turn += 1
         self._transport.emit(
-            ChannelChanged(channel=self._number, state="lost", detail=error.message)
+            ChannelChanged(channel=self._number, state="lost", host=host, detail=error.message)
         )
-
-
-def build_endpoints(
-    area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
-) -> list[Endpoint]:
-    """Return how each host before the staging area is reached."""
-    return [
-        Endpoint(
-            host=host,
-            port=area.port,
-            username=area.username,
-            key_file=key_file,
-            known_hosts=known_hosts,
-            host_keys=(*area.host_keys, *settings.host_keys),
-            ciphers=settings.ciphers,
-            connect_timeout=settings.connect_timeout,
-            stall_timeout=settings.stall_timeout,
-            stack=settings.ssh,
-        )
-        for host in area.hosts
-    ]
 
 
 def _describe(wanted: Wanted) -> Member:

@@ -309,7 +309,7 @@ def test_an_uploader_asks_and_is_approved(client, embedded):
     with pytest.raises(NotApprovedError):
         uploaders.fetch_approval(INSTALLATION.uuid, KEY.fingerprints)
     embedded.approve(INSTALLATION.uuid)
-    area = uploaders.fetch_approval(INSTALLATION.uuid, KEY.fingerprints)
+    area, _ = uploaders.fetch_approval(INSTALLATION.uuid, KEY.fingerprints)
 
     assert (area.box, area.location) == (embedded.box_name, str(embedded.box_location))
     assert uploaders.ensure_uploader(INSTALLATION, instrument).id == record.id

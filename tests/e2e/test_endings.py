@@ -126,15 +126,18 @@ def test_a_misspelt_setting_is_refused_with_the_nearest_name(site):
 def test_where_ssh_is_insisted_on_the_approval_is_awaited(tmp_path):
     make_data(tmp_path / "site", tiny_files=5, large=100_000)
     with open_site(tmp_path / "site", auto_approve=False) as site:
-        before = site.run("transfer.method=ssh")
+        before = site.run("transfer.method=ssh", "advanced.pause_patience=0")
+        status = site.command("status", "--json").lines[-1]
         (line,) = site.server.public_keys(approved=False)
         site.server.approve(site.uuid)
         after = site.run("transfer.method=ssh")
 
         assert (before.code, before.problem) == (3, "uploader.not-approved")
         assert "SHA256:" in str(before.sums["problem"])
+        assert status["awaited"]["fingerprint"] in str(before.sums["problem"])
         assert line.startswith("ssh-ed25519 ")
         check_complete(site, after)
+        assert site.command("status", "--json").lines[-1]["awaited"] is None
 
 
 def test_until_the_approval_files_travel_over_http(tmp_path):

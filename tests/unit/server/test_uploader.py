@@ -1,6 +1,8 @@
 """This installation's record and its request for approval."""
 
 import json
+from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -83,6 +85,35 @@ def test_a_known_installation_is_brought_up_to_date(web, uploaders):
     assert web.count("PUT") == 1
 
 
+def test_an_installation_that_is_known_to_be_up_to_date_is_only_looked_up(web, uploaders):
+    web.on("GET", UPLOADER, page(ROW))
+
+    assert uploaders.ensure_uploader(INSTALLATION, SCOPE, update=False).id == 5
+
+    assert web.count("PUT") == 0
+
+
+def test_what_the_server_is_told_has_a_digest_that_changes_with_it(uploaders):
+    moved = replace(INSTALLATION, data_path="E:\\")
+    beyond = replace(INSTALLATION, data_path=INSTALLATION.data_path + "more than it keeps")
+
+    digests = [uploaders.digest(it, SCOPE) for it in (INSTALLATION, moved, beyond)]
+
+    assert digests[0] != digests[1]
+    assert digests[0] == digests[2]
+    assert digests[0] != uploaders.digest(INSTALLATION, Instrument(4, "Scope"))
+
+
+@pytest.mark.parametrize(
+    ("told", "day"),
+    [("2027-03-01", date(2027, 3, 1)), ("2027-03-01T00:00:00", date(2027, 3, 1)), ("soon", None)],
+)
+def test_the_last_day_of_an_approval_is_read(web, uploaders, told, day):
+    web.on("GET", REQUEST, page(APPROVED | {"approval_expiry": told}))
+
+    assert uploaders.fetch_approval("0b6", KEY.fingerprints).expires == day
+
+
 def test_facts_are_shortened_to_what_the_server_keeps(web, uploaders):
     web.on("GET", UPLOADER, page())
     web.on("POST", UPLOADER, reply(201, ROW))
@@ -112,8 +143,9 @@ def test_approval_is_asked_for_once(web, uploaders):
 def test_an_approved_key_is_found_under_any_form_of_its_fingerprint(web, uploaders):
     web.on("GET", REQUEST, page(WAITING, APPROVED | {"id": 9}))
 
-    area = uploaders.fetch_approval("0b6", KEY.fingerprints)
+    area, expires = uploaders.fetch_approval("0b6", KEY.fingerprints)
 
+    assert expires is None
     assert (area.hosts, area.port, area.location) == (("staging.example.org",), 22, "/srv/staging")
 
 

@@ -10,7 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mydata_like.core.errors import AccessDeniedError, ServerUnavailableError, TransientError
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    NotApprovedError,
+    ServerUnavailableError,
+    TransientError,
+)
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Sent, Unsent
@@ -34,7 +39,7 @@ def build(place, events):
     """Return a function that makes a transport to these hosts; they are closed in the end."""
     made = []
 
-    def transport(*hosts, **settings) -> SshTransport:
+    def transport(*hosts, explain=lambda error: error, **settings) -> SshTransport:
         area = StagingArea(
             box="box", location=str(place.location), username="me", hosts=hosts or ("here",)
         )
@@ -45,6 +50,7 @@ def build(place, events):
                 key_file=Path("none"),
                 known_hosts=Path("none"),
                 emit=events.append,
+                explain=explain,
                 work=work_locally,
             )
         )
@@ -153,15 +159,46 @@ def test_the_next_host_is_taken_when_one_is_away(place, build, events):
     assert [event.host for event in events] == ["here"]
 
 
-def test_a_host_that_refuses_us_stops_at_once(build):
-    with pytest.raises(AccessDeniedError) as caught:
-        build("denies", "here").open_channel()
-    assert caught.value.problem == ("key.refused", "The key is not accepted.", "Ask.")
+def test_a_host_that_refuses_us_is_told_of_once_while_another_works(build, events):
+    transport = build("denies", "here")
+    for _ in range(2):
+        transport.open_channel()
+    assert states(events) == ["open", "open"]
+    notices = [event.problem for event in events if isinstance(event, Notice)]
+    assert notices == [("key.refused", "The key is not accepted.", "Ask.")]
+
+
+def test_where_every_host_refuses_us_the_reason_is_asked_for(build):
+    why = NotApprovedError("It was withdrawn.", code="uploader.revoked")
+    with pytest.raises(NotApprovedError) as caught:
+        build("away", "denies", explain=lambda refusal: why).open_channel()
+    assert caught.value is why
+    with pytest.raises(AccessDeniedError):
+        build("denies").open_channel()
+
+
+def test_channels_are_spread_over_the_hosts(build, events):
+    transport = build("here", "there")
+    for _ in range(4):
+        transport.open_channel()
+    assert [event.host for event in events] == ["here", "there", "here", "there"]
+
+
+def test_a_host_whose_session_ended_rests_while_the_other_works(place, build, events, tmp_path):
+    member = place.write("a/large", 12 << 20)
+    place.settle(member)
+    dying = f"dies {tmp_path}/marker"
+    channel = build(dying, "here").open_channel()
+    with pytest.raises(TransientError):
+        channel.send(single(member), ignore)
+    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    changes = [(event.state, event.host) for event in events if isinstance(event, ChannelChanged)]
+    assert changes == [("open", dying), ("lost", dying), ("open", "here")]
 
 
 def test_no_host_at_all_is_said(build):
     transport = build("unused")
-    transport._endpoints.clear()
+    transport._rota.endpoints = ()
     with pytest.raises(ServerUnavailableError):
         transport.open_channel()
 

@@ -1,0 +1,82 @@
+"""How this installation stands with one server, remembered in a small file of the state.
+
+Losing it costs one request: the server is told about us once more.
+"""
+
+import json
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from mydata_like.core.errors import Problem
+
+logger = logging.getLogger(__name__)
+
+
+class Awaited(NamedTuple):
+    """An approval that is waited for: of which key, since when, and what keeps it out."""
+
+    fingerprint: str
+    since: datetime
+    problem: Problem
+
+    def as_record(self) -> dict[str, object]:
+        """Return this as plain values for JSON."""
+        return {
+            "fingerprint": self.fingerprint,
+            "since": self.since.isoformat(),
+            "problem": self.problem._asdict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the server was told of us last (its digest) and when; the approval awaited."""
+
+    told: str = ""
+    told_at: datetime | None = None
+    awaited: Awaited | None = None
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """Return what is remembered; a missing or damaged file remembers nothing."""
+        try:
+            return cls._of(json.loads(file.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return cls()
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            logger.warning("%s cannot be read: %s", file, error)
+            return cls()
+
+    def save(self, file: Path) -> None:
+        """Remember this; a disk that does not take it is no reason to stop."""
+        draft = file.with_suffix(".new")
+        try:
+            draft.touch(mode=0o600)
+            draft.write_text(json.dumps(self._as_record()), encoding="utf-8")
+            draft.replace(file)
+        except OSError as error:
+            logger.warning("%s cannot be written: %s", file, error)
+
+    @classmethod
+    def _of(cls, record: dict[str, Any]) -> Self:
+        told_at, awaited = record["told_at"], record["awaited"]
+        return cls(
+            str(record["told"]),
+            datetime.fromisoformat(told_at) if told_at else None,
+            _awaited(awaited) if awaited else None,
+        )
+
+    def _as_record(self) -> dict[str, object]:
+        return {
+            "told": self.told,
+            "told_at": self.told_at.isoformat() if self.told_at else None,
+            "awaited": self.awaited and self.awaited.as_record(),
+        }
+
+
+def _awaited(record: dict[str, Any]) -> Awaited:
+    problem = Problem(**{name: str(value) for name, value in record["problem"].items()})
+    return Awaited(str(record["fingerprint"]), datetime.fromisoformat(record["since"]), problem)
