@@ -61,3 +61,11 @@ WINDOWS_PAIRS = {
 }
 
 OF_MYDATA = tuple(WINDOWS_PAIRS)
+
+
+def write_legacy(path, pairs=WINDOWS_PAIRS, *, encoding="cp1252", newline="\r\n"):
+    """Write a MyData.cfg as MyData does; return its path."""
+    lines = ["[MyData]", *(f"{key} = {text}" for key, text in pairs.items()), "", ""]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(newline.join(lines).encode(encoding))
+    return path

@@ -5,6 +5,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple, get_args
 
+from mydata_like.settings.checking import check_values
 from mydata_like.settings.schedule import Weekday
 from mydata_like.settings.values import CIPHERS
 
@@ -153,8 +154,10 @@ def _read_kind(given: Given) -> Finding:
     found = _KINDS(given)
     if found.value == "weekly" and not _read_days(given).value:
         return changed("manual", "no day of the week is ticked, so MyData never starts")
-    if found.value == "once" and not given.get("scheduled_date"):
-        raise UnusableError("scheduled_date does not say when")
+    if found.value == "once":
+        day = {"schedule.kind": "once", "schedule.date": given.get("scheduled_date", "")}
+        if check_values(day)[1]:
+            raise UnusableError("scheduled_date does not say when")
     return found
 
 
