@@ -1,5 +1,10 @@
 """What MyData writes: every one of its keys, as a Windows PC in Germany has them."""
 
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from mydata_like.ssh.keys import load_key
+
 WINDOWS_PAIRS = {
     "instrument_name": "Röntgen 3",
     "facility_name": "Bildgebung",
@@ -69,3 +74,13 @@ def write_legacy(path, pairs=WINDOWS_PAIRS, *, encoding="cp1252", newline="\r\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(newline.join(lines).encode(encoding))
     return path
+
+
+def write_old_key(path):
+    """Make an RSA key as MyData does, in PEM; return it as it is loaded."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    key = rsa.generate_private_key(65537, 2048)
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    path.touch(mode=0o600)
+    path.write_bytes(text)
+    return load_key(path)

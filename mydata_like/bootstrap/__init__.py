@@ -1,5 +1,13 @@
 """The composition root: settings in, working parts out."""
 
+from mydata_like.bootstrap.importing import (
+    ApiKeyFate,
+    Kept,
+    OldSshKey,
+    Takeover,
+    carry_over,
+    plan_takeover,
+)
 from mydata_like.bootstrap.job import Audience, Job, Order, open_job
 from mydata_like.bootstrap.registration import (
     Admission,
@@ -13,6 +21,7 @@ from mydata_like.bootstrap.settings import (
     find_api_key,
     find_places,
     load_settings,
+    offer_takeover,
     open_secrets,
     save_settings,
     store_api_key,
@@ -25,20 +34,27 @@ from mydata_like.system.clock import SystemClock
 __all__ = [
     "HOME",
     "Admission",
+    "ApiKeyFate",
     "Audience",
     "HostKey",
     "Job",
+    "Kept",
+    "OldSshKey",
     "Order",
     "PastRun",
     "State",
     "SystemClock",
+    "Takeover",
+    "carry_over",
     "find_api_key",
     "find_places",
     "load_settings",
     "look_at_state",
+    "offer_takeover",
     "open_job",
     "open_log",
     "open_secrets",
+    "plan_takeover",
     "register",
     "save_settings",
     "store_api_key",

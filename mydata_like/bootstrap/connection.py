@@ -3,8 +3,9 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from mydata_like.bootstrap.settings import find_state
+from mydata_like.bootstrap.settings import find_state, offer_takeover
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.model import Facility, Instrument, User
 from mydata_like.core.ports import Cancel, Clock
@@ -67,14 +68,15 @@ def _find_instrument(
     return server.find_instrument(facility, name) or Instrument(0, name)
 
 
-def require_complete(settings: Settings) -> None:
+def require_complete(settings: Settings, config: Path | None) -> None:
     """Raise SettingsError naming every setting that a run needs and that is empty."""
     missing = find_missing(settings)
     if missing:
         names = ", ".join(setting.key for setting in missing)
         raise SettingsError(
             f"These settings are not set yet: {names}.",
-            hint="Set each with: mydata-like settings set KEY VALUE",
+            hint=offer_takeover(settings, config)
+            or "Set each with: mydata-like settings set KEY VALUE",
         )
 
 
@@ -94,15 +96,26 @@ def choose_facility(facilities: Sequence[Facility], name: str) -> Facility:
 
 def ensure_uuid(settings: Settings, places: Places) -> str:
     """Return this installation's identity, made at the first start and kept beside the state."""
+    found = find_uuid(settings, places)
+    if found:
+        return found
+    made = str(uuid.uuid4())
+    _uuid_file(settings, places).write_text(made + "\n", encoding="ascii")
+    return made
+
+
+def find_uuid(settings: Settings, places: Places) -> str:
+    """Return this installation's identity; empty where it has none yet."""
     if settings.instrument.uuid:
         return settings.instrument.uuid
-    file = find_state(settings, places) / "uploader-uuid"
     try:
-        return file.read_text(encoding="ascii").strip()
+        return _uuid_file(settings, places).read_text(encoding="ascii").strip()
     except FileNotFoundError:
-        made = str(uuid.uuid4())
-        file.write_text(made + "\n", encoding="ascii")
-        return made
+        return ""
+
+
+def _uuid_file(settings: Settings, places: Places) -> Path:
+    return find_state(settings, places) / "uploader-uuid"
 
 
 def describe_identity(connection: Connection, settings: Settings, uploader: str) -> Identity:

@@ -99,7 +99,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
 
     Raises a `RunError` where the run cannot begin.
     """
-    require_complete(settings)
+    require_complete(settings, order.config)
     places, clock = find_places(order.config), SystemClock()
     places.make_private()
     root = os.fsencode(settings.data.directory or "")

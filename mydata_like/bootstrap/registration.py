@@ -48,7 +48,7 @@ def register(settings: Settings, order: Order, audience: Audience) -> Admission:
     fingerprint to tell the administrator, `HostKeyError` where a host's key is not the one we
     know.
     """
-    require_complete(settings)
+    require_complete(settings, order.config)
     places = find_places(order.config)
     places.make_private()
     gate = build_gate(settings, order, audience, SystemClock())

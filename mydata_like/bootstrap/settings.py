@@ -1,6 +1,7 @@
 """Settings and secrets, from where this installation keeps them."""
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +9,11 @@ from typing import Literal
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.file import edit_settings_file
+from mydata_like.settings.legacy_file import usual_places
 from mydata_like.settings.policy import Loaded, Sources, preview_settings
 from mydata_like.settings.policy import load_settings as load_layers
 from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
-from mydata_like.settings.schema import Settings
+from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.store.paths import Places, is_protected
 from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
 from mydata_like.store.vault import KeyringSecrets
@@ -41,8 +43,24 @@ def load_settings(config: Path | None = None, assignments: Sequence[str] = ()) -
             f"The settings file {config} does not exist.",
             hint="Check the path after --config.",
         )
-    loaded = load_layers(_find_sources(config, assignments))
+    loaded = load_layers(find_sources(config, assignments))
     return _warn_of_open_locks(loaded)
+
+
+def find_legacy() -> Path | None:
+    """Return the MyData.cfg of this computer, if MyData has been used here."""
+    places = usual_places(os.environ, sys.platform, Path.home())
+    return next((place for place in places if place.is_file()), None)
+
+
+def offer_takeover(settings: Settings, config: Path | None) -> str:
+    """Return the sentence that leads on from MyData while nothing is set yet, else nothing."""
+    required = [setting for setting in iter_settings() if setting.about.required]
+    place = find_legacy() if len(find_missing(settings)) == len(required) else None
+    if place is None:
+        return ""
+    option = f' --config "{config}"' if config else ""
+    return f"MyData's settings are in {place}; take them over: mydata-like settings import{option}"
 
 
 def save_settings(config: Path | None, changes: Mapping[str, object]) -> tuple[SettingProblem, ...]:
@@ -51,7 +69,7 @@ def save_settings(config: Path | None, changes: Mapping[str, object]) -> tuple[S
     Nothing is written, and SettingsError raised, for locked keys and where a change would
     make anything wrong that was right.
     """
-    sources = _find_sources(config)
+    sources = find_sources(config)
     before = _find_problems(sources, {})
     after = _find_problems(sources, changes)
     known = {(problem.key, problem.message) for problem in before if problem.key not in changes}
@@ -101,7 +119,8 @@ def _warn_of_open_locks(loaded: Loaded) -> Loaded:
     return replace(loaded, warnings=(*loaded.warnings, warning))
 
 
-def _find_sources(config: Path | None, assignments: Sequence[str] = ()) -> Sources:
+def find_sources(config: Path | None, assignments: Sequence[str] = ()) -> Sources:
+    """Return where the settings of this installation come from."""
     places = find_places(config)
     return Sources(
         user=places.config_file,

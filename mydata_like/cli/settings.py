@@ -44,7 +44,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show all settings, and where each value comes from."""
-    with _problems_told():
+    with problems_told():
         loaded = bootstrap.load_settings(config, assignments or ())
         explained = [loaded.explain(setting.key) for setting in iter_settings()]
         if as_json:
@@ -63,7 +63,7 @@ def print_value(
     key: KeyArgument, config: ConfigOption = None, assignments: SetOption = None
 ) -> None:
     """Print the value of one setting."""
-    with _problems_told():
+    with problems_told():
         entry = bootstrap.load_settings(config, assignments or ()).explain(key)
         typer.echo(_value_text(entry))
 
@@ -75,7 +75,7 @@ def change_value(
     config: ConfigOption = None,
 ) -> None:
     """Change one setting in your settings file."""
-    with _problems_told():
+    with problems_told():
         setting = find_setting(key)
         _save(config, key, parse_value(setting, value))
 
@@ -83,19 +83,21 @@ def change_value(
 @app.command("unset")
 def remove_value(key: KeyArgument, config: ConfigOption = None) -> None:
     """Remove one setting from your settings file, so that its default counts."""
-    with _problems_told():
+    with problems_told():
         _save(config, key, None)
 
 
 @app.command("check")
 def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
     """Check all settings and tell everything that is wrong or missing."""
-    with _problems_told():
+    with problems_told():
         loaded = bootstrap.load_settings(config, assignments or ())
         _tell_warnings(loaded)
         missing = find_missing(loaded.settings)
         for setting in missing:
             typer.echo(f"{setting.key} is not set yet: {setting.about.help}", err=True)
+        if offer := bootstrap.offer_takeover(loaded.settings, config):
+            typer.echo(offer, err=True)
         if missing:
             raise typer.Exit(SettingsError.exit_code)
         typer.echo("All settings are right.")
@@ -104,7 +106,7 @@ def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
 @app.command("explain")
 def explain(key: KeyArgument, config: ConfigOption = None, assignments: SetOption = None) -> None:
     """Explain one setting: its meaning, its limits, and each layer's value."""
-    with _problems_told():
+    with problems_told():
         entry = bootstrap.load_settings(config, assignments or ()).explain(key)
         typer.echo("\n".join(_explanation_lines(entry)))
 
@@ -117,7 +119,7 @@ def store_key(
     stdin: StdinOption = False,
 ) -> None:
     """Store the API key of the account, asking for it without showing it."""
-    with _problems_told():
+    with problems_told():
         settings = bootstrap.load_settings(config, assignments or ()).settings
         secrets = bootstrap.open_secrets(config)
         text = sys.stdin.readline() if stdin else typer.prompt("API key", hide_input=True)
@@ -127,7 +129,7 @@ def store_key(
 
 
 @contextmanager
-def _problems_told() -> Iterator[None]:
+def problems_told() -> Iterator[None]:
     """Turn what is wrong with settings into words on standard error and exit code 2."""
     try:
         yield

@@ -28,6 +28,8 @@ def status(
     lines = []
     if found.missing:
         lines.append(f"Not set up yet; missing: {', '.join(found.missing)}")
+    if offer := bootstrap.offer_takeover(settings, config):
+        lines.append(offer)
     lines.append(f"Data directory: {settings.data.directory or '-'}")
     lines.append(f"Server: {settings.server.url or '-'}")
     if found.awaited:

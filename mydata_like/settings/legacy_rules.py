@@ -175,6 +175,12 @@ _KINDS: Final = _choose(
 )
 
 
+def _read_date(given: Given) -> Finding:
+    if given.get("schedule_type", "Manually").lower() != "once":
+        return left("only a schedule of the type Once has a date")
+    return Finding(given["scheduled_date"])
+
+
 def _read_days(given: Given) -> Finding:
     days = get_args(Weekday)
     return Finding([day for day in days if _is_on(given, f"{day}_checked", default=False)])
@@ -221,6 +227,7 @@ RULES: Final[Mapping[str, Rule]] = MappingProxyType(
         "transfer.ciphers": _read_ciphers,
         "transfer.attempts": _read_attempts,
         "schedule.kind": _read_kind,
+        "schedule.date": _read_date,
         "schedule.days": _read_days,
         "schedule.from_time": _read_limit("timer_from_time", "00:00:00"),
         "schedule.to_time": _read_limit("timer_to_time", "23:59:00"),

@@ -111,7 +111,8 @@ def test_every_layout_has_its_text(layout):
         ({"schedule_type": "Weekly"}, "schedule.kind", "manual", CHANGED),
         ({"schedule_type": "Once"}, "schedule.kind", None, UNUSABLE),
         ({"schedule_type": "Hourly"}, "schedule.kind", None, UNUSABLE),
-        ({"scheduled_date": "31.12.2026"}, "schedule.date", None, UNUSABLE),
+        ({"schedule_type": "Once", "scheduled_date": "soon"}, "schedule.kind", None, UNUSABLE),
+        ({"scheduled_date": "2026-12-31"}, "schedule.date", None, LEFT),
         ({"scheduled_time": "18:30:00"}, "schedule.time", "18:30:00", CARRIED),
         ({"sunday_checked": "Truth"}, "schedule.days", None, UNUSABLE),
         ({"timer_minutes": "2000"}, "schedule.minutes", 1440, CHANGED),
@@ -152,11 +153,22 @@ def test_a_key_mydata_does_not_have_is_told_with_the_one_that_was_meant():
     assert "instrument_name was perhaps meant" in old.reason
 
 
-@given(st.dictionaries(st.sampled_from(OLD_KEYS) | st.text(), st.text()))
-def test_whatever_a_file_says_its_values_are_right_one_by_one(pairs):
+def test_a_run_that_starts_once_has_its_date():
+    translation = translate({"schedule_type": "Once", "scheduled_date": "2026-12-31"})
+
+    assert translation.values == {"schedule.kind": "once", "schedule.date": "2026-12-31"}
+
+
+TEXTS = ["True", "False", "Weekly", "Once", "Daily", "2026-12-31", "18:00:00", "4", "months", ""]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(OLD_KEYS) | st.text(), st.sampled_from(TEXTS) | st.text(), max_size=57
+    )
+)
+def test_whatever_a_file_says_its_values_are_right_together(pairs):
     translation = translate(pairs)
 
     assert {old.name for old in translation.keys} == {key.strip().lower() for key in pairs}
-    for key, value in translation.values.items():
-        _, problems = check_values({"server.allow_http": True, key: value})
-        assert key not in {problem.key for problem in problems}
+    assert not check_values({"server.allow_http": True, **translation.values})[1]

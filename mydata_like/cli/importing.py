@@ -1,0 +1,195 @@
+"""`mydata-like settings import`: take over what MyData leaves, and tell what became of it."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mydata_like import bootstrap
+from mydata_like.bootstrap import ApiKeyFate, Takeover
+from mydata_like.cli.options import ConfigOption, JsonOption
+from mydata_like.cli.report import print_json, print_lines
+from mydata_like.cli.settings import Store, problems_told
+from mydata_like.settings.legacy import OldKey
+from mydata_like.settings.legacy_rules import Becoming
+from mydata_like.settings.schema import settings_by_key
+from mydata_like.settings.text import format_value
+
+FileArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="[MyData.cfg]", help="MyData's file; by default where MyData keeps it."),
+]
+KeyStoreOption = Annotated[
+    Store,
+    typer.Option(
+        "--key-store",
+        help="Where the API key goes: the system's keyring, or a file (not encrypted) that only "
+        "you can read.",
+    ),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace settings of your own that differ.")
+]
+BlankOption = Annotated[
+    bool,
+    typer.Option(
+        "--blank-old-key",
+        help="Take the API key out of MyData's file afterwards; MyData then works no more.",
+    ),
+]
+PreviewOption = Annotated[
+    bool, typer.Option("--preview", help="Tell what would be taken over; change nothing.")
+]
+
+_HEADINGS = {
+    Becoming.CHANGED: "Taken over with a difference:",
+    Becoming.LEFT: "Not needed any more:",
+    Becoming.UNUSABLE: "Not taken over; look at these:",
+    Becoming.UNKNOWN: "Unknown to MyData too:",
+}
+
+
+def import_settings(  # noqa: PLR0913 - each is an option of its own
+    source: FileArgument = None,
+    config: ConfigOption = None,
+    store: KeyStoreOption = Store.KEYRING,
+    *,
+    force: ForceOption = False,
+    blank_old_key: BlankOption = False,
+    preview: PreviewOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take over the settings, the API key, the SSH key and the approval of MyData."""
+    with problems_told():
+        takeover = bootstrap.plan_takeover(source, config, force=force)
+        fate: ApiKeyFate | None = None
+        if not preview:
+            fate = bootstrap.carry_over(
+                takeover, config, store.value, force=force, blank=blank_old_key
+            )
+    blanked = blank_old_key and fate in ("stored", "known")
+    if as_json:
+        print_json(_as_record(takeover, fate) | {"old_key_blanked": blanked})
+        return
+    lines = [*_report(takeover), *_key_lines(takeover, fate, store)]
+    if blanked:
+        lines.append(f"It is no longer in {takeover.file.path}.")
+    elif blank_old_key and fate is not None:
+        lines.append(f"So it stays in {takeover.file.path}.")
+    print_lines([*lines, "", *_next_steps(takeover, preview=preview)])
+
+
+def _report(takeover: Takeover) -> Iterator[str]:
+    yield f"From {takeover.file.path}, read as {takeover.file.encoding}:"
+    changes = takeover.changes.items()
+    yield from _heading("Set:", (f"{key} = {_text(key, value)}" for key, value in changes))
+    for becoming, heading in _HEADINGS.items():
+        found = (old for old in takeover.keys if old.becoming is becoming)
+        yield from _heading(heading, _sentences(found))
+    yield from _heading("Kept as it is here:", _kept_lines(takeover))
+    yield from _heading("About the file:", _file_lines(takeover))
+
+
+def _heading(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    found = list(lines)
+    if found:
+        yield ""
+        yield heading
+        yield from (f"  {line}" for line in found)
+
+
+def _sentences(keys: Iterable[OldKey]) -> Iterator[str]:
+    """Yield each reason once, with all keys that it is for."""
+    names_by_reason: dict[str, list[str]] = {}
+    for old in keys:
+        names_by_reason.setdefault(old.reason, []).append(old.name)
+    for reason, names in names_by_reason.items():
+        yield f"{', '.join(names)}: {reason}"
+
+
+def _kept_lines(takeover: Takeover) -> Iterator[str]:
+    for kept in takeover.kept:
+        now, offered = (_text(kept.key, value) for value in (kept.value, kept.offered))
+        why = f"locked by {kept.locked_by}" if kept.locked_by else "--force replaces it"
+        yield f"{kept.key} = {now}; MyData has {offered} ({why})"
+
+
+def _text(key: str, value: object) -> str:
+    return format_value(settings_by_key()[key], value) or "(empty)"
+
+
+def _file_lines(takeover: Takeover) -> Iterator[str]:
+    for name in takeover.file.repeated:
+        yield f"{name} is there several times; the last one counts."
+    for number in takeover.file.bad_lines:
+        yield f"Line {number} is no setting."
+    if not takeover.file.encoding.startswith("utf"):
+        yield "It is not in UTF-8: see that letters with accents are right above."
+
+
+def _key_lines(takeover: Takeover, fate: ApiKeyFate | None, store: Store) -> Iterator[str]:
+    yield ""
+    key = takeover.ssh_key
+    if key is None:
+        yield "No SSH key of MyData was found, so that mydata-like's own key has to be approved."
+    elif key.path != takeover.settings.transfer.key_file:
+        yield f"MyData's SSH key {key.path} is not used: another one is set here."
+    elif key.problem:
+        yield f"Before MyData's SSH key can be used: {key.problem}"
+    else:
+        yield f"MyData's SSH key {key.path} ({key.fingerprint}) is used where it lies."
+    place = "keyring" if store is Store.KEYRING else "secrets file, which is not encrypted"
+    match fate:
+        case "stored" | "known":
+            yield f"The API key is in the {place}."
+        case "kept":
+            yield "Another API key is stored here already and stays; --force replaces it."
+        case None if takeover.secret is not None:
+            yield f"The API key would be put into the {place}."
+        case _:
+            yield takeover.secret_problem
+
+
+def _next_steps(takeover: Takeover, *, preview: bool) -> Iterator[str]:
+    for key in takeover.missing:
+        yield f"{key} is still missing: mydata-like settings set {key} VALUE"
+    if preview:
+        yield "This was a preview: nothing has been changed."
+    else:
+        yield "Do not start MyData on this computer any more: the server knows both as one."
+        yield "What a run would send tells: mydata-like scan"
+
+
+def _as_record(takeover: Takeover, fate: ApiKeyFate | None) -> dict[str, object]:
+    key = takeover.ssh_key
+    return {
+        "file": str(takeover.file.path),
+        "encoding": takeover.file.encoding,
+        "repeated": list(takeover.file.repeated),
+        "bad_lines": list(takeover.file.bad_lines),
+        "keys": [
+            {
+                "key": old.name,
+                "becoming": old.becoming.value,
+                "setting": old.setting or None,
+                "reason": old.reason,
+            }
+            for old in takeover.keys
+        ],
+        "changes": dict(takeover.changes),
+        "kept": [
+            {
+                "setting": kept.key,
+                "value": kept.value,
+                "mydata": kept.offered,
+                "locked_by": kept.locked_by or None,
+            }
+            for kept in takeover.kept
+        ],
+        "ssh_key": None
+        if key is None
+        else {"path": str(key.path), "fingerprint": key.fingerprint, "problem": key.problem},
+        "api_key": fate or "preview",
+        "missing": list(takeover.missing),
+    }
