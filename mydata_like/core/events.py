@@ -194,14 +194,14 @@ class LimitsChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPaused:
-    """Something stopped the whole run; it carries on by itself once that is mended."""
+    """Nothing new is sent for now, and why: something stopped the whole run, or holds it."""
 
     problem: Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResumed:
-    """What had paused the run is gone."""
+    """Nothing that had paused the run is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,9 @@ SHORTEST_DELAY = 1.0
 LONGEST_DELAY = 300.0
 FIRST_PROBE = 5.0
 LONGEST_PROBE = 60.0
-GLANCE = 1.0  # seconds after which those who wait at the gate look again
+GLANCE = 0.5  # seconds after which those who wait at the gate look again
+
+_CONDITION = "condition"  # names the reason that one caller is probing
 
 # What keeps the whole run from going on, until it is mended elsewhere.
 PAUSING = (
@@ -43,6 +45,10 @@ class Gate:
 
     What stops one caller stops all: one of them tries again and again, at growing intervals,
     and the others wait until it has passed. Each condition is told once.
+
+    A hold is milder: nothing new is sent until it is released, and what is under way is
+    finished, registered and verified. Several may be there at once, each under its own name;
+    the newest of all reasons is told, and that the run goes on once none is left.
     """
 
     def __init__(
@@ -60,8 +66,8 @@ class Gate:
         self._random = random
         self._patience = patience
         self._lock = Lock()
-        self._held = False  # by a person
-        self._told: Problem | None = None  # the condition that one caller is probing
+        self._reasons: dict[str, Problem] = {}  # why the run waits, by name, the newest last
+        self._told: Problem | None = None
         self._hurried = False
 
     def call(self, action: Callable[[], T]) -> T:
@@ -95,24 +101,55 @@ class Gate:
         if self.cancel.wait(seconds):
             raise Cancelled
 
-    def pause(self, problem: Problem) -> None:
-        """Let nothing new begin until `resume`; what is under way goes on."""
+    def hold(self, name: str, problem: Problem) -> None:
+        """Let nothing new be sent until `release` of this name; another problem is told anew."""
         with self._lock:
-            if self._held:
-                return
-            self._held = True
-            self._emit(RunPaused(problem=problem))
+            if self._reasons.get(name) != problem:
+                self._give_reason(name, problem)
 
-    def resume(self) -> None:
-        """End a person's pause, and look at once whether what stopped the run is gone."""
+    def release(self, name: str) -> None:
+        """End the hold of this name, if there is one."""
         with self._lock:
-            self._hurried = self._told is not None
-            if self._held:
-                self._held = False
-                self._emit(RunResumed() if self._told is None else RunPaused(problem=self._told))
+            self._take_back(name)
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing new may be sent now."""
+        with self._lock:
+            return len(self._reasons) > (_CONDITION in self._reasons)
+
+    def wait_released(self) -> None:
+        """Return once nothing holds the run, for whoever is about to send."""
+        while self.held:
+            self.rest(GLANCE)
+
+    def hurry(self) -> None:
+        """Look at once whether what stopped everything is gone."""
+        with self._lock:
+            self._hurried = _CONDITION in self._reasons
+
+    def _give_reason(self, name: str, problem: Problem) -> None:
+        self._reasons.pop(name, None)
+        self._reasons[name] = problem
+        self._tell()
+
+    def _take_back(self, name: str) -> None:
+        if self._reasons.pop(name, None):
+            self._tell()
+
+    def _tell(self) -> None:
+        """Say why the run waits now, or that it goes on, unless that was said last."""
+        newest = next(reversed(self._reasons.values()), None)
+        if newest == self._told:
+            return
+        self._told = newest
+        if newest is not None:
+            self._emit(RunPaused(problem=newest))
+        elif not self.cancel.is_set():
+            self._emit(RunResumed())
 
     def _wait_open(self) -> None:
-        while self._held or self._told is not None:
+        while _CONDITION in self._reasons:
             self.rest(GLANCE)
         if self.cancel.is_set():
             raise Cancelled
@@ -120,10 +157,9 @@ class Gate:
     def _close(self, problem: Problem) -> bool:
         """Return whether it is the caller who shall probe, as no other does."""
         with self._lock:
-            if self._told is not None:
+            if _CONDITION in self._reasons:
                 return False
-            self._told = problem
-            self._emit(RunPaused(problem=problem))
+            self._give_reason(_CONDITION, problem)
             return True
 
     def _probe(self, action: Callable[[], T], error: RunError) -> T:
@@ -148,18 +184,12 @@ class Gate:
         while (rest := due - self.clock.monotonic()) > 0 and not self._hurried:
             self.rest(min(rest, GLANCE))
         self._hurried = False
-        while self._held:
-            self.rest(GLANCE)
 
     def _tell_change(self, problem: Problem) -> None:
         with self._lock:
-            if self._told is None or self._told.code != problem.code:
-                self._emit(RunPaused(problem=problem))
-            self._told = problem
+            if self._reasons[_CONDITION].code != problem.code:
+                self._give_reason(_CONDITION, problem)
 
     def _open(self) -> None:
-        """Let all go on; it is told unless the run ends here or a person holds it."""
         with self._lock:
-            self._told = None
-            if not self._held and not self.cancel.is_set():
-                self._emit(RunResumed())
+            self._take_back(_CONDITION)

@@ -45,6 +45,7 @@ class Send:
             if not isinstance(item, Payload):
                 yield item
                 continue
+            self._gate.wait_released()
             with self._channels.borrowed() as channel:
                 yield from self._carry(channel, item)
 
@@ -69,10 +70,9 @@ class Send:
         self, channel: Channel, payload: Payload, attempt: int
     ) -> tuple[list[Staged], list[tuple[Wanted, Problem]]]:
         """Send once; return what is in the staging area now, and what may be sent again."""
-        self._tell_start(channel, payload, attempt)
         begun = self._gate.clock.monotonic()
         try:
-            results = self._gate.call(lambda: self._send(channel, payload))
+            results = self._gate.call(lambda: self._send(channel, payload, attempt))
         except TransientError as error:
             results = [Unsent(i, error.problem, again=True) for i in range(len(payload.members))]
         staged, refused = [], []
@@ -98,10 +98,12 @@ class Send:
         )
         return staged, refused
 
-    def _send(self, channel: Channel, payload: Payload) -> list[Sent | Unsent]:
+    def _send(self, channel: Channel, payload: Payload, attempt: int) -> list[Sent | Unsent]:
         def progress(size: int) -> None:
             self._emit(TransferProgressed(transfer=payload.id, channel=channel.number, bytes=size))
 
+        self._gate.wait_released()
+        self._tell_start(channel, payload, attempt)
         try:
             return channel.send(payload, progress)
         except TransientError as error:

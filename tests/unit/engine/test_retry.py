@@ -23,6 +23,7 @@ from tests.fakes.clock import FakeCancel, FakeClock
 
 AWAY = ServerUnavailableError("The server is away.")
 BY_HAND = Problem("run.paused", "Paused by hand.")
+QUIET = Problem("run.quiet", "These are quiet hours.")
 
 
 class Yard:
@@ -153,25 +154,66 @@ def test_patience_ends_with_the_condition_itself() -> None:
     assert 100 <= yard.clock.monotonic() <= 300
 
 
-def test_a_person_pauses_and_resumes(yard: Yard) -> None:
-    yard.gate.pause(BY_HAND)
-    yard.gate.pause(BY_HAND)
+def test_a_hold_keeps_from_sending_until_it_is_released(yard: Yard) -> None:
+    yard.gate.hold("person", BY_HAND)
+    yard.gate.hold("person", BY_HAND)
     yard.cancel.set_after(10)
+
     with pytest.raises(Cancelled):
-        yard.gate.call(raising())
-    yard.gate.resume()
-    yard.gate.resume()
+        yard.gate.wait_released()
 
-    assert yard.told == ["run.paused", "RunResumed"]
+    assert yard.clock.monotonic() == 10
+    assert yard.told == ["run.paused"]
 
 
-def test_resuming_looks_at_once_whether_the_condition_is_gone(yard: Yard) -> None:
+def test_a_hold_lets_what_is_under_way_be_finished(yard: Yard) -> None:
+    yard.gate.hold("person", BY_HAND)
+
+    assert yard.gate.call(raising()) == "done"
+
+
+def test_what_nothing_holds_is_sent_at_once(yard: Yard) -> None:
+    yard.gate.wait_released()
+
+    assert (yard.clock.monotonic(), yard.events) == (0, [])
+
+
+def test_the_run_goes_on_when_the_last_hold_is_released(yard: Yard) -> None:
+    yard.gate.hold("person", BY_HAND)
+    yard.gate.hold("quiet", QUIET)
+    yard.gate.release("person")
+    assert yard.gate.held
+
+    yard.gate.release("quiet")
+    yard.gate.release("quiet")
+
+    assert not yard.gate.held
+    assert yard.told == ["run.paused", "run.quiet", "RunResumed"]
+
+
+def test_the_newest_hold_that_is_left_is_told(yard: Yard) -> None:
+    yard.gate.hold("quiet", QUIET)
+    yard.gate.hold("person", BY_HAND)
+    yard.gate.release("person")
+
+    assert yard.told == ["run.quiet", "run.paused", "run.quiet"]
+
+
+def test_a_hold_with_another_reason_is_told_anew(yard: Yard) -> None:
+    yard.gate.hold("programs", QUIET)
+    yard.gate.hold("programs", QUIET._replace(message="Another program runs."))
+    yard.gate.release("programs")
+
+    assert yard.told == ["run.quiet", "run.quiet", "RunResumed"]
+
+
+def test_hurrying_looks_at_once_whether_the_condition_is_gone(yard: Yard) -> None:
     attempts: list[float] = []
 
     def note() -> str:
         attempts.append(yard.clock.monotonic())
         if len(attempts) == 2:
-            yard.gate.resume()
+            yard.gate.hurry()
         if len(attempts) < 4:
             raise AWAY
         return "done"
@@ -182,21 +224,29 @@ def test_resuming_looks_at_once_whether_the_condition_is_gone(yard: Yard) -> Non
     assert attempts[3] - attempts[2] > FIRST_PROBE
 
 
-def test_a_pause_by_hand_outlasts_a_condition(yard: Yard) -> None:
+def test_a_hold_outlasts_a_condition(yard: Yard) -> None:
     attempts = iter([AWAY, None])
 
     def ask() -> None:
         error = next(attempts)
         if error is None:
-            yard.gate.pause(BY_HAND)
+            yard.gate.hold("person", BY_HAND)
             return
         raise error
 
     yard.gate.call(ask)
     assert yard.told == ["server.unavailable", "run.paused"]
 
-    yard.gate.resume()
+    yard.gate.release("person")
     assert yard.told[-1] == "RunResumed"
+
+
+def test_a_condition_within_a_hold_is_told_and_then_the_hold_again(yard: Yard) -> None:
+    yard.gate.hold("person", BY_HAND)
+
+    yard.gate.call(raising(AWAY))
+
+    assert yard.told == ["run.paused", "server.unavailable", "run.paused"]
 
 
 def test_resting_is_cut_short_by_a_request_to_stop(yard: Yard) -> None:
