@@ -1,5 +1,6 @@
 """The composition root: settings in, working parts out."""
 
+from mydata_like.bootstrap.identity import renew_identity
 from mydata_like.bootstrap.importing import (
     ApiKeyFate,
     Kept,
@@ -56,6 +57,7 @@ __all__ = [
     "open_secrets",
     "plan_takeover",
     "register",
+    "renew_identity",
     "save_settings",
     "store_api_key",
     "trust_host",

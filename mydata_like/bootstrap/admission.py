@@ -1,5 +1,6 @@
 """This installation's standing with the server: its record, its key, its approval."""
 
+import logging
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,12 +20,15 @@ from mydata_like.core.events import Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.server.approval import Approved
+from mydata_like.server.seat import Seat
 from mydata_like.server.uploader import Installation, Machine, PublicKey, UploaderRecord, Uploaders
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.keys import KeyPair, ensure_key
 from mydata_like.store.paths import Places
 from mydata_like.store.standing import Awaited, Standing
-from mydata_like.system.machine import describe_machine
+from mydata_like.system.machine import describe_machine, find_traits
+
+logger = logging.getLogger(__name__)
 
 NEWS = timedelta(days=1)  # after which the server is told of us again, though nothing changed
 WARNING = timedelta(days=14)  # before the last day of an approval
@@ -32,10 +36,11 @@ WARNING = timedelta(days=14)  # before the last day of an approval
 
 @dataclass(frozen=True, slots=True)
 class Applicant:
-    """Who asks for approval: the installation, and the key that is to be approved."""
+    """Who asks for approval: the installation, the key to be approved, and the computer."""
 
     installation: Installation
     pair: KeyPair
+    seat: Seat
 
     @property
     def public(self) -> PublicKey:
@@ -48,8 +53,9 @@ class Applicant:
 def describe_applicant(connection: Connection, settings: Settings, places: Places) -> Applicant:
     """Return who asks; the key is made where there is none."""
     pair = ensure_key(settings.transfer.key_file or places.key_file)
+    uuid, traits = ensure_uuid(settings, places), find_traits()
     installation = Installation(
-        uuid=ensure_uuid(settings, places),
+        uuid=uuid,
         name=settings.instrument.name,
         contact_name=settings.instrument.contact_name,
         contact_email=settings.instrument.contact_email,
@@ -57,7 +63,8 @@ def describe_applicant(connection: Connection, settings: Settings, places: Place
         account=connection.account.username,
         machine=Machine(**asdict(describe_machine())),
     )
-    return Applicant(installation, pair)
+    seat = Seat.of(uuid, traits.hostname, traits.system, traits.interfaces)
+    return Applicant(installation, pair, seat)
 
 
 def standing_file(settings: Settings, places: Places) -> Path:
@@ -79,6 +86,7 @@ class Petition:
         self._clock = clock
         self._emit = emit
         self._area: StagingArea | None = None
+        self._told_of_copy = False
 
     def request(self) -> StagingArea:
         """Tell the server about us, ask for approval once, and return the staging area.
@@ -164,7 +172,30 @@ class Petition:
         record = self._uploaders.ensure_uploader(installation, instrument, update=update)
         if update:
             self._keep(replace(standing, told=digest, told_at=now))
+        self._compare_seats(record)
         return record
+
+    def take_seat(self) -> None:
+        """Say that the uploader belongs to this computer, whatever was said before."""
+        self._told_of_copy = True
+        self._take_seat(self._introduce())
+
+    def _compare_seats(self, record: UploaderRecord) -> None:
+        """Tell where another computer has this identity; a new one or the same is noted."""
+        ours, theirs = self.applicant.seat, record.seat
+        if theirs is None or (theirs.is_same(ours) and theirs.is_out_of_date(ours)):
+            self._take_seat(record)
+        elif not theirs.is_same(ours) and not self._told_of_copy:
+            self._told_of_copy = True
+            self._emit(Notice(problem=_describe_copy(ours, theirs)))
+
+    def _take_seat(self, record: UploaderRecord) -> None:
+        installation, instrument = self.applicant.installation, self._connection.instrument
+        seat = self.applicant.seat.format(self._clock.now())
+        try:
+            self._uploaders.take_seat(record, installation, instrument, seat)
+        except ItemError as error:  # what the server cannot remember cannot be compared
+            logger.warning("the server did not take our computer's traits: %s", error)
 
     def _remember(self, error: NotApprovedError) -> NotApprovedError:
         """Remember that we wait, and since when, for those who ask for the status."""
@@ -194,3 +225,14 @@ class Petition:
                 )
             )
         )
+
+
+def _describe_copy(ours: Seat, theirs: Seat) -> Problem:
+    return Problem(
+        "uploader.copied",
+        f"This installation on {ours.hostname} has the identity of the one on {theirs.hostname}, "
+        f"which has had it since {theirs.since}.",
+        "If it is a copy, give it an identity of its own: mydata-like register --new-identity. "
+        f"If it takes the place of the one on {theirs.hostname}: "
+        "mydata-like register --keep-identity",
+    )

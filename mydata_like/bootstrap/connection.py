@@ -94,13 +94,18 @@ def choose_facility(facilities: Sequence[Facility], name: str) -> Facility:
     )
 
 
+def uuid_file(settings: Settings, places: Places) -> Path:
+    """Return where the identity is kept that the settings do not tell."""
+    return find_state(settings, places) / "uploader-uuid"
+
+
 def ensure_uuid(settings: Settings, places: Places) -> str:
     """Return this installation's identity, made at the first start and kept beside the state."""
     found = find_uuid(settings, places)
     if found:
         return found
     made = str(uuid.uuid4())
-    _uuid_file(settings, places).write_text(made + "\n", encoding="ascii")
+    uuid_file(settings, places).write_text(made + "\n", encoding="ascii")
     return made
 
 
@@ -109,13 +114,9 @@ def find_uuid(settings: Settings, places: Places) -> str:
     if settings.instrument.uuid:
         return settings.instrument.uuid
     try:
-        return _uuid_file(settings, places).read_text(encoding="ascii").strip()
+        return uuid_file(settings, places).read_text(encoding="ascii").strip()
     except FileNotFoundError:
         return ""
-
-
-def _uuid_file(settings: Settings, places: Places) -> Path:
-    return find_state(settings, places) / "uploader-uuid"
 
 
 def describe_identity(connection: Connection, settings: Settings, uploader: str) -> Identity:

@@ -41,12 +41,14 @@ class Admission:
     unknown_host_keys: tuple[HostKey, ...]
 
 
-def register(settings: Settings, order: Order, audience: Audience) -> Admission:
+def register(
+    settings: Settings, order: Order, audience: Audience, *, here: bool = False
+) -> Admission:
     """Ask for approval, and meet the staging hosts once it is there.
 
-    With the order's patience the approval is waited for. Raises `NotApprovedError` with the
-    fingerprint to tell the administrator, `HostKeyError` where a host's key is not the one we
-    know.
+    With the order's patience the approval is waited for; with `here` the uploader belongs to
+    this computer from now on. Raises `NotApprovedError` with the fingerprint to tell the
+    administrator, `HostKeyError` where a host's key is not the one we know.
     """
     require_complete(settings, order.config)
     places = find_places(order.config)
@@ -54,6 +56,8 @@ def register(settings: Settings, order: Order, audience: Audience) -> Admission:
     gate = build_gate(settings, order, audience, SystemClock())
     with connected(settings, order, audience, gate) as connection:
         petition = open_petition(connection, settings, places, audience.emit)
+        if here:
+            petition.take_seat()
         area = petition.request() if order.patience is None else gate.call(petition.request)
     endpoints = build_endpoints(
         area,

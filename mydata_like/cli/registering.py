@@ -28,21 +28,40 @@ class Asked:
     assignments: tuple[str, ...]
     accept: tuple[str, ...]
     wait: bool
+    here: bool
 
 
-def register(
+def register(  # noqa: PLR0913, PLR0917 - the options of a command
     config: ConfigOption = None,
     assignments: SetOption = None,
     accept: AcceptOption = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until the key is approved; Ctrl+C stops it.")
     ] = False,
+    new_identity: Annotated[
+        bool,
+        typer.Option(
+            "--new-identity", help="Make a new uuid and key first: for a copied installation."
+        ),
+    ] = False,
+    keep_identity: Annotated[
+        bool,
+        typer.Option(
+            "--keep-identity", help="Say that this computer has taken the place of another."
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing before a new identity.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Tell the server about this installation and ask for the approval of its key."""
+    if new_identity and keep_identity:
+        raise typer.BadParameter("--new-identity and --keep-identity exclude each other.")
     shape = Shape.JSON if as_json else Shape.TEXT
+    values = tuple(assignments or ())
     try:
-        _register(Asked(config, tuple(assignments or ()), tuple(accept or ()), wait), shape)
+        if new_identity:
+            _renew_identity(config, values, shape, sure=yes)
+        _register(Asked(config, values, tuple(accept or ()), wait, keep_identity), shape)
     except UploaderError as error:
         tell_failure(error, shape)
         raise typer.Exit(error.exit_code) from None
@@ -59,7 +78,7 @@ def _register(asked: Asked, shape: Shape) -> None:
         redaction = stack.enter_context(bootstrap.open_log(settings, asked.config))
         stack.enter_context(stopped_by_signals(cancel))
         audience = bootstrap.Audience(told.show, tally, cancel, redaction.add)
-        place = bootstrap.register(settings, order, audience)
+        place = bootstrap.register(settings, order, audience, here=asked.here)
     accept = asked.accept
     for key in place.unknown_host_keys:
         if key.fingerprint in accept or (not accept and _asks(key, shape)):
@@ -75,6 +94,27 @@ def _register(asked: Asked, shape: Shape) -> None:
         return
     hosts = ", ".join(place.area.hosts)
     print_lines([f"Approved: files go to the storage box {place.area.box} by way of {hosts}."])
+
+
+def _renew_identity(
+    config: Path | None, assignments: tuple[str, ...], shape: Shape, *, sure: bool
+) -> None:
+    """Make a new identity, if the person is sure."""
+    settings = bootstrap.load_settings(config, assignments).settings
+    if not sure:
+        if shape is not Shape.TEXT or not sys.stdin.isatty():
+            raise typer.BadParameter("--new-identity needs --yes where nobody can be asked.")
+        print_lines(
+            [
+                "This installation becomes a new uploader: it has to be approved again before",
+                "files go over SSH. What is on the server stays there and is found again.",
+            ]
+        )
+        if not typer.confirm("Make a new identity?"):
+            raise Cancelled
+    uuid = bootstrap.renew_identity(settings, config)
+    if shape is Shape.TEXT:
+        print_lines([f"The new identity is {uuid}."])
 
 
 def _asks(key: HostKey, shape: Shape) -> bool:

@@ -11,9 +11,10 @@ from mydata_like import __version__
 from mydata_like.core.errors import NotApprovedError
 from mydata_like.core.model import Instrument
 from mydata_like.server.approval import Approval, Approved, build_area, parse_approval
-from mydata_like.server.client import Client
+from mydata_like.server.client import Client, json_request
 from mydata_like.server.once import Once
 from mydata_like.server.records import expect, page_parser
+from mydata_like.server.seat import KEY, Seat
 
 _UPLOADER: Final = "mydata_uploader"
 _REQUEST: Final = "mydata_uploaderregistrationrequest"
@@ -83,6 +84,7 @@ class PublicKey(NamedTuple):
 class UploaderRecord(NamedTuple):
     """The server's record of this installation, with the settings that it keeps for us.
 
+    `seat` is the computer that it belongs to, which stands among the settings on the server.
     `settings_updated` is the server's local time as it tells it, without a zone; empty where
     the settings were never changed.
     """
@@ -90,6 +92,7 @@ class UploaderRecord(NamedTuple):
     id: int
     settings: dict[str, str]
     settings_updated: str = ""
+    seat: Seat | None = None
 
 
 class Uploaders:
@@ -127,6 +130,23 @@ class Uploaders:
         if update:
             self._client.change("PUT", f"{_UPLOADER}/{known.id}/", document)
         return known
+
+    def take_seat(
+        self,
+        uploader: UploaderRecord,
+        installation: Installation,
+        instrument: Instrument,
+        seat: str,
+    ) -> None:
+        """Let the server remember where the uploader is from now on (`Seat.format`), asking once.
+
+        Other settings stay as they are. The whole uploader is told again, because a server
+        may take what is left out for gone.
+        """
+        document = self._uploader_document(installation, instrument)
+        document["settings"] = [{"key": KEY, "value": seat}]
+        request = json_request("PATCH", f"{_UPLOADER}/{uploader.id}/", document)
+        self._client.check(self._client.submit(request), (200, 202))
 
     def request_approval(
         self, installation: Installation, uploader: UploaderRecord, key: PublicKey
@@ -216,8 +236,11 @@ def _parse_uploader(row: Any) -> UploaderRecord:
     settings = row.get("settings") if type(row) is dict else None
     pairs = settings if type(settings) is list else []
     updated = row.get("settings_updated") if type(row) is dict else None
+    kept = {expect(it, "key", str): expect(it, "value", str) for it in pairs}
+    seat = kept.pop(KEY, "")
     return UploaderRecord(
         expect(row, "id", int),
-        {expect(it, "key", str): expect(it, "value", str) for it in pairs},
+        kept,
         updated if type(updated) is str else "",
+        Seat.parse(seat) if seat else None,
     )

@@ -2,14 +2,18 @@
 
 import getpass
 import platform
+import re
 import socket
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import psutil
+
+_LOCAL: Final = 0x02  # the bit of a MAC address that was not given by the maker; IEEE 802, 8.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,63 @@ class Interface:
     ipv4: str = ""
     ipv6: str = ""
     mask: str = ""
+
+
+class Traits(NamedTuple):
+    """What a computer is known again by; each may change in its life, and be missing.
+
+    `system` is the id that its operating system gave itself, `interfaces` are MAC addresses.
+    """
+
+    hostname: str
+    system: str
+    interfaces: frozenset[str]
+
+
+def find_traits() -> Traits:
+    """Return the traits of this computer."""
+    return Traits(socket.gethostname(), _system_id(), choose_lasting(psutil.net_if_addrs()))
+
+
+def choose_lasting(addresses: Mapping[str, Sequence[Any]]) -> frozenset[str]:
+    """Return the MAC addresses that came with the hardware, else all there are.
+
+    `addresses` are psutil's, by the interface's name.
+    """
+    entries = (entry for interface in addresses.values() for entry in interface)
+    links = (entry.address for entry in entries if entry.family == psutil.AF_LINK)
+    macs = {mac.lower().replace("-", ":") for mac in links} - {"", "00:00:00:00:00:00"}
+    made = {mac for mac in macs if not int(mac[:2], 16) & _LOCAL}
+    return frozenset(made or macs)
+
+
+def _system_id() -> str:
+    """Return the id that the operating system gave itself when it was installed."""
+    try:
+        if sys.platform == "win32":
+            return _windows_id()
+        if sys.platform == "darwin":
+            return _macos_id()
+        return Path("/etc/machine-id").read_text(encoding="ascii").strip()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+
+
+if sys.platform == "win32":
+    import winreg
+
+    def _windows_id() -> str:
+        folder = r"SOFTWARE\Microsoft\Cryptography"
+        access = winreg.KEY_READ | winreg.KEY_WOW64_64KEY
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, folder, 0, access) as key:
+            return str(winreg.QueryValueEx(key, "MachineGuid")[0])
+
+
+def _macos_id() -> str:
+    words = ("/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice")
+    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=5).stdout  # noqa: S603 - a fixed program
+    found = re.search(r'"IOPlatformUUID" = "([^"]+)"', said)
+    return found[1] if found else ""
 
 
 def describe_machine() -> MachineFacts:

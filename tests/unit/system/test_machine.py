@@ -11,7 +11,9 @@ from mydata_like.server.uploader import Machine
 from mydata_like.system.machine import (
     Interface,
     choose_interface,
+    choose_lasting,
     describe_machine,
+    find_traits,
 )
 
 
@@ -56,3 +58,20 @@ def test_without_a_way_out_the_first_real_interface_is_told() -> None:
     assert choose_interface({"lo": LOOPBACK, "docker0": VIRTUAL}, "").name == "docker0"
     assert choose_interface({"lo": LOOPBACK}, "") == Interface()
     assert choose_interface({}, "10.0.0.5") == Interface()
+
+
+def test_a_computer_is_known_again_by_what_came_with_its_hardware():
+    bridge = [address(psutil.AF_LINK, "02:42:ac:11:00:02")]
+    nothing = [address(psutil.AF_LINK, "00:00:00:00:00:00"), address(psutil.AF_LINK, "")]
+    windows = [address(psutil.AF_LINK, "AA-BB-CC-DD-EE-FF")]
+    made = [address(psutil.AF_LINK, "A8-BB-CC-DD-EE-FF")]
+
+    assert choose_lasting({"a": made, "b": bridge, "c": nothing}) == {"a8:bb:cc:dd:ee:ff"}
+    assert choose_lasting({"a": windows, "b": bridge}) == {"aa:bb:cc:dd:ee:ff", "02:42:ac:11:00:02"}
+    assert choose_lasting({"c": nothing}) == frozenset()
+
+
+def test_this_computer_has_the_same_traits_whenever_it_is_asked():
+    traits = find_traits()
+    assert traits == find_traits()
+    assert traits.hostname == socket.gethostname()
