@@ -29,6 +29,7 @@ from mydata_like.bootstrap.settings import (
 )
 from mydata_like.bootstrap.state import State, look_at_state
 from mydata_like.bootstrap.surroundings import open_log
+from mydata_like.bootstrap.trial import Result, Step, try_out
 from mydata_like.store.ledger import PastRun
 from mydata_like.system.clock import SystemClock
 
@@ -43,7 +44,9 @@ __all__ = [
     "OldSshKey",
     "Order",
     "PastRun",
+    "Result",
     "State",
+    "Step",
     "SystemClock",
     "Takeover",
     "carry_over",
@@ -62,4 +65,5 @@ __all__ = [
     "store_api_key",
     "trust_host",
     "trust_host_keys",
+    "try_out",
 ]

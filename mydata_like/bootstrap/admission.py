@@ -85,7 +85,7 @@ class Petition:
         self._file = file
         self._clock = clock
         self._emit = emit
-        self._area: StagingArea | None = None
+        self._area: StagingArea | None = None  # the first that we were told
         self._told_of_copy = False
 
     def request(self) -> StagingArea:
@@ -95,24 +95,26 @@ class Petition:
         """
         approved = self._ask()
         self._warn(approved)
-        self._area = approved.area
         return approved.area
 
     def look(self) -> Approved | None:
         """Return the approval, or None where it was never asked for; nothing is changed."""
         uuid = self.applicant.installation.uuid
-        return self._uploaders.fetch_approval(uuid, self.applicant.public.fingerprints)
+        approved = self._uploaders.fetch_approval(uuid, self.applicant.public.fingerprints)
+        if approved and self._area is None:
+            self._area = approved.area
+        return approved
 
     def explain(self, refusal: AccessDeniedError) -> UploaderError:
         """Return why a staging host refuses our key, as far as the server knows."""
-        key = self.applicant.pair.public.fingerprint
         try:
-            approved = self._ask()
-        except NotApprovedError as waiting:
-            why = f"The approval of this uploader's key {key} has been withdrawn."
-            return self._remember(NotApprovedError(why, hint=waiting.hint, code="uploader.revoked"))
+            approved = self.look()
+        except NotApprovedError:
+            approved = None
         except ItemError:
             return refusal  # the server cannot say
+        if approved is None:
+            return self._remember(self._explain_withdrawal())
         if approved.area != self._area:
             return RunError(
                 "The server names another staging area than the one of this run.",
@@ -120,6 +122,14 @@ class Petition:
                 code="staging.moved",
             )
         return self._remember(self._explain_locked_door(refusal, approved))
+
+    def _explain_withdrawal(self) -> NotApprovedError:
+        key = self.applicant.pair.public.fingerprint
+        return NotApprovedError(
+            f"The approval of this uploader's key {key} has been withdrawn.",
+            hint="Ask the facility's administrator to approve the key of that fingerprint again.",
+            code="uploader.revoked",
+        )
 
     def _explain_locked_door(
         self, refusal: AccessDeniedError, approved: Approved

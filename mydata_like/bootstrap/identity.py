@@ -4,7 +4,7 @@ import uuid
 from pathlib import Path
 
 from mydata_like.bootstrap.connection import ensure_uuid, uuid_file
-from mydata_like.bootstrap.settings import find_places, load_settings, save_settings
+from mydata_like.bootstrap.settings import find_places, load_settings, prepare_places, save_settings
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.keys import create_key
@@ -18,7 +18,7 @@ def renew_identity(settings: Settings, config: Path | None) -> str:
     settings' file does not decide on either.
     """
     places = find_places(config)
-    places.make_private()
+    prepare_places(settings, places)
     old, new = ensure_uuid(settings, places), str(uuid.uuid4())
     changes = {
         key: value

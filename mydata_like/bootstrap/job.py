@@ -18,7 +18,13 @@ from mydata_like.bootstrap.connection import (
     require_complete,
 )
 from mydata_like.bootstrap.patience import choose_patience
-from mydata_like.bootstrap.settings import find_api_key, find_places, find_state, open_secrets
+from mydata_like.bootstrap.settings import (
+    find_api_key,
+    find_places,
+    find_state,
+    open_secrets,
+    prepare_places,
+)
 from mydata_like.bootstrap.staging import find_staging, open_staging
 from mydata_like.core.events import Notice, event_record
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
@@ -101,7 +107,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
     """
     require_complete(settings, order.config)
     places, clock = find_places(order.config), SystemClock()
-    places.make_private()
+    prepare_places(settings, places)
     root = os.fsencode(settings.data.directory or "")
     with ExitStack() as stack:
         if not order.dry_run:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mydata_like.bootstrap.connection import require_complete
 from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
-from mydata_like.bootstrap.settings import find_places
+from mydata_like.bootstrap.settings import find_places, prepare_places
 from mydata_like.bootstrap.staging import open_petition
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
@@ -52,7 +52,7 @@ def register(
     """
     require_complete(settings, order.config)
     places = find_places(order.config)
-    places.make_private()
+    prepare_places(settings, places)
     gate = build_gate(settings, order, audience, SystemClock())
     with connected(settings, order, audience, gate) as connection:
         petition = open_petition(connection, settings, places, audience.emit)

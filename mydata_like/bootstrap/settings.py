@@ -14,7 +14,7 @@ from mydata_like.settings.policy import Loaded, Sources, preview_settings
 from mydata_like.settings.policy import load_settings as load_layers
 from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
-from mydata_like.store.paths import Places, is_protected
+from mydata_like.store.paths import Places, is_protected, make_private_folder
 from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
 from mydata_like.store.vault import KeyringSecrets
 
@@ -31,6 +31,12 @@ def find_places(config: Path | None = None) -> Places:
 def find_state(settings: Settings, places: Places) -> Path:
     """Return the folder of the ledger, the locks and our identity."""
     return settings.advanced.state_directory or places.state
+
+
+def prepare_places(settings: Settings, places: Places) -> None:
+    """Make the folders of this installation, that of its state included."""
+    places.make_private()
+    make_private_folder(find_state(settings, places))
 
 
 def load_settings(config: Path | None = None, assignments: Sequence[str] = ()) -> Loaded:

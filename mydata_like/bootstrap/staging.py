@@ -43,7 +43,14 @@ def open_staging(connection: Connection, settings: Settings, places: Places, emi
         message = f"{error.message} Until then files are sent over HTTP, which is slower."
         emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
         return _over_http(connection, settings, None, emit)
-    transport = SshTransport(
+    return Staging(open_transport(petition, area, settings, places, emit), area.box)
+
+
+def open_transport(
+    petition: Petition, area: StagingArea, settings: Settings, places: Places, emit: Emit
+) -> SshTransport:
+    """Return the channels to an approved staging area; none is open yet."""
+    return SshTransport(
         area,
         settings.transfer,
         key_file=petition.applicant.pair.path,
@@ -51,7 +58,6 @@ def open_staging(connection: Connection, settings: Settings, places: Places, emi
         emit=emit,
         explain=petition.explain,
     )
-    return Staging(transport, area.box)
 
 
 def find_staging(connection: Connection, settings: Settings, places: Places, emit: Emit) -> Staging:

@@ -1,7 +1,8 @@
 """`mydata-like register`: ask for approval, and get to know the staging host."""
 
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -15,9 +16,17 @@ from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetO
 from mydata_like.cli.report import PlainLines, print_json, print_lines
 from mydata_like.cli.running import Shape, stopped_by_signals, tell_failure
 from mydata_like.core.errors import Cancelled, HostKeyError, UploaderError
+from mydata_like.core.ports import Emit
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.settings.schema import Settings
+
+_CONCLUSIONS = {
+    bootstrap.Result.OK: "The way is open; the first run proves registering and verifying.",
+    bootstrap.Result.UNPROVEN: "Nothing failed, but not all could be proved.",
+    bootstrap.Result.FAILED: "Something is wrong.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,7 @@ class Asked:
     assignments: tuple[str, ...]
     accept: tuple[str, ...]
     wait: bool
-    here: bool
+    here: bool = False
 
 
 def register(  # noqa: PLR0913, PLR0917 - the options of a command
@@ -51,17 +60,24 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing before a new identity.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Only prove the way to the server, with one small file."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Tell the server about this installation and ask for the approval of its key."""
-    if new_identity and keep_identity:
-        raise typer.BadParameter("--new-identity and --keep-identity exclude each other.")
+    if new_identity + keep_identity + check > 1:
+        raise typer.BadParameter("--new-identity, --keep-identity and --check exclude each other.")
     shape = Shape.JSON if as_json else Shape.TEXT
     values = tuple(assignments or ())
+    asked = Asked(config, values, tuple(accept or ()), wait, keep_identity)
     try:
+        if check:
+            raise typer.Exit(_check(asked, shape))
         if new_identity:
-            _renew_identity(config, values, shape, sure=yes)
-        _register(Asked(config, values, tuple(accept or ()), wait, keep_identity), shape)
+            _renew_identity(asked, shape, sure=yes)
+        _register(asked, shape)
     except UploaderError as error:
         tell_failure(error, shape)
         raise typer.Exit(error.exit_code) from None
@@ -72,12 +88,8 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
 def _register(asked: Asked, shape: Shape) -> None:
     settings = bootstrap.load_settings(asked.config, asked.assignments).settings
     order = bootstrap.Order(config=asked.config, patience=inf if asked.wait else None)
-    cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
     told = PlainLines(sys.stderr.write if shape is Shape.JSON else sys.stdout.write)
-    with ExitStack() as stack:
-        redaction = stack.enter_context(bootstrap.open_log(settings, asked.config))
-        stack.enter_context(stopped_by_signals(cancel))
-        audience = bootstrap.Audience(told.show, tally, cancel, redaction.add)
+    with _attending(settings, asked.config, told.show) as audience:
         place = bootstrap.register(settings, order, audience, here=asked.here)
     accept = asked.accept
     for key in place.unknown_host_keys:
@@ -96,11 +108,44 @@ def _register(asked: Asked, shape: Shape) -> None:
     print_lines([f"Approved: files go to the storage box {place.area.box} by way of {hosts}."])
 
 
-def _renew_identity(
-    config: Path | None, assignments: tuple[str, ...], shape: Shape, *, sure: bool
-) -> None:
+@contextmanager
+def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[bootstrap.Audience]:
+    """Yield an audience whose signals stop what is at work, and whose log shows no secret."""
+    cancel = CancelFlag()
+    with (
+        bootstrap.open_log(settings, config) as redaction,
+        stopped_by_signals(cancel),
+    ):
+        yield bootstrap.Audience(emit, Tally(bootstrap.SystemClock()), cancel, redaction.add)
+
+
+def _check(asked: Asked, shape: Shape) -> int:
+    """Tell of each step whether it is well; return the exit code of the first that is not."""
+    settings = bootstrap.load_settings(asked.config, asked.assignments).settings
+    settings = bootstrap.trust_host_keys(settings, asked.accept)
+    order = bootstrap.Order(config=asked.config, dry_run=True)
+    steps = []
+    with _attending(settings, asked.config, lambda event: None) as audience:
+        for step in bootstrap.try_out(settings, order, audience):
+            steps.append(step)
+            if shape is Shape.TEXT:
+                print_lines([_describe_step(step)])
+    worst = max((step.result for step in steps), key=list(bootstrap.Result).index)
+    if shape is Shape.JSON:
+        print_json({"result": worst, "steps": [step.as_record() for step in steps]})
+    else:
+        print_lines([_CONCLUSIONS[worst]])
+    return next((step.exit_code for step in steps if step.exit_code), 0)
+
+
+def _describe_step(step: bootstrap.Step) -> str:
+    told = " ".join(filter(None, (step.message, step.hint)))
+    return f"{step.result.value:9} {step.name}: {told}"
+
+
+def _renew_identity(asked: Asked, shape: Shape, *, sure: bool) -> None:
     """Make a new identity, if the person is sure."""
-    settings = bootstrap.load_settings(config, assignments).settings
+    settings = bootstrap.load_settings(asked.config, asked.assignments).settings
     if not sure:
         if shape is not Shape.TEXT or not sys.stdin.isatty():
             raise typer.BadParameter("--new-identity needs --yes where nobody can be asked.")
@@ -112,7 +157,7 @@ def _renew_identity(
         )
         if not typer.confirm("Make a new identity?"):
             raise Cancelled
-    uuid = bootstrap.renew_identity(settings, config)
+    uuid = bootstrap.renew_identity(settings, asked.config)
     if shape is Shape.TEXT:
         print_lines([f"The new identity is {uuid}."])
 

@@ -14,6 +14,7 @@ ACCOUNT = "demo"
 FACILITY = "Demo Facility"
 MANAGERS = "Demo Facility Managers"
 LAB = "lab-a"
+PERMITTED = "mydata-default-permissions"
 
 
 class Person(NamedTuple):
@@ -32,14 +33,16 @@ def fill(store: Store, times: Times, directory: Path) -> None:
     if store.row("SELECT 1 FROM user"):
         return
     with store.transaction():
-        for name in (MANAGERS, LAB, "Other Managers"):
+        for name in (MANAGERS, LAB, "Other Managers", PERMITTED):
             store.insert("group", name=name)
         _add_boxes(store, directory)
         now = times.now()
         for name, group in ((FACILITY, 1), ("Other Facility", 3)):
             store.insert("facility", name=name, manager_group=group, created=now, modified=now)
         for person in (
-            Person(ACCOUNT, "demo@example.org", "Demo Account", [MANAGERS], permitted=True),
+            Person(
+                ACCOUNT, "demo@example.org", "Demo Account", [MANAGERS, PERMITTED], permitted=True
+            ),
             Person("admin", "admin@example.org", "Ada Admin", superuser=True),
             Person("alice", "alice@example.org", "Alice Liddell", [LAB]),
             Person("bob", "bob@example.org", "Bob Roberts", [LAB]),

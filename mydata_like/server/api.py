@@ -68,6 +68,10 @@ class HttpServer:
     def fetch_account(self) -> User:
         return self._client.prove(within=0).user
 
+    def fetch_groups(self) -> frozenset[str]:
+        """Return the names of the groups that our account belongs to."""
+        return frozenset(self._client.prove().groups.values())
+
     def find_user(self, username: str) -> User | None:
         found = self._look_up_user(username) or self._find_migrated(username)
         return self._proved(found)

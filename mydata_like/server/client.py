@@ -253,7 +253,7 @@ class Client:
                 f"{self.wire.host} does not accept the account {self._username} with its API key.",
                 hint="Check the account's name and its API key in the settings.",
             )
-        if before and before.groups - now.groups:
+        if before and before.groups.keys() - now.groups.keys():
             raise AccessDeniedError(
                 f"The account {self._username} has lost rights on {self.wire.host}.",
                 hint="Ask the facility's administrator to make it a member of its group again.",

@@ -3,7 +3,7 @@
 Unknown fields are ignored, so that newer servers are understood.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from mydata_like.core.model import (
@@ -37,10 +37,10 @@ class Page(NamedTuple, Generic[T]):
 
 
 class Account(NamedTuple):
-    """Who we are to the server, and the groups that this rests on."""
+    """Who we are to the server, and the names of the groups that this rests on, by their ids."""
 
     user: User
-    groups: frozenset[int]
+    groups: Mapping[int, str]
 
 
 def page_parser(parse_row: Callable[[Any], T]) -> Callable[[Any], Page[T]]:
@@ -102,7 +102,8 @@ def parse_account(row: Any) -> Account:
     """Return our own account."""
     groups = row.get("groups") if type(row) is dict else None
     known = groups if type(groups) is list else []
-    return Account(parse_user(row), frozenset(parse_group(group).id for group in known))
+    found = map(parse_group, known)
+    return Account(parse_user(row), {group.id: group.name for group in found})
 
 
 def parse_group(row: Any) -> Group:

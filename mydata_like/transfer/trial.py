@@ -1,0 +1,64 @@
+"""What became of a single file in the staging area: looked at over a session, then removed."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+from mydata_like.core.errors import RejectedError
+from mydata_like.ssh.connect import connect
+from mydata_like.ssh.remote import Rung, probe, quote
+from mydata_like.ssh.session import Endpoint, Session
+
+
+class Found(NamedTuple):
+    """What a host says of a file; None or empty is what it does not tell on its rung."""
+
+    size: int | None
+    checksum: str
+
+
+class Visit:
+    """A session with a staging host, to see what lies below a location."""
+
+    def __init__(self, session: Session, location: bytes) -> None:
+        self._session = session
+        self._location = location
+        self.rung = probe(session, location)
+
+    def look_at(self, name: bytes) -> Found:
+        """Return what the host says of a file of this name; a missing one has no size."""
+        path = self._location.rstrip(b"/") + b"/" + name
+        if self.rung.rung == "shell":
+            return self._ask(path, self.rung)
+        try:
+            return Found(self._session.open_sftp().find_size(path), "")
+        except RejectedError:
+            return Found(None, "")
+
+    def remove(self, name: bytes) -> bool:
+        """Remove a file; return whether it is gone, which a host with scp only cannot say."""
+        path = self._location.rstrip(b"/") + b"/" + name
+        try:
+            if self.rung.rung == "shell":
+                return self._session.run(b"rm -f -- " + quote(path)).status == 0
+            self._session.open_sftp().remove(path)
+        except RejectedError:
+            return False
+        return True
+
+    def _ask(self, path: bytes, rung: Rung) -> Found:
+        where = quote(path)
+        size = self._session.run(b"wc -c < " + where)
+        said = self._session.run(rung.checksum + b" < " + where).output if rung.checksum else b""
+        counted = size.output.strip()
+        return Found(
+            int(counted) if size.status == 0 and counted.isdigit() else None,
+            said.split(None, 1)[0].decode("ascii", "replace") if said.split() else "",
+        )
+
+
+@contextmanager
+def visit(endpoint: Endpoint, location: bytes) -> Iterator[Visit]:
+    """Yield a visit to a staging host; raises as connecting and probing do."""
+    with closing(connect(endpoint)) as session:
+        yield Visit(session, location)

@@ -1,0 +1,107 @@
+"""`register --check`: the whole way is tried with one small file, and nothing is left of it."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from mydata_like.demo.approval import ScpAddress
+from tests.site import make_data, open_site
+from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+
+@contextmanager
+def registered_site(folder, *, options=(), auto_approve=True):
+    make_data(folder / "site", tiny_files=1, large=1000)
+    with open_site(folder / "site", options=options, auto_approve=auto_approve) as site:
+        site.command("register", "--accept-host-key", site.sshd.fingerprint)
+        yield site
+
+
+@pytest.fixture
+def site(tmp_path):
+    with registered_site(tmp_path) as site:
+        yield site
+
+
+def check(site, *settings):
+    """Return how a check ended, and its steps by name."""
+    ended = site.command("register", "--check", "--json", settings=settings)
+    (said,) = ended.lines
+    return ended.code, {step["name"]: step for step in said["steps"]}
+
+
+def staged(site):
+    return [path.name for path in site.server.box_location.rglob("*") if path.is_file()]
+
+
+def test_a_way_that_is_open_is_proved_and_nothing_is_left(site):
+    before = len(site.server.requests)
+
+    code, steps = check(site)
+
+    assert code == 0
+    assert {step["result"] for step in steps.values()} == {"ok"}
+    assert list(steps) == [
+        *("server", "account", "instrument", "rights", "approval"),
+        *("host 127.0.0.1", "file", "cleaning"),
+    ]
+    assert "checksum" in steps["file"]["message"]
+    assert (site.changes(before), staged(site)) == ([], [])
+    assert not list(site.state.glob("check-*"))
+
+
+@pytest.mark.parametrize("kind", ["sftp", "scp"])
+def test_hosts_that_allow_less_say_less(tmp_path, kind):
+    options = sftp_only() if kind == "sftp" else (*scp_only(tmp_path), "Subsystem sftp /bin/false")
+    with registered_site(tmp_path, options=options) as site:
+        code, steps = check(site)
+
+        assert code == 0
+        if kind == "sftp":
+            assert (steps["file"]["result"], steps["cleaning"]["result"]) == ("ok", "ok")
+            assert staged(site) == []
+        else:
+            assert (steps["file"]["result"], steps["cleaning"]["result"]) == ("unproven",) * 2
+            assert f".mydata-like-check-{site.uuid}" in steps["cleaning"]["message"]
+
+
+def test_while_files_go_over_http_that_is_what_is_said(tmp_path):
+    with registered_site(tmp_path, auto_approve=False) as site:
+        code, steps = check(site)
+        insisting, failed = check(site, "transfer.method=ssh")
+
+        assert (code, steps["staging"]["result"]) == (0, "unproven")
+        assert (insisting, failed["approval"]["code"]) == (3, "uploader.not-approved")
+
+
+def test_a_host_that_is_away_is_named_and_the_other_is_tried(site):
+    sshd = site.sshd
+    hosts = f"127.0.0.9, {sshd.host}"
+    site.server.set_address(ScpAddress(sshd.username, hosts, sshd.port, (sshd.fingerprint,)))
+
+    code, steps = check(site)
+
+    assert code == 1
+    assert steps["host 127.0.0.9"]["code"] == "link.refused"
+    assert (steps["host 127.0.0.1"]["result"], steps["file"]["result"]) == ("ok", "ok")
+
+
+def test_a_key_that_the_server_refuses_ends_the_check_at_once(site):
+    site.server.revoke_key()
+
+    code, steps = check(site)
+
+    assert code == 3
+    assert list(steps) == ["server"]
+    assert steps["server"]["code"] == "server.denied"
+
+
+def test_a_person_reads_a_line_for_each_step(site):
+    said = site.command("register", "--check")
+
+    assert said.code == 0
+    lines = said.output.splitlines()
+    assert all(line.startswith("ok ") for line in lines[:-1])
+    assert "open" in lines[-1]
