@@ -7,7 +7,7 @@ from pathlib import Path
 from mydata_like.bootstrap.connection import require_complete
 from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
 from mydata_like.bootstrap.settings import find_places, prepare_places
-from mydata_like.bootstrap.staging import open_petition
+from mydata_like.bootstrap.staging import list_endpoints, open_petition
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Settings
@@ -16,7 +16,6 @@ from mydata_like.ssh.hosts import accept_host_key, check_host_key
 from mydata_like.ssh.keys import PublicKey
 from mydata_like.ssh.session import Endpoint
 from mydata_like.system.clock import SystemClock
-from mydata_like.transfer.rota import build_endpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +58,7 @@ def register(
         if here:
             petition.take_seat()
         area = petition.request() if order.patience is None else gate.call(petition.request)
-    endpoints = build_endpoints(
-        area,
-        settings.transfer,
-        key_file=petition.applicant.pair.path,
-        known_hosts=places.known_hosts,
-    )
+    endpoints = list_endpoints(petition, area, settings, places)
     return Admission(area, tuple(_find_unknown(endpoints)))
 
 
