@@ -63,15 +63,28 @@ def register(
 
 
 def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:
-    """Yield the keys of hosts that nobody has vouched for yet."""
+    """Yield the keys of hosts that nobody has vouched for yet; none from behind such a host."""
+    met: dict[Endpoint, HostKey | None] = {}
     for endpoint in endpoints:
-        host_key = fetch_host_key(endpoint)
-        try:
-            check_host_key(endpoint, host_key)
-        except HostKeyError as error:
-            if error.problem_code != HostKeyError.code:
-                raise
-            yield HostKey(endpoint.host, endpoint.port, host_key, endpoint.known_hosts)
+        for host in endpoint.way:
+            if host not in met:
+                met[host] = unknown = _meet(host)
+                if unknown:
+                    yield unknown
+            if met[host]:
+                break
+
+
+def _meet(endpoint: Endpoint) -> HostKey | None:
+    """Return the key that a host shows where nobody has vouched for it."""
+    host_key = fetch_host_key(endpoint)
+    try:
+        check_host_key(endpoint, host_key)
+    except HostKeyError as error:
+        if error.problem_code != HostKeyError.code:
+            raise
+        return HostKey(endpoint.host, endpoint.port, host_key, endpoint.known_hosts)
+    return None
 
 
 def trust_host(key: HostKey) -> None:

@@ -14,9 +14,9 @@ from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
 from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
+from mydata_like.transfer.endpoints import build_endpoints
 from mydata_like.transfer.pool import SshTransport
 from mydata_like.transfer.reading import Source, open_source
-from mydata_like.transfer.rota import build_endpoints
 from mydata_like.transfer.trial import require_let_in
 
 HTTP_CHANNELS = 4
