@@ -28,10 +28,12 @@ from mydata_like.bootstrap.settings import (
 from mydata_like.bootstrap.staging import find_staging, open_staging
 from mydata_like.core.events import Notice, event_record
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
+from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.check import Check
 from mydata_like.engine.datasets import Datasets
 from mydata_like.engine.knowledge import Knowledge
+from mydata_like.engine.limits import Limits
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.register import Filing, Pace, Register
 from mydata_like.engine.retry import Gate
@@ -96,6 +98,7 @@ class _Outside:
 
     server: HttpServer
     gate: Gate
+    channels: Channels
     box: str
 
 
@@ -125,8 +128,9 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         datasets = Datasets(
             connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
         )
-        around = _surround(settings, staging.transport, ledger, audience, clock)
-        outside = _Outside(connection.server, gate, staging.box)
+        limits = _set_limits(settings, staging.transport, gate, audience.emit)
+        around = _surround(settings, staging.transport, ledger, audience, limits)
+        outside = _Outside(connection.server, gate, limits.channels, staging.box)
         stages = _build_stages(settings, outside, datasets, around)
         name = str(uuid.uuid4())
         yield Job(name, Run(name, stages, around), root, ledger, clock)
@@ -151,17 +155,24 @@ def connected(
 
 
 def _surround(
-    settings: Settings, transport: Transport, ledger: Ledger, audience: Audience, clock: Clock
+    settings: Settings, transport: Transport, ledger: Ledger, audience: Audience, limits: Limits
 ) -> Surroundings:
     return Surroundings(
         transport=transport,
         ledger=ledger,
         tally=audience.tally,
         emit=audience.emit,
-        clock=clock,
+        clock=limits.clock,
         cancel=audience.cancel,
+        limits=limits,
         registrations=settings.advanced.register_requests,
     )
+
+
+def _set_limits(settings: Settings, transport: Transport, gate: Gate, emit: Emit) -> Limits:
+    bandwidth = Bandwidth(gate.clock)
+    channels = Channels(transport, gate, emit, bandwidth, settings.transfer.channels)
+    return Limits(settings.limits, channels, gate.clock, emit)
 
 
 def ledger_file(settings: Settings, places: Places, root: bytes) -> Path:
@@ -184,9 +195,7 @@ def _build_stages(
         scan=Scan(settings, emit, clock, around.cancel),
         check=Check(Knowledge(server, ledger, gate), datasets, emit, box=box),
         pack=Pack(settings.transfer, clock),
-        send=Send(
-            Channels(around.transport, gate, emit), ledger, emit, gate, settings.transfer.attempts
-        ),
+        send=Send(outside.channels, ledger, emit, gate, settings.transfer.attempts),
         register=Register(server, ledger, emit, gate, Filing(box, pace)),
         verify=Verify(server, ledger, emit, gate, settings.advanced),
     )

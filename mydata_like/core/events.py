@@ -186,9 +186,13 @@ class ChannelChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsChanged:
-    """The number of channels that may work at once changed; `reason` says why."""
+    """How many channels may work at once, or how fast, changed; `reason` says why.
+
+    `bandwidth` is bytes a second for all channels together, 0 without a limit.
+    """
 
     channels: int
+    bandwidth: float = 0.0
     reason: str
 
 

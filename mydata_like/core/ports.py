@@ -157,6 +157,18 @@ class Channel(Protocol):
         and nothing is known, a `RunError` when no payload could travel now.
         """
 
+    def limit(self, rate: float) -> None:
+        """Send at most so many bytes a second from now on, 0 as fast as it goes; from any thread.
+
+        It holds at once, for the payload under way and those that follow.
+        """
+
+    def cut(self) -> None:
+        """Break off the payload under way: its `send` raises `TransientError`; from any thread."""
+
+    def close(self) -> None:
+        """Give the channel up, when it carries nothing."""
+
 
 class Transport(Protocol):
     """The bounded pool of channels that carries payloads."""

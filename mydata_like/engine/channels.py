@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from mydata_like.core.errors import ServerUnavailableError, TransientError
 from mydata_like.core.events import LimitsChanged
 from mydata_like.core.ports import Channel, Emit, Transport
+from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import Lock, WorkQueue
 
@@ -16,19 +17,58 @@ logger = logging.getLogger(__name__)
 UNREACHABLE = "link.refused"
 NOT_GRANTED = "channel.refused"
 ASK_AGAIN = 30.0  # seconds after which a refused channel is asked for again
+GLANCE = 0.1  # seconds after which a worker looks whether it may go to work
 
 
 class Channels:
-    """Channels in use and idle; a server that grants fewer than there are workers is obeyed."""
+    """Channels in use and idle; a server that grants fewer than there are workers is obeyed.
 
-    def __init__(self, transport: Transport, gate: Gate, emit: Emit) -> None:
+    At most `limit` are open at once, 0 for as many as the transport may have. Only so many
+    workers take payloads: whoever has one has a channel soon.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        gate: Gate,
+        emit: Emit,
+        bandwidth: Bandwidth,
+        limit: int = 0,
+    ) -> None:
+        self.bandwidth = bandwidth
         self._transport = transport
         self._gate = gate
         self._emit = emit
         self._idle: WorkQueue[Channel] = WorkQueue(gate.cancel, limit=1000)
+        self._limit = limit
+        self._at_work = 0
         self._opened = 0
         self._opening = 0
         self._lock = Lock()
+
+    @property
+    def limit(self) -> int:
+        """How many channels there may be at once."""
+        capacity = self._transport.capacity
+        return min(self._limit, capacity) if self._limit else capacity
+
+    def change_limit(self, limit: int) -> None:
+        """Let so many channels work from now on; those too many end with their payloads."""
+        with self._lock:
+            self._limit = limit
+        for idle in self._idle.take_ready(1000):
+            self._return(idle)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait until one more worker may take a payload, and be at work while this lasts."""
+        while not self._begin_work():
+            self._gate.rest(GLANCE)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_work -= 1
 
     @contextmanager
     def borrowed(self) -> Iterator[Channel]:
@@ -37,23 +77,12 @@ class Channels:
         try:
             yield channel
         finally:
-            self._idle.put(channel)
-
-    def _take(self) -> Channel:
-        for ready in self._idle.take_ready(1):
-            return ready
-        while True:
-            opened = self.open_another()
-            if opened is not None:
-                return opened
-            idle = self._idle.poll(ASK_AGAIN)
-            if idle is not None:
-                return idle
+            self._return(channel)
 
     def open_another(self) -> Channel | None:
         """Open a channel, unless there are as many as there may be."""
         with self._lock:
-            if self._opened + self._opening >= self._transport.capacity:
+            if self._opened + self._opening >= self.limit:
                 return None
             self._opening += 1
         channel = None
@@ -66,6 +95,34 @@ class Channels:
                 self._opening -= 1
         return self._admit(channel)
 
+    def _begin_work(self) -> bool:
+        with self._lock:
+            if self._at_work >= self.limit:
+                return False
+            self._at_work += 1
+            return True
+
+    def _take(self) -> Channel:
+        for ready in self._idle.take_ready(1):
+            return ready
+        while True:
+            opened = self.open_another()
+            if opened is not None:
+                return opened
+            idle = self._idle.poll(ASK_AGAIN)
+            if idle is not None:
+                return idle
+
+    def _return(self, channel: Channel) -> None:
+        """Keep a channel for the next payload, or close it where there are too many."""
+        with self._lock:
+            surplus = self._opened > self.limit
+            self._opened -= surplus
+        if surplus:
+            channel.close()
+        else:
+            self._idle.put(channel)
+
     def _admit(self, channel: Channel | None) -> Channel | None:
         """Lend a new channel, if the host turns out to be large enough for it.
 
@@ -73,10 +130,14 @@ class Channels:
         was opened meanwhile stays unused then.
         """
         with self._lock:
-            if channel is None or (self._opened and self._opened >= self._transport.capacity):
+            if channel is None:
                 return None
-            self._opened += 1
-            return channel
+            surplus = self._opened > 0 and self._opened >= self.limit
+            self._opened += not surplus
+        if surplus:
+            channel.close()
+            return None
+        return channel
 
     def _open(self) -> Channel:
         """Open a channel; that none can be opened at all concerns the whole run."""
@@ -85,7 +146,11 @@ class Channels:
         except TransientError as error:
             if self._opened and error.problem_code == NOT_GRANTED:
                 reason = f"the staging host grants no more: {error.message}"
-                self._emit(LimitsChanged(channels=self._opened, reason=reason))
+                self._emit(
+                    LimitsChanged(
+                        channels=self._opened, bandwidth=self.bandwidth.total, reason=reason
+                    )
+                )
                 raise
             raise ServerUnavailableError(
                 error.message, hint=error.hint, code=error.problem_code

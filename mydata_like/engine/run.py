@@ -10,11 +10,13 @@ from mydata_like.core.events import RunFinished, RunStarted
 from mydata_like.core.model import Registered, Staged, Wanted
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.engine.check import Check
+from mydata_like.engine.limits import Limits
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.register import Register
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
 from mydata_like.engine.tally import Tally
+from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Verify
 from mydata_like.engine.workers import Stoppable, WorkerGroup, WorkQueue, stage
 
@@ -29,6 +31,7 @@ INTERRUPTED = Problem(
 )
 INTERRUPTED_EXIT = 130  # as shells report SIGINT
 SOME_FAILED_EXIT = 1
+LOOK_AFTER = 0.5  # seconds after which the limits are looked at again
 CHECKS = 2  # groups of files that are compared at once
 
 
@@ -54,6 +57,7 @@ class Surroundings:
     emit: Emit
     clock: Clock
     cancel: Stoppable
+    limits: Limits
     registrations: int = 3  # requests in flight
 
 
@@ -86,7 +90,8 @@ class Run:
             if dry_run:
                 self._look(root)
             else:
-                self._carry(root)
+                with repeated(around.limits.keep, LOOK_AFTER):
+                    self._carry(root)
         except Cancelled:
             problem, exit_code = INTERRUPTED, INTERRUPTED_EXIT
         except UploaderError as error:

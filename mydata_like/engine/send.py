@@ -1,6 +1,6 @@
 """Carries payloads over the transport's channels, until each member's fate is known."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from mydata_like.core.errors import Problem, ServerUnavailableError, TransientError
 from mydata_like.core.events import (
@@ -16,9 +16,11 @@ from mydata_like.core.model import Entry, EntryState, Payload, Registered, Stage
 from mydata_like.core.ports import Channel, Emit, Ledger, Sent, Unsent
 from mydata_like.engine.channels import UNREACHABLE, Channels
 from mydata_like.engine.retry import Gate
+from mydata_like.engine.workers import Source
 
 # Local files that moved under us are left for the next run, when they may be still.
 MOVED = frozenset({"file.changed", "file.vanished", "file.replaced"})
+GLANCE = 1.0  # seconds after which an idle worker looks whether there is still work for it
 TOGETHER = 2  # attempts of a batch, after which what is left of it travels one by one
 
 
@@ -39,15 +41,17 @@ class Send:
         self._attempts = attempts
 
     def __call__(
-        self, payloads: Iterable[Payload | list[Staged | Registered]]
+        self, payloads: Source[Payload | list[Staged | Registered]]
     ) -> Iterator[list[Staged | Registered]]:
-        for item in payloads:
-            if not isinstance(item, Payload):
-                yield item
-                continue
-            self._gate.wait_released()
-            with self._channels.borrowed() as channel:
-                yield from self._carry(channel, item)
+        while not payloads.finished:
+            with self._channels.turn():
+                item = payloads.poll(GLANCE)
+                if isinstance(item, Payload):
+                    self._gate.wait_released()
+                    with self._channels.borrowed() as channel:
+                        yield from self._carry(channel, item)
+                elif item is not None:
+                    yield item
 
     def _carry(self, channel: Channel, payload: Payload) -> Iterator[list[Staged | Registered]]:
         left = [payload]
@@ -99,13 +103,17 @@ class Send:
         return staged, refused
 
     def _send(self, channel: Channel, payload: Payload, attempt: int) -> list[Sent | Unsent]:
-        def progress(size: int) -> None:
+        def follow(size: int) -> None:
+            meter.reach(size)
             self._emit(TransferProgressed(transfer=payload.id, channel=channel.number, bytes=size))
 
         self._gate.wait_released()
         self._tell_start(channel, payload, attempt)
         try:
-            return channel.send(payload, progress)
+            with self._channels.bandwidth.used_by(channel) as meter:
+                results = channel.send(payload, follow)
+                meter.reach(payload.size)
+                return results
         except TransientError as error:
             if error.problem_code != UNREACHABLE:
                 raise

@@ -11,12 +11,13 @@ from typing import Any, Final, NamedTuple
 
 import xxhash
 
+from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.core.model import Datafile, Wanted
 from mydata_like.core.ports import Progress
+from mydata_like.server.bodies import Source
 from mydata_like.server.client import Client, json_request
 from mydata_like.server.http_upload import (
-    Source,
     adopt,
     draft_record,
     find_records,
@@ -54,7 +55,7 @@ class ChunkedUpload:
         self._client = client
         self._box = box
 
-    def __call__(self, wanted: Wanted, source: Source, progress: Progress) -> str:
+    def __call__(self, wanted: Wanted, source: Source, bucket: Bucket, progress: Progress) -> str:
         """Carry a file, or what of it is lacking, and return its checksum."""
         found = find_records(self._client, wanted)
         if not found:
@@ -65,7 +66,7 @@ class ChunkedUpload:
         if slot is None:
             return adopt(found[0][0] if found else None, wanted, read_checksum(source))
         for start, chunk in self._cut(slot, source):
-            self._send(slot, start, chunk, wanted.file.size)
+            self._send(slot, start, _Body(chunk, bucket), wanted.file.size)
             progress(start + len(chunk))
         checksum = source.finish()
         self._finish(slot, wanted, checksum)
@@ -104,14 +105,14 @@ class ChunkedUpload:
         if chunk:
             yield position - len(chunk), bytes(chunk)
 
-    def _send(self, slot: _Slot, start: int, chunk: bytes, total: int) -> None:
+    def _send(self, slot: _Slot, start: int, chunk: "_Body", total: int) -> None:
         request = Request(
             "POST",
             f"mydata_upload/{slot.replica}/upload/",
             body=chunk,
             headers={
                 "Content-Type": "application/octet-stream",
-                "Checksum": xxhash.xxh3_64_hexdigest(chunk),
+                "Checksum": chunk.checksum,
                 "Content-Range": f"{start}-{start + len(chunk)}/{total}",
             },
             patience=patience(len(chunk)),
@@ -127,6 +128,21 @@ class ChunkedUpload:
         self._client.change("PATCH", f"mydata_dataset_file/{slot.datafile}/", told)
         service = f"mydata_upload/{slot.replica}/complete/"
         _check_success(self._client.fetch(service, _parse_success))
+
+
+class _Body:
+    """A chunk as the body of a request, whose bytes go no faster than a bucket lets them."""
+
+    def __init__(self, chunk: bytes, bucket: Bucket) -> None:
+        self._chunk = chunk
+        self._bucket = bucket
+        self.checksum = xxhash.xxh3_64_hexdigest(chunk)
+
+    def __len__(self) -> int:
+        return len(self._chunk)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._bucket.pieces(memoryview(self._chunk))  # type: ignore[misc]  # a view serves as well
 
 
 def _parse_status(answer: Any) -> _Status:

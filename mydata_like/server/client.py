@@ -21,7 +21,14 @@ from mydata_like.core.errors import (
 from mydata_like.core.ports import Cancel, Clock
 from mydata_like.server.records import Account, ShapeError, page_parser, parse_account
 from mydata_like.server.replies import excerpt, parse_rest, plain
-from mydata_like.server.wire import NotReachedError, Reply, Request, Wire, proxy_refused
+from mydata_like.server.wire import (
+    BrokenOffError,
+    NotReachedError,
+    Reply,
+    Request,
+    Wire,
+    proxy_refused,
+)
 from mydata_like.settings.schema import Server
 
 logger = logging.getLogger(__name__)
@@ -208,7 +215,7 @@ class Client:
     def _repeat(
         self,
         action: Callable[[], T],
-        worth: Callable[[BaseException], bool] = lambda error: isinstance(error, TransientError),
+        worth: Callable[[BaseException], bool] = lambda error: _may_pass(error),
     ) -> T:
         strange = 0
 
@@ -310,6 +317,10 @@ def json_request(method: str, path: str, document: object) -> Request:
 
 def _unavailable(error: TransientError) -> ServerUnavailableError:
     return ServerUnavailableError(error.message, hint=error.hint, code=error.problem_code)
+
+
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, TransientError) and not isinstance(error, BrokenOffError)
 
 
 def _is_untouched(error: BaseException) -> bool:

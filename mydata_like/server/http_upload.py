@@ -5,16 +5,14 @@ the checksum is known only when the bytes have passed. Large files go in chunks 
 server takes them and has approved a storage box.
 """
 
-import json
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Final, Protocol
 
+from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import (
-    FileChangedError,
     ItemError,
     RejectedError,
     TransientError,
@@ -23,33 +21,25 @@ from mydata_like.core.events import ChannelChanged
 from mydata_like.core.format import format_path
 from mydata_like.core.model import Datafile, LocalFile, Payload, Wanted
 from mydata_like.core.ports import Emit, Progress, Sent, Unsent
+from mydata_like.server.bodies import Guarded, Limited, Multipart, Source
 from mydata_like.server.client import Client, Query
 from mydata_like.server.drafts import datafile_document
 from mydata_like.server.records import page_parser, parse_datafile
-from mydata_like.server.wire import Request
+from mydata_like.server.wire import BrokenOffError, Request
 
 _BUFFER: Final = 256 * 1024
 _LARGE: Final = 64 * 1024 * 1024
-_ROOM: Final = b"0" * 32  # stands for the checksum until it is known
-
-
-class Source(Protocol):
-    """A local file that is read once; raises `FileChangedError` when it is not what it was."""
-
-    def chunks(self, buffer: bytearray) -> Iterator[memoryview]:
-        """Yield the file's bytes as views of `buffer`, each valid until the next."""
-
-    def finish(self) -> str:
-        """Return the checksum of all the bytes, once the file has stayed as it was."""
 
 
 OpenSource = Callable[[LocalFile], AbstractContextManager[Source]]
 
 
 class Carrier(Protocol):
-    """A way to carry one large file; returns its checksum."""
+    """A way to carry one large file, its bytes through the bucket; returns its checksum."""
 
-    def __call__(self, wanted: Wanted, source: Source, progress: Progress) -> str: ...
+    def __call__(
+        self, wanted: Wanted, source: Source, bucket: Bucket, progress: Progress
+    ) -> str: ...
 
 
 class HttpTransport:
@@ -82,12 +72,16 @@ class HttpTransport:
     def open_channel(self) -> "HttpChannel":
         """Return one more channel; no connection is made before it sends."""
         if self.closed:
-            raise closed()
+            raise broken_off()
         channel = HttpChannel(self, next(self._numbers))
+        self.tell(channel, "open")
+        return channel
+
+    def tell(self, channel: "HttpChannel", state: str) -> None:
+        """Tell what became of a channel."""
         if self._emit:
             host = self.client.wire.host
-            self._emit(ChannelChanged(channel=channel.number, state="open", host=host, rung="http"))
-        return channel
+            self._emit(ChannelChanged(channel=channel.number, state=state, host=host, rung="http"))
 
     def close(self) -> None:
         """Make sends under way raise `TransientError` with their next bytes."""
@@ -101,19 +95,41 @@ class HttpChannel:
         self._transport = transport
         self._client = transport.client
         self._number = number
+        self._bucket = Bucket(self.check_open)
+        self._cut = False
 
     @property
     def number(self) -> int:
         return self._number
 
+    def limit(self, rate: float) -> None:
+        """Send at most so many bytes a second from now on."""
+        self._bucket.limit(rate)
+
+    def cut(self) -> None:
+        """Break off the file under way and those of its payload that follow."""
+        self._cut = True
+
+    def close(self) -> None:
+        """Nothing stays open but a connection that the next one uses."""
+        self._transport.tell(self, "closed")
+
+    def check_open(self) -> None:
+        """Raise `TransientError` where sending is to end."""
+        if self._cut or self._transport.closed:
+            raise broken_off()
+
     def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
         """Carry the members one after another; each one's fate is its own."""
         fates: list[Sent | Unsent] = []
         gone = 0
-        for index, wanted in enumerate(payload.members):
-            start = gone
-            fates.append(self._fate(index, wanted, lambda size, at=start: progress(at + size)))  # type: ignore[misc]
-            gone += wanted.file.size
+        try:
+            for index, wanted in enumerate(payload.members):
+                start = gone
+                fates.append(self._fate(index, wanted, lambda size, at=start: progress(at + size)))  # type: ignore[misc]
+                gone += wanted.file.size
+        finally:
+            self._cut = False
         return fates
 
     def _fate(self, index: int, wanted: Wanted, progress: Progress) -> Sent | Unsent:
@@ -125,10 +141,11 @@ class HttpChannel:
             return Unsent(index, error.problem, again=isinstance(error, TransientError))
 
     def _send(self, wanted: Wanted, progress: Progress) -> str:
+        self.check_open()
         with self._transport.open_source(wanted.file) as source:
-            guarded = _Guarded(self._transport, source)
+            guarded = Guarded(source, self.check_open)
             if self._transport.chunked and wanted.file.size > _LARGE:
-                return self._transport.chunked(wanted, guarded, progress)
+                return self._transport.chunked(wanted, guarded, self._bucket, progress)
             existing = wanted.datafile or self._find(wanted)
             if existing is None:
                 return self._post(wanted, guarded, progress)
@@ -136,7 +153,12 @@ class HttpChannel:
 
     def _post(self, wanted: Wanted, source: Source, progress: Progress) -> str:
         """Send file and record; what became of a lost reply is settled by looking."""
-        body = _Multipart(self._client, wanted, source, progress)
+        body = Multipart(
+            draft_record(self._client, wanted),
+            wanted.file.size,
+            Limited(source, self._bucket),
+            progress,
+        )
         request = Request(
             "POST",
             "mydata_dataset_file/",
@@ -229,64 +251,6 @@ def patience(size: int) -> float:
     return 60.0 + size / 5_000_000
 
 
-def closed() -> TransientError:
-    """Say that the transport was closed under a transfer."""
-    return TransientError("The transfer was broken off.", code="transfer.closed")
-
-
-class _Guarded:
-    """A source that ends when its transport is closed."""
-
-    def __init__(self, transport: HttpTransport, source: Source) -> None:
-        self._transport = transport
-        self._source = source
-
-    def chunks(self, buffer: bytearray) -> Iterator[memoryview]:
-        for chunk in self._source.chunks(buffer):
-            if self._transport.closed:
-                raise closed()
-            if chunk:
-                yield chunk
-
-    def finish(self) -> str:
-        return self._source.finish()
-
-
-class _Multipart:
-    """The body of one upload, of a length known beforehand; it is made while it is sent."""
-
-    def __init__(self, client: Client, wanted: Wanted, source: Source, progress: Progress) -> None:
-        boundary = uuid.uuid4().hex
-        self.content_type = f"multipart/form-data; boundary={boundary}"
-        self.checksum = ""
-        self._source = source
-        self._progress = progress
-        self._size = wanted.file.size
-        self._head = (
-            f'--{boundary}\r\nContent-Disposition: form-data; name="attached_file"; '
-            'filename="file"\r\nContent-Type: application/octet-stream\r\n\r\n'
-        ).encode()
-        record = json.dumps({**draft_record(client, wanted), "md5sum": _ROOM.decode()})
-        before, _, after = record.encode().rpartition(_ROOM)
-        field = f'\r\n--{boundary}\r\nContent-Disposition: form-data; name="json_data"\r\n\r\n'
-        self._before = field.encode() + before
-        self._after = after + f"\r\n--{boundary}--\r\n".encode()
-
-    def __len__(self) -> int:
-        frame = len(self._head) + len(self._before) + len(_ROOM) + len(self._after)
-        return frame + self._size
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self._head
-        gone = 0
-        for chunk in self._source.chunks(bytearray(_BUFFER)):
-            gone += len(chunk)
-            if gone > self._size:
-                break
-            yield chunk  # type: ignore[misc]  # a view: sent before the next one is read
-            self._progress(gone)
-        if gone != self._size:
-            # An error here drops the connection, so that the server keeps nothing.
-            raise FileChangedError("The file changed while it was sent.")
-        self.checksum = self._source.finish()
-        yield self._before + self.checksum.encode() + self._after
+def broken_off() -> BrokenOffError:
+    """Say that a transfer was ended from here."""
+    return BrokenOffError("The transfer was broken off.")

@@ -39,6 +39,12 @@ class NotReachedError(TransientError):
     code = "server.unreachable"
 
 
+class BrokenOffError(TransientError):
+    """A request was broken off on purpose while it was sent; it is not sent again at once."""
+
+    code = "transfer.closed"
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked of the server; `path` lies below `/api/v1/` and ends with a slash.

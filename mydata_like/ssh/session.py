@@ -1,4 +1,4 @@
-"""One SSH session and its streams: the port that all SSH stacks implement alike."""
+"""One SSH session and its streams: the port that libssh and paramiko implement alike."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,15 +23,7 @@ class Endpoint:
     ciphers: tuple[str, ...] = ()
     connect_timeout: float = 10.0
     stall_timeout: float = 60.0
-    stack: str = "auto"  # "auto", "libssh", "paramiko" or "system"
-    agent: str = ""  # the socket of an agent that may hold our key
-    any_key: bool = False  # let in by whatever key the agent has
-    via: "Endpoint | None" = None  # the host through which this one is reached
-
-    @property
-    def way(self) -> tuple["Endpoint", ...]:
-        """The hosts that are logged in to one after the other, this one last."""
-        return (*(self.via.way if self.via else ()), self)
+    stack: str = "auto"  # "auto", "libssh" or "paramiko"
 
 
 class Finished(NamedTuple):
@@ -97,7 +89,7 @@ class Session(Protocol):
 
     @property
     def stack(self) -> str:
-        """`libssh`, `paramiko` or `system`."""
+        """`libssh` or `paramiko`."""
 
     @property
     def cipher(self) -> str:

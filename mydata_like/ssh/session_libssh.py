@@ -163,16 +163,17 @@ class LibsshStream:
 class Line:
     """The library's session and its socket, made to wait within bounds and to fail in our words."""
 
-    def __init__(self, endpoint: Endpoint, wire: socket.socket) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self.foreign = Foreign()
-        wire.settimeout(0)
+        opened = links.dial(endpoint)
+        opened.settimeout(0)
         # The library owns and closes its descriptor; ours is for waiting, and for cutting.
-        self._socket = wire.dup()
+        self._socket = opened.dup()
         self._watchdog = Watchdog(self._socket, endpoint.stall_timeout)
         weakref.finalize(self, self._watchdog.stop)
         weakref.finalize(self, self._socket.close)
-        self.foreign.set_socket(wire.detach())
+        self.foreign.set_socket(opened.detach())
         self._pump: Channel | None = None
         self._quiet = 0.0  # seconds waited since bytes last moved
 
@@ -183,9 +184,7 @@ class Line:
         try:
             self._until(self.foreign.connect, _AGAIN)
         except BaseSSHError as error:
-            reason = _reason(error)
-            failed = links.disagreed if "no match for method" in reason else links.refused
-            raise failed(self.endpoint, reason) from error
+            raise links.refused(self.endpoint, _reason(error)) from error
         blob = base64.b64decode(self.foreign.get_server_publickey().export_pubkey_base64())
         length = int.from_bytes(blob[:4], "big")
         return PublicKey(blob[4 : 4 + length].decode(), blob)

@@ -9,30 +9,21 @@ from typing import Final
 from mydata_like.core.errors import (
     AccessDeniedError,
     Problem,
-    RunError,
     ServerUnavailableError,
     TransientError,
     UploaderError,
 )
 from mydata_like.core.events import ChannelChanged, Notice
-from mydata_like.core.model import Payload, StagingArea, Wanted
-from mydata_like.core.ports import Emit, Progress, Sent, Unsent
+from mydata_like.core.model import StagingArea
+from mydata_like.core.ports import Emit
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.endpoints import build_endpoints
+from mydata_like.transfer.channel import SshChannel
 from mydata_like.transfer.process import Work, WorkerProcess
-from mydata_like.transfer.protocol import (
-    Done,
-    Fate,
-    Member,
-    Moved,
-    Opened,
-    Plan,
-    Task,
-)
-from mydata_like.transfer.rota import Rota
+from mydata_like.transfer.protocol import Opened, Plan
+from mydata_like.transfer.rota import Rota, build_endpoints
 from mydata_like.transfer.worker import work
 
 _STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
@@ -62,7 +53,6 @@ class SshTransport:
             build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts)
         )
         self._location = os.fsencode(area.location)
-        self._wanted_channels = settings.channels
         self.patience = settings.stall_timeout * _PATIENCE
         self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
         self.emit = emit
@@ -82,11 +72,9 @@ class SshTransport:
         limits = [_count_cpus()]
         hosts = len(self._rota.endpoints)
         limits += [rung.cpus * hosts for rung in self._rungs.values() if rung.cpus]
-        if self._wanted_channels:
-            limits.append(self._wanted_channels)
         return max(1, min(limits))
 
-    def open_channel(self) -> "SshChannel":
+    def open_channel(self) -> SshChannel:
         """Open one more channel.
 
         Raises `TransientError` with the code `channel.refused` where others work and the
@@ -211,74 +199,6 @@ class SshTransport:
         if rung.rung == "shell" and not rung.tar and message not in self._noticed:
             self._noticed.add(message)
             self.emit(Notice(problem=Problem("staging.no-tar", message)))
-
-
-class SshChannel:
-    """One line to the staging area; after a failure the next send opens another."""
-
-    def __init__(self, transport: SshTransport, number: int) -> None:
-        self._transport = transport
-        self._number = number
-        self._worker: WorkerProcess | None = None
-
-    @property
-    def number(self) -> int:
-        return self._number
-
-    def open(self) -> WorkerProcess:
-        """Make sure that there is a worker with a session."""
-        if self._worker is None:
-            self._worker = self._transport.open_worker(self._number)
-        return self._worker
-
-    def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
-        """Carry a payload, as `core.ports.Channel` promises."""
-        worker = self.open()
-        try:
-            worker.tell(Task(tuple(map(_describe, payload.members)), payload.batched))
-            done = self._wait(worker, payload.size, progress)
-        except UploaderError as error:
-            self._give_up(worker, error)
-            raise
-        if done.broken:
-            self._give_up(worker, TransientError("The line broke.", code="channel.lost"))
-        return [_tell(fate) for fate in done.fates]
-
-    def _wait(self, worker: WorkerProcess, size: int, progress: Progress) -> Done:
-        while True:
-            answer = worker.hear(self._transport.patience)
-            if isinstance(answer, Done):
-                return answer
-            assert isinstance(answer, Moved)
-            progress(min(answer.bytes, size))
-
-    def _give_up(self, worker: WorkerProcess, error: UploaderError) -> None:
-        host = self._transport.host_of(worker)
-        self._transport.drop(worker, failed=not isinstance(error, RunError))
-        self._worker = None
-        self._transport.emit(
-            ChannelChanged(channel=self._number, state="lost", host=host, detail=error.message)
-        )
-
-
-def _describe(wanted: Wanted) -> Member:
-    file = wanted.file
-    remote = wanted.remote.encode("utf-8", "surrogateescape")
-    return Member(
-        file.path,
-        file.size,
-        file.modified_ns,
-        file.device,
-        file.inode,
-        remote,
-        anew=wanted.round > 0,
-    )
-
-
-def _tell(fate: Fate) -> Sent | Unsent:
-    if fate.problem is None:
-        return Sent(fate.place, fate.checksum)
-    return Unsent(fate.place, fate.problem, fate.again)
 
 
 def _closed() -> TransientError:

@@ -8,12 +8,23 @@ from multiprocessing.connection import Connection
 from threading import Lock
 
 from mydata_like.core.errors import TransientError
-from mydata_like.transfer.protocol import LOST, Answer, Failed, Plan, Task, unpack_error
+from mydata_like.transfer.protocol import (
+    LOST,
+    Allowance,
+    Answer,
+    Failed,
+    Plan,
+    Task,
+    unpack_error,
+)
 
-Work = Callable[["Connection[Answer, Task]", Plan], None]  # importable: processes are spawned
+Order = Plan | Task | Allowance
+Work = Callable[
+    ["Connection[Answer, Task | Allowance]", Plan], None
+]  # importable: processes are spawned
 
 
-def wait_for_plan(work: Work, pipe: "Connection[Answer, Task]") -> None:
+def wait_for_plan(work: Work, pipe: "Connection[Answer, Task | Allowance]") -> None:
     """Do the work once the plan has come; the process has started up meanwhile."""
     try:
         plan = pipe.recv()
@@ -32,20 +43,21 @@ class WorkerProcess:
         self._process = context.Process(
             target=wait_for_plan, args=(work, theirs), name=name, daemon=True
         )
-        self._talking = Lock()  # of the pipe
+        self._telling = Lock()  # of the pipe's way there
+        self._hearing = Lock()  # of the pipe's way back
         self._handle = Lock()  # of the process, which is killed while the pipe is in use
         self._reaped = False
         with _interrupts_held():
             self._process.start()
         theirs.close()
 
-    def tell(self, task: Plan | Task) -> None:
-        """Give the worker its plan, then a task."""
-        with self._talking:
+    def tell(self, order: Order) -> None:
+        """Give the worker its plan, then a task; an allowance at any time, from any thread."""
+        with self._telling:
             if self._reaped:
                 raise _lost()
             try:
-                self._pipe.send(task)
+                self._pipe.send(order)
             except OSError as error:
                 raise _lost() from error
 
@@ -54,7 +66,7 @@ class WorkerProcess:
 
         Raises what the worker failed with, or `TransientError` where it is gone or silent.
         """
-        with self._talking:
+        with self._hearing:
             answer = self._receive(patience)
         if isinstance(answer, Failed):
             raise unpack_error(answer)
@@ -81,7 +93,7 @@ class WorkerProcess:
 
     def reap(self) -> None:
         """Give back all that a killed process took; again and again, from any thread."""
-        with self._talking, self._handle:
+        with self._telling, self._hearing, self._handle:
             if self._reaped:
                 return
             self._reaped = True

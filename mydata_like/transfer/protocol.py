@@ -56,6 +56,12 @@ class Task(NamedTuple):
     batched: bool
 
 
+class Allowance(NamedTuple):
+    """So many bytes a second may go from now on, also of the payload under way; 0 is no limit."""
+
+    rate: float
+
+
 class Opened(NamedTuple):
     """The worker's session stands."""
 

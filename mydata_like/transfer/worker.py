@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Final
 
+from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import (
     Problem,
     RejectedError,
@@ -24,8 +25,10 @@ from mydata_like.core.errors import (
 from mydata_like.core.format import format_path
 from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session
+from mydata_like.transfer.bandwidth import LimitedSession
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.protocol import (
+    Allowance,
     Answer,
     Done,
     Fate,
@@ -50,16 +53,20 @@ _BEAT: Final = 0.1  # seconds between two reports of progress
 Connect = Callable[[Plan], tuple[Session, Rung]]
 
 
-def work(pipe: "Connection[Answer, Task]", plan: Plan, connect: Connect | None = None) -> None:
+def work(
+    pipe: "Connection[Answer, Task | Allowance]", plan: Plan, connect: Connect | None = None
+) -> None:
     """Do the tasks that come through the pipe until the session or the engine ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine decides what an interrupt means
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.setswitchinterval(_SWITCH)
     tasks: SimpleQueue[Task] = SimpleQueue()
-    Thread(target=_listen, args=(pipe, tasks), name="listen", daemon=True).start()
+    reporter = Reporter(pipe.send)
+    bucket = Bucket(reporter.say_alive)
+    Thread(target=_listen, args=(pipe, tasks, bucket), name="listen", daemon=True).start()
     try:
-        _serve(pipe.send, tasks, _open(plan, connect or connect_by_ssh))
+        _serve(reporter, tasks, _open(plan, connect or connect_by_ssh, bucket))
     except RejectedError as error:  # what refuses us as a whole is no matter of one file
         code, message, hint = error.problem
         pipe.send(pack_error(StagingError(message, hint=hint, code=code)))
@@ -67,27 +74,35 @@ def work(pipe: "Connection[Answer, Task]", plan: Plan, connect: Connect | None =
         pipe.send(pack_error(error))
 
 
-def _listen(pipe: "Connection[Answer, Task]", tasks: "SimpleQueue[Task]") -> None:
-    """Pass tasks on; end the process when the engine is gone, whatever it is doing."""
+def _listen(
+    pipe: "Connection[Answer, Task | Allowance]", tasks: "SimpleQueue[Task]", bucket: Bucket
+) -> None:
+    """Pass on what comes; end the process when the engine is gone, whatever it is doing."""
     try:
         while True:
-            tasks.put(pipe.recv())
+            order = pipe.recv()
+            if isinstance(order, Allowance):
+                bucket.limit(order.rate)
+            else:
+                tasks.put(order)
     except (EOFError, OSError):
         os._exit(0)
 
 
 def _serve(
-    answer: Callable[[Answer], None],
+    reporter: "Reporter",
     tasks: "SimpleQueue[Task]",
     opened: tuple[Session, Sender, Rung],
 ) -> None:
     session, sender, rung = opened
-    answer(Opened(rung, session.stack, session.cipher))
+    reporter.answer(Opened(rung, session.stack, session.cipher))
     try:
         broken = False
         while not broken:
-            done = _carry(sender, tasks.get(), Reporter(answer))
-            answer(done)
+            task = tasks.get()
+            reporter.begin()
+            done = _carry(sender, task, reporter)
+            reporter.answer(done)
             broken = done.broken
     finally:
         sender.close()
@@ -95,19 +110,27 @@ def _serve(
 
 
 class Reporter:
-    """Tells the engine how much has gone, ten times a second."""
+    """Tells the engine how much of a payload has gone, ten times a second."""
 
     def __init__(self, answer: Callable[[Answer], None]) -> None:
-        self._answer = answer
+        self.answer = answer
+        self.begin()
+
+    def begin(self) -> None:
+        """Count anew, for the next payload."""
         self._moved = 0
         self._next = time.monotonic() + _BEAT
+
+    def say_alive(self) -> None:
+        """Say that it goes on, though nothing may go just now."""
+        self(0)
 
     def __call__(self, count: int) -> None:
         self._moved += count
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _BEAT
-            self._answer(Moved(self._moved))
+            self.answer(Moved(self._moved))
 
 
 def _carry(sender: Sender, task: Task, moving: Moving) -> Done:
@@ -171,9 +194,10 @@ def _salvage(fates: list[Fate], count: int, error: TransientError) -> Done:
     return Done((*fates, *rest), broken=True)
 
 
-def _open(plan: Plan, connect: Connect) -> tuple[Session, Sender, Rung]:
+def _open(plan: Plan, connect: Connect, bucket: Bucket) -> tuple[Session, Sender, Rung]:
     """Connect, find out what the host allows where that is not known, and build the sender."""
     session, rung = connect(plan)
+    session = LimitedSession(session, bucket)
     try:
         return session, _build_sender(session, plan.location, rung), rung
     except UploaderError:

@@ -24,11 +24,13 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import EntryState, Payload, Registered, Staged
 from mydata_like.core.ports import Sent, Unsent
+from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.send import Send
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
+from tests.fakes.source import ListSource
 from tests.unit.engine.files import CHECKSUM, a_staged, a_wanted
 
 CUT = Problem("link.lost", "The line was cut.")
@@ -60,6 +62,13 @@ class ScriptedChannel:
     def __init__(self, transport, number):
         self.transport = transport
         self.number = number
+        self.closed = False
+
+    def limit(self, rate):
+        self.rate = rate
+
+    def close(self):
+        self.closed = True
 
     def send(self, payload, progress):
         self.transport.sent.append([member.file.name.decode() for member in payload.members])
@@ -86,11 +95,13 @@ class Bench:
             Random(1),
             patience=lambda error: 0.0 if isinstance(error, HostKeyError) else patience,
         )
-        self.channels = Channels(self.transport, gate, self.events.append)
+        bandwidth = Bandwidth(self.clock)
+        self.channels = Channels(self.transport, gate, self.events.append, bandwidth)
         self.send = Send(self.channels, self.ledger, self.events.append, gate, attempts)
 
     def __call__(self, *payloads):
-        return [item for items in self.send(iter(payloads)) for item in items]
+        source = ListSource(list(payloads), self.clock)
+        return [item for items in self.send(source) for item in items]
 
     def of_kind(self, kind):
         return [event for event in self.events if isinstance(event, kind)]

@@ -4,6 +4,7 @@ import email
 import hashlib
 import json
 import os
+import time
 from itertools import count
 
 import pytest
@@ -252,3 +253,28 @@ def test_nothing_is_sent_over_a_closed_transport(shelf, transport, make):
 
     with pytest.raises(TransientError):
         transport.open_channel()
+
+
+def test_a_limited_channel_is_not_faster(web, shelf, transport, make):
+    channel = transport.open_channel()
+    channel.limit(1_000_000)
+    begun = time.monotonic()
+
+    fates = channel.send(Payload(1, (make(content=bytes(400_000)),), False), lambda size: None)
+
+    assert time.monotonic() - begun >= 0.4 - 0.16
+    assert isinstance(fates[0], Sent)
+    assert shelf.contents == [bytes(400_000)]
+
+
+def test_a_cut_payload_ends_at_once_and_the_channel_goes_on(web, shelf, transport, make):
+    channel = transport.open_channel()
+    channel.limit(1000)
+    members = (make(content=bytes(400_000)), make(name=b"other"))
+
+    fates = channel.send(Payload(1, members, False), lambda size: channel.cut())
+
+    assert [fate.problem.code for fate in fates] == ["transfer.closed"] * 2
+    assert all(fate.again for fate in fates)
+    channel.limit(0)
+    assert channel.send(Payload(1, members, False), lambda size: None)[1].registered

@@ -224,10 +224,9 @@ def test_the_host_is_probed_once_for_all_channels(build, events):
     assert sorted(event.detail for event in events) == ["local, known", "local, probed"]
 
 
-def test_capacity_is_bounded_by_setting_and_processors(build):
+def test_capacity_is_bounded_by_processors(build):
     ours = len(os.sched_getaffinity(0))
     assert build().capacity == ours
-    assert build(channels=1).capacity == 1
     transport = build("no tar")
     transport.open_channel()
     assert transport.capacity == 1  # the server has but one processor

@@ -1,0 +1,76 @@
+"""How much a run may take at once: by the settings, by the hour of the week, by a person."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from mydata_like.core.events import LimitsChanged
+from mydata_like.core.ports import Clock, Emit
+from mydata_like.engine.channels import Channels
+from mydata_like.engine.workers import Lock
+from mydata_like.settings.limits import Limits as Settings
+from mydata_like.settings.timetable import parse_speed
+
+BY_HAND = "a person asked for it"
+
+
+class Planned(NamedTuple):
+    """A bandwidth in bytes a second (0: no limit) by the settings, and which of them says so."""
+
+    rate: float
+    reason: str
+
+
+def find_planned(settings: Settings, moment: datetime) -> Planned:
+    """Return what the settings say for a local time: the first period that covers it counts."""
+    for text in settings.timetable:
+        speed = parse_speed(text)
+        if speed.period.covers(moment):
+            return Planned(speed.bytes_per_second, f"limits.timetable: {text}")
+    return Planned(settings.bandwidth * 1e6, "limits.bandwidth")
+
+
+class Limits:
+    """The limits of one run as they are now; every change is told.
+
+    A bandwidth that a person set holds until the timetable's next change of period, or the
+    end of the run.
+    """
+
+    def __init__(self, settings: Settings, channels: Channels, clock: Clock, emit: Emit) -> None:
+        self._settings = settings
+        self.channels = channels
+        self.clock = clock
+        self._emit = emit
+        self._planned = Planned(0.0, "")
+        self._lock = Lock()
+
+    def keep(self) -> None:
+        """Follow the timetable, and leave to busy channels what the others do not use."""
+        local = self.clock.now().astimezone()
+        planned = find_planned(self._settings, local)
+        with self._lock:
+            if planned != self._planned:
+                self._planned = planned
+                self._change_bandwidth(planned.rate, planned.reason)
+        self.channels.bandwidth.divide_anew()
+
+    def set_bandwidth(self, rate: float) -> None:
+        """Let all channels together send so many bytes a second; 0 as fast as it goes."""
+        with self._lock:
+            self._change_bandwidth(rate, BY_HAND)
+
+    def set_channels(self, count: int) -> None:
+        """Let so many channels work, as far as this computer and the host can bear them."""
+        self.channels.change_limit(count)
+        allowed = self.channels.limit
+        few = f"; {allowed} of {count} is what this computer and the staging host bear"
+        self._tell(BY_HAND + (few if allowed < count else ""))
+
+    def _change_bandwidth(self, rate: float, reason: str) -> None:
+        if rate != self.channels.bandwidth.total:
+            self.channels.bandwidth.change(rate)
+            self._tell(reason)
+
+    def _tell(self, reason: str) -> None:
+        bandwidth = self.channels.bandwidth.total
+        self._emit(LimitsChanged(channels=self.channels.limit, bandwidth=bandwidth, reason=reason))

@@ -1,0 +1,129 @@
+"""One line to the staging area: what the engine asks of it, told to a worker process."""
+
+from contextlib import suppress
+from threading import Lock
+from typing import Protocol
+
+from mydata_like.core.errors import RunError, TransientError, UploaderError
+from mydata_like.core.events import ChannelChanged
+from mydata_like.core.model import Payload, Wanted
+from mydata_like.core.ports import Emit, Progress, Sent, Unsent
+from mydata_like.transfer.process import WorkerProcess
+from mydata_like.transfer.protocol import Allowance, Done, Fate, Member, Moved, Task
+
+
+class Workers(Protocol):
+    """The pool as its channels see it; `patience` is how long a worker may say nothing."""
+
+    patience: float
+    emit: Emit
+
+    def open_worker(self, number: int) -> WorkerProcess: ...
+
+    def host_of(self, worker: WorkerProcess) -> str: ...
+
+    def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None: ...
+
+
+class SshChannel:
+    """One SSH session, as `core.ports.Channel`; after a failure the next send opens another."""
+
+    def __init__(self, workers: Workers, number: int) -> None:
+        self._workers = workers
+        self._number = number
+        self._worker: WorkerProcess | None = None
+        self._rate = 0.0
+        self._pacing = Lock()  # what a worker is told last is the rate
+        self._cut = False
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    def open(self) -> WorkerProcess:
+        """Make sure that there is a worker with a session."""
+        if self._worker is None:
+            self._worker = self._workers.open_worker(self._number)
+            self._tell_rate()
+        return self._worker
+
+    def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
+        """Carry a payload, as `core.ports.Channel` promises."""
+        worker = self.open()
+        try:
+            done = self._carry(worker, payload, progress)
+        except UploaderError as error:
+            self._give_up(worker, _cut_off() if self._cut else error)
+            raise
+        finally:
+            self._cut = False
+        if done.broken:
+            self._give_up(worker, TransientError("The line broke.", code="channel.lost"))
+        return [_tell(fate) for fate in done.fates]
+
+    def limit(self, rate: float) -> None:
+        """Send at most so many bytes a second from now on."""
+        self._rate = rate
+        self._tell_rate()
+
+    def cut(self) -> None:
+        """Break off the payload under way; its worker ends with it."""
+        self._cut = True
+        if self._worker is not None:
+            self._worker.kill()
+
+    def close(self) -> None:
+        """Give the channel up, when it carries nothing."""
+        if self._worker is not None:
+            host = self._workers.host_of(self._worker)
+            self._workers.drop(self._worker)
+            self._worker = None
+            self._workers.emit(ChannelChanged(channel=self._number, state="closed", host=host))
+
+    def _carry(self, worker: WorkerProcess, payload: Payload, progress: Progress) -> Done:
+        if self._cut:
+            raise _cut_off()
+        worker.tell(Task(tuple(map(_describe, payload.members)), payload.batched))
+        while True:
+            answer = worker.hear(self._workers.patience)
+            if isinstance(answer, Done):
+                return answer
+            assert isinstance(answer, Moved)
+            progress(min(answer.bytes, payload.size))
+
+    def _tell_rate(self) -> None:
+        with self._pacing, suppress(TransientError):  # one that has ended needs no limit
+            if self._worker is not None:
+                self._worker.tell(Allowance(self._rate))
+
+    def _give_up(self, worker: WorkerProcess, error: UploaderError) -> None:
+        host = self._workers.host_of(worker)
+        self._workers.drop(worker, failed=not (self._cut or isinstance(error, RunError)))
+        self._worker = None
+        self._workers.emit(
+            ChannelChanged(channel=self._number, state="lost", host=host, detail=error.message)
+        )
+
+
+def _describe(wanted: Wanted) -> Member:
+    file = wanted.file
+    remote = wanted.remote.encode("utf-8", "surrogateescape")
+    return Member(
+        file.path,
+        file.size,
+        file.modified_ns,
+        file.device,
+        file.inode,
+        remote,
+        anew=wanted.round > 0,
+    )
+
+
+def _tell(fate: Fate) -> Sent | Unsent:
+    if fate.problem is None:
+        return Sent(fate.place, fate.checksum)
+    return Unsent(fate.place, fate.problem, fate.again)
+
+
+def _cut_off() -> TransientError:
+    return TransientError("A person cut the transfer off.", code="file.cancelled")

@@ -1,0 +1,96 @@
+"""The limits of a run: by the settings, by the hour of the week, by a person."""
+
+from datetime import datetime
+from random import Random
+
+import pytest
+
+from mydata_like.core.events import LimitsChanged
+from mydata_like.engine.bandwidth import Bandwidth
+from mydata_like.engine.channels import Channels
+from mydata_like.engine.limits import Limits, find_planned
+from mydata_like.engine.retry import Gate
+from mydata_like.settings.limits import Limits as Settings
+from tests.fakes.clock import FakeClock
+
+MB = 1_000_000
+WEEK = Settings(bandwidth=50, timetable=("monday-friday 09:00-17:00 5", "friday 16:00-23:00 0"))
+
+
+@pytest.mark.parametrize(
+    ("moment", "rate", "reason"),
+    [
+        ("2026-01-05T08:59:59", 50, "limits.bandwidth"),
+        ("2026-01-05T09:00:00", 5, "limits.timetable: monday-friday 09:00-17:00 5"),
+        ("2026-01-09T16:30:00", 5, "limits.timetable: monday-friday 09:00-17:00 5"),
+        ("2026-01-09T17:00:00", 0, "limits.timetable: friday 16:00-23:00 0"),
+        ("2026-01-10T12:00:00", 50, "limits.bandwidth"),
+    ],
+)
+def test_the_first_period_that_covers_the_time_counts(moment, rate, reason):
+    planned = find_planned(WEEK, datetime.fromisoformat(moment))
+
+    assert planned == (rate * MB, reason)
+
+
+class FixedTransport:
+    capacity = 4
+
+
+class Bench:
+    def __init__(self, **settings):
+        self.clock = FakeClock()
+        self.events = []
+        emit = self.events.append
+        gate = Gate(self.clock, self.clock.cancel(), emit, Random(1))
+        channels = Channels(FixedTransport(), gate, emit, Bandwidth(self.clock))
+        self.limits = Limits(Settings(**settings), channels, self.clock, emit)
+
+    @property
+    def told(self):
+        return [(event.channels, event.bandwidth / MB) for event in self.events]
+
+
+@pytest.fixture
+def bench():
+    """A run that is limited to 5 MB/s for two hours, then to 50."""
+    hour = FakeClock().now().astimezone().hour
+    return Bench(bandwidth=50, timetable=(f"{hour:02d}:00-{(hour + 2) % 24:02d}:00 5",))
+
+
+def test_without_limits_nothing_is_told():
+    bench = Bench()
+
+    bench.limits.keep()
+
+    assert bench.events == []
+
+
+def test_every_change_of_period_is_told_once(bench):
+    for _ in range(5):
+        bench.limits.keep()
+        bench.clock.move(3600)
+
+    assert bench.told == [(4, 5), (4, 50)]
+    assert bench.events[1].reason == "limits.bandwidth"
+
+
+def test_what_a_person_asked_for_holds_until_the_period_changes(bench):
+    bench.limits.keep()
+    bench.limits.set_bandwidth(1 * MB)
+    bench.clock.move(3600)
+    bench.limits.keep()
+    assert bench.told == [(4, 5), (4, 1)]
+
+    bench.clock.move(3600)
+    bench.limits.keep()
+    assert bench.told[-1] == (4, 50)
+
+
+def test_channels_are_changed_within_what_can_be_borne(bench):
+    bench.limits.set_channels(2)
+    bench.limits.set_channels(9)
+
+    assert [event.channels for event in bench.events] == [2, 4]
+    assert "4 of 9" in bench.events[1].reason
+    assert all(isinstance(event, LimitsChanged) for event in bench.events)
