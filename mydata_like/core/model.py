@@ -115,10 +115,16 @@ class Instrument:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """The upper level of the server's hierarchy."""
+    """The upper level of the server's hierarchy.
+
+    `empty` says that it holds no dataset, `marks` are the texts that it was made with, its
+    maker's uuid among them; both as far as the server tells.
+    """
 
     id: ExperimentId
     title: str
+    empty: bool = False
+    marks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

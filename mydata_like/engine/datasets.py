@@ -145,14 +145,21 @@ class Datasets:
 
     def _find_experiment(self, draft: ExperimentDraft, holder: _Holder) -> Experiment:
         found = self._server.find_experiment(draft)
-        if found is not None:
+        if found is not None and (self._dry_run or not self._is_unfinished(found)):
             return found
         if self._dry_run:
             return Experiment(ExperimentId(0), draft.title)
-        made = self._server.create_experiment(draft)
+        made = found or self._server.create_experiment(draft)
         for owner in self._owners(holder):
             self._grant(made, owner)
         return made
+
+    def _is_unfinished(self, experiment: Experiment) -> bool:
+        """Return whether we may have been killed before it had its owners.
+
+        We make the first dataset after that, and who is made an owner twice is an owner.
+        """
+        return experiment.empty and self._identity.uploader in experiment.marks
 
     def _grant(self, experiment: Experiment, owner: User | Group) -> None:
         """Make an owner; a server that cannot is no reason to keep the data from it."""

@@ -3,7 +3,7 @@
 Unknown fields are ignored, so that newer servers are understood.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from mydata_like.core.model import (
@@ -123,8 +123,19 @@ def parse_instrument(row: Any) -> Instrument:
 
 
 def parse_experiment(row: Any) -> Experiment:
-    """Return an experiment."""
-    return Experiment(ExperimentId(expect(row, "id", int)), expect(row, "title", str))
+    """Return an experiment; older servers do not count its datasets."""
+    number, title = ExperimentId(expect(row, "id", int)), expect(row, "title", str)
+    return Experiment(number, title, row.get("dataset_count") == 0, frozenset(_marks(row)))
+
+
+def _marks(row: Any) -> Iterator[str]:
+    """Yield the texts of an experiment's parameters."""
+    sets = row.get("parameter_sets")
+    for parameters in sets if type(sets) is list else ():
+        for parameter in expect(parameters, "parameters", list):
+            text = parameter.get("string_value") if type(parameter) is dict else None
+            if type(text) is str:
+                yield text
 
 
 def parse_dataset(row: Any) -> Dataset:

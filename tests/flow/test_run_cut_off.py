@@ -28,7 +28,7 @@ def test_a_repair_whose_reply_nobody_heard_is_not_verified_by_what_was_there(sit
     path.write_bytes(b"other bytes" * 5000)
     os.utime(path, (OLD, OLD))
     site.server.hold_verification()
-    site.server.faults.add(Fault(action=Hang(handled=True), method="PATCH"))
+    site.server.faults.add(Fault(action=Hang(handled=True), method="PATCH", path="dataset_file"))
     _cut_off(site, "file_staged", lambda: _record_of(site, path).size == path.stat().st_size)
 
     before = site.carry("advanced.verify_patience=0.5")
@@ -42,7 +42,9 @@ def test_a_repair_whose_reply_nobody_heard_is_not_verified_by_what_was_there(sit
 
 
 def test_records_whose_making_nobody_heard_of_are_found_again(site):
-    site.server.faults.add(Fault(action=Hang(handled=True), method="PATCH", count=None))
+    site.server.faults.add(
+        Fault(action=Hang(handled=True), method="PATCH", path="dataset_file", count=None)
+    )
     _cut_off(site, "file_staged", lambda: bool(site.server.datafiles()))
     site.server.faults.clear()
 
@@ -63,3 +65,40 @@ def _cut_off(site, event, happened):
 def _record_of(site, path):
     (record,) = [file for file in site.server.datafiles() if file.filename == path.name]
     return record
+
+
+def test_an_experiment_that_got_no_owners_before_the_kill_gets_them_later(site):
+    site.server.faults.add(Fault(action=Hang(), path="objectacl/", count=None))
+    _cut_off(site, "folder_found", lambda: bool(_experiments(site)))
+    site.server.faults.clear()
+    alone = _group_owners(site)
+
+    check_carried(site, site.carry())
+    owned = _group_owners(site)
+    check_carried(site, site.carry())
+
+    assert alone == []
+    assert owned == _experiments(site)
+    assert _group_owners(site) == owned
+
+
+def test_an_empty_experiment_of_somebody_else_keeps_its_owners(site):
+    site.carry()
+    store = site.server.site.store
+    store.change("DELETE FROM acl WHERE plugin = 'django_group'")
+    store.change("DELETE FROM dataset_experiment")
+    store.change("UPDATE parameter SET value = 'somebody else' WHERE name = 'uploader'")
+
+    site.carry()
+
+    assert _group_owners(site) == []
+
+
+def _experiments(site):
+    rows = site.server.site.store.rows("SELECT id FROM experiment ORDER BY id")
+    return [row["id"] for row in rows]
+
+
+def _group_owners(site):
+    sql = "SELECT DISTINCT experiment FROM acl WHERE plugin = 'django_group' ORDER BY experiment"
+    return [row["experiment"] for row in site.server.site.store.rows(sql)]

@@ -16,24 +16,24 @@ BURSTS = {
     "lost replies": [
         Fault(action=Reset(), method="POST", path="mydata_experiment/"),
         Fault(action=Reset(), method="POST", path="/dataset/"),
-        Fault(action=Reset(), method="PATCH"),
+        Fault(action=Reset(), method="PATCH", path="dataset_file"),
     ],
     "errors after the work was done": [
         Fault(action=Reply(502, handled=True), method="POST", path="mydata_experiment/"),
         Fault(action=Reply(500, handled=True), method="POST", path="/dataset/"),
-        Fault(action=Reply(504, handled=True), method="PATCH", count=2),
+        Fault(action=Reply(504, handled=True), method="PATCH", path="dataset_file", count=2),
     ],
     "errors instead of work": [
         Fault(action=Reply(500), method="GET", skip=2),
         Fault(action=Reply(503, headers={"Retry-After": "1"}), method="POST"),
-        Fault(action=Reply(500), method="PATCH", count=1),
+        Fault(action=Reply(500), method="PATCH", path="dataset_file", count=1),
     ],
     "half answers": [
         Fault(action=Truncate(), method="GET", skip=7),
-        Fault(action=Truncate(), method="PATCH", count=1),
+        Fault(action=Truncate(), method="PATCH", path="dataset_file", count=1),
     ],
     "silence": [
-        Fault(action=Hang(handled=True), method="PATCH", count=1),
+        Fault(action=Hang(handled=True), method="PATCH", path="dataset_file", count=1),
         Fault(action=Hang(), method="GET", path="stats", count=1),
     ],
 }
