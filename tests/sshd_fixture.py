@@ -15,7 +15,7 @@ from mydata_like.ssh.session import Endpoint
 needs_sshd = pytest.mark.skipif(
     not (shutil.which("sshd") or Path("/usr/sbin/sshd").exists()), reason="needs sshd"
 )
-STACKS = ("libssh", "paramiko")
+STACKS = ("libssh", "paramiko", "system")
 STALL = 1.0  # seconds; what tests of stalled links wait for
 
 

@@ -16,7 +16,7 @@ from mydata_like.core.errors import (
     RunError,
     UploaderError,
 )
-from mydata_like.core.events import Notice
+from mydata_like.core.events import ChannelChanged, Event, Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.server.approval import Approved
@@ -104,6 +104,21 @@ class Petition:
         if approved and self._area is None:
             self._area = approved.area
         return approved
+
+    def is_let_in(self, area: StagingArea) -> bool:
+        """Return whether the hosts of this area were the last to let our key in."""
+        return Standing.load(self._file).let_in == self._way_in(area)
+
+    def follow(self, event: Event) -> None:
+        """Pass on what the channels tell; one that opens proves that we are let in."""
+        if isinstance(event, ChannelChanged) and event.state == "open" and self._area:
+            standing = Standing.load(self._file)
+            self._keep(replace(standing, awaited=None, let_in=self._way_in(self._area)))
+        self._emit(event)
+
+    def _way_in(self, area: StagingArea) -> str:
+        key = self.applicant.pair.public.fingerprint
+        return f"{key} {area.username}@{','.join(area.hosts)}:{area.port}"
 
     def explain(self, refusal: AccessDeniedError) -> UploaderError:
         """Return why a staging host refuses our key, as far as the server knows."""
@@ -212,7 +227,8 @@ class Petition:
         standing = Standing.load(self._file)
         key, before = self.applicant.pair.public.fingerprint, standing.awaited
         since = before.since if before and before.fingerprint == key else self._clock.now()
-        self._keep(replace(standing, awaited=Awaited(key, since, error.problem)))
+        awaited = Awaited(key, since, error.problem)
+        self._keep(replace(standing, awaited=awaited, let_in=""))
         return error
 
     def _keep(self, standing: Standing) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from mydata_like.bootstrap.connection import require_complete
 from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
 from mydata_like.bootstrap.settings import find_places, prepare_places
-from mydata_like.bootstrap.staging import open_petition
+from mydata_like.bootstrap.staging import list_endpoints, open_petition
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Settings
@@ -16,7 +16,6 @@ from mydata_like.ssh.hosts import accept_host_key, check_host_key
 from mydata_like.ssh.keys import PublicKey
 from mydata_like.ssh.session import Endpoint
 from mydata_like.system.clock import SystemClock
-from mydata_like.transfer.rota import build_endpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +58,33 @@ def register(
         if here:
             petition.take_seat()
         area = petition.request() if order.patience is None else gate.call(petition.request)
-    endpoints = build_endpoints(
-        area,
-        settings.transfer,
-        key_file=petition.applicant.pair.path,
-        known_hosts=places.known_hosts,
-    )
+    endpoints = list_endpoints(petition, area, settings, places)
     return Admission(area, tuple(_find_unknown(endpoints)))
 
 
 def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:
-    """Yield the keys of hosts that nobody has vouched for yet."""
+    """Yield the keys of hosts that nobody has vouched for yet; none from behind such a host."""
+    met: dict[Endpoint, HostKey | None] = {}
     for endpoint in endpoints:
-        host_key = fetch_host_key(endpoint)
-        try:
-            check_host_key(endpoint, host_key)
-        except HostKeyError as error:
-            if error.problem_code != HostKeyError.code:
-                raise
-            yield HostKey(endpoint.host, endpoint.port, host_key, endpoint.known_hosts)
+        for host in endpoint.way:
+            if host not in met:
+                met[host] = unknown = _meet(host)
+                if unknown:
+                    yield unknown
+            if met[host]:
+                break
+
+
+def _meet(endpoint: Endpoint) -> HostKey | None:
+    """Return the key that a host shows where nobody has vouched for it."""
+    host_key = fetch_host_key(endpoint)
+    try:
+        check_host_key(endpoint, host_key)
+    except HostKeyError as error:
+        if error.problem_code != HostKeyError.code:
+            raise
+        return HostKey(endpoint.host, endpoint.port, host_key, endpoint.known_hosts)
+    return None
 
 
 def trust_host(key: HostKey) -> None:

@@ -4,17 +4,20 @@ from dataclasses import dataclass
 
 from mydata_like.bootstrap.admission import Petition, describe_applicant, standing_file
 from mydata_like.bootstrap.connection import Connection
-from mydata_like.core.errors import NotApprovedError, Problem, StagingError
+from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem, StagingError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import LocalFile, StagingArea
 from mydata_like.core.ports import Emit, Transport
 from mydata_like.server.chunked import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Settings
+from mydata_like.ssh.session import Endpoint
 from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
+from mydata_like.transfer.endpoints import build_endpoints
 from mydata_like.transfer.pool import SshTransport
 from mydata_like.transfer.reading import Source, open_source
+from mydata_like.transfer.trial import require_let_in
 
 HTTP_CHANNELS = 4
 
@@ -37,17 +40,19 @@ def open_staging(connection: Connection, settings: Settings, places: Places, emi
     petition = open_petition(connection, settings, places, emit)
     try:
         area = petition.request()
+        if settings.transfer.method == "auto":
+            _require_let_in(petition, area, settings, places)
     except NotApprovedError as error:
         if settings.transfer.method == "ssh":
             raise
-        message = f"{error.message} Until then files are sent over HTTP, which is slower."
+        message = f"{error.message} Meanwhile files are sent over HTTP, which is slower."
         emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
         return _over_http(connection, settings, None, emit)
-    return Staging(open_transport(petition, area, settings, places, emit), area.box)
+    return Staging(open_transport(petition, area, settings, places), area.box)
 
 
 def open_transport(
-    petition: Petition, area: StagingArea, settings: Settings, places: Places, emit: Emit
+    petition: Petition, area: StagingArea, settings: Settings, places: Places
 ) -> SshTransport:
     """Return the channels to an approved staging area; none is open yet."""
     return SshTransport(
@@ -55,8 +60,35 @@ def open_transport(
         settings.transfer,
         key_file=petition.applicant.pair.path,
         known_hosts=places.known_hosts,
-        emit=emit,
+        emit=petition.follow,
         explain=petition.explain,
+    )
+
+
+def _require_let_in(
+    petition: Petition, area: StagingArea, settings: Settings, places: Places
+) -> None:
+    """Raise `NotApprovedError` where no host knows our key, as it may be after an approval.
+
+    Whatever else is wrong with the hosts, the channels will tell.
+    """
+    if petition.is_let_in(area):
+        return
+    try:
+        require_let_in(list_endpoints(petition, area, settings, places))
+    except AccessDeniedError as error:
+        raise petition.explain(error) from error
+
+
+def list_endpoints(
+    petition: Petition, area: StagingArea, settings: Settings, places: Places
+) -> list[Endpoint]:
+    """Return how each host before the staging area is reached with this installation's key."""
+    return build_endpoints(
+        area,
+        settings.transfer,
+        key_file=petition.applicant.pair.path,
+        known_hosts=places.known_hosts,
     )
 
 

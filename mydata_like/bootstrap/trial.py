@@ -11,7 +11,7 @@ from mydata_like.bootstrap.admission import Petition
 from mydata_like.bootstrap.connection import Connection, require_complete
 from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
 from mydata_like.bootstrap.settings import find_places, find_state, prepare_places
-from mydata_like.bootstrap.staging import open_petition, open_transport
+from mydata_like.bootstrap.staging import list_endpoints, open_petition, open_transport
 from mydata_like.core.errors import NotApprovedError, UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, StagingArea, Wanted
@@ -19,7 +19,6 @@ from mydata_like.core.ports import Sent, Transport
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
 from mydata_like.system.clock import SystemClock
-from mydata_like.transfer.rota import build_endpoints
 from mydata_like.transfer.trial import Visit, visit
 
 PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app makes
@@ -134,12 +133,7 @@ class StagingTrial:
 
     def steps(self, petition: Petition, area: StagingArea) -> Iterator[Step]:
         """Yield how each host lets us in, then what became of the file."""
-        endpoints = build_endpoints(
-            area,
-            self._settings.transfer,
-            key_file=petition.applicant.pair.path,
-            known_hosts=self._places.known_hosts,
-        )
+        endpoints = list_endpoints(petition, area, self._settings, self._places)
         location = os.fsencode(area.location)
         usable = []
         for endpoint in endpoints:
@@ -150,8 +144,7 @@ class StagingTrial:
         if not usable:
             return
         name = f".mydata-like-check-{petition.applicant.installation.uuid}"
-        audience, settings = self._audience, self._settings
-        transport = open_transport(petition, area, settings, self._places, audience.emit)
+        transport = open_transport(petition, area, self._settings, self._places)
         with closing(transport), self._small_file() as file:
             checksum = _send(transport, file, name)
         with visit(usable[0], location) as there:

@@ -1,12 +1,12 @@
 """Settings of how bytes travel to the staging area."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from mydata_like.settings.about import About
-from mydata_like.settings.content import Section
-from mydata_like.settings.values import Cipher, Fingerprint, OptionalPath, once_each
+from mydata_like.settings.content import Section, wrong
+from mydata_like.settings.values import Cipher, Fingerprint, Jump, OptionalPath, once_each
 
 
 def _check_ciphers(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -27,12 +27,30 @@ class Transfer(Section):
         ),
     ] = "auto"
     ssh: Annotated[
-        Literal["auto", "libssh", "paramiko"],
+        Literal["auto", "libssh", "paramiko", "system"],
         About(
             "SSH implementation",
-            "Which implementation of SSH to use; the fastest one that works when automatic.",
+            "Which implementation of SSH to use; the fastest one that works when automatic. The "
+            "system's own ssh is for keys that an agent or a device keeps.",
         ),
     ] = "auto"
+    ssh_jump: Annotated[
+        tuple[Jump, ...],
+        AfterValidator(once_each("host")),
+        About(
+            "Jump hosts",
+            "The hosts through which the staging host is reached, first one first, each as "
+            "user@host:port; user and port may be left out.",
+        ),
+    ] = ()
+    ssh_agent: Annotated[
+        bool,
+        About(
+            "SSH agent",
+            "Whether an SSH agent may hold the uploader's key, and keys for the jump hosts; "
+            "needs the system's own ssh.",
+        ),
+    ] = False
     channels: Annotated[
         int,
         Field(ge=0, le=32),
@@ -61,8 +79,8 @@ class Transfer(Section):
         AfterValidator(once_each("fingerprint")),
         About(
             "Trusted host keys",
-            "Fingerprints (SHA256:...) of the staging hosts' keys, as their administrator "
-            "gives them; a listed key is trusted without asking.",
+            "Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as their "
+            "administrator gives them; a listed key is trusted without asking.",
         ),
     ] = ()
     key_file: Annotated[
@@ -123,3 +141,9 @@ class Transfer(Section):
         Field(ge=0, le=60),
         About("Batch age", "A batch is sent off when its first file has waited so long.", unit="s"),
     ] = 2.0
+
+    @model_validator(mode="after")
+    def _has_use_for_agent(self) -> Self:
+        if self.ssh_agent and self.ssh != "system" and not self.ssh_jump:
+            raise wrong("ssh_agent", 'is of use only where transfer.ssh is "system"')
+        return self

@@ -25,6 +25,10 @@ _AGE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*(day|week|month|year)s?", re.ASCII
 _LONGEST_AGE = 1000 * _YEAR
 _EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
 _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_JUMP = re.compile(
+    r"((?P<user>[\w.][\w.-]*)@)?(?P<host>[A-Za-z0-9][\w.-]*|\[[0-9A-Fa-f:.]+\])(:(?P<port>\d{1,5}))?",
+    re.ASCII,
+)
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -60,6 +64,17 @@ def parse_url(text: str) -> SplitResult:
     if not parts.hostname or port == 0 or re.search(r"[\s\\]", text):
         raise ValueError("names no server")
     return parts
+
+
+def parse_jump(text: str) -> tuple[str, str, int]:
+    """Return user (possibly empty), host and port of a text like `user@host:22`."""
+    match = _JUMP.fullmatch(text)
+    port = int(match["port"] or 22) if match else 0
+    if match is None or not 0 < port < 65_536:
+        raise ValueError(
+            f"{text[:60]!r} is no host; write user@host:port, and an IPv6 address in brackets"
+        )
+    return match["user"] or "", match["host"].strip("[]"), port
 
 
 def server_origin(url: str) -> str:
@@ -120,6 +135,12 @@ def _check_fingerprint(text: str) -> str:
     return text
 
 
+def _check_jump(text: str) -> str:
+    text = _check_text(text)
+    parse_jump(text)
+    return text
+
+
 def _empty_is_none(value: object) -> object:
     return None if value == "" else value
 
@@ -155,4 +176,5 @@ Email = Annotated[str, AfterValidator(_check_email)]
 Age = Annotated[str, AfterValidator(_check_age)]
 Cipher = Annotated[str, AfterValidator(_check_cipher)]
 Fingerprint = Annotated[str, AfterValidator(_check_fingerprint)]
+Jump = Annotated[str, AfterValidator(_check_jump)]
 OptionalPath = Annotated[Path | None, BeforeValidator(_empty_is_none), AfterValidator(_check_path)]

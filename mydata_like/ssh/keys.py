@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 import stat
+import struct
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 from mydata_like.core.errors import SettingsError
 
 _PrivateKey = ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+_LARGEST = 1024 * 1024  # bytes of a key file
+_MAGIC = b"openssh-key-v1\0"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -60,11 +63,15 @@ class PublicKey(NamedTuple):
 
 
 class KeyPair(NamedTuple):
-    """A private key in a file, and its public half; `text` is the file's content."""
+    """A private key in a file, and its public half; `text` is the file's content.
+
+    It is not `whole` where the file only names a key that a device or an agent keeps.
+    """
 
     path: Path
     text: bytes
     public: PublicKey
+    whole: bool = True
 
 
 def create_key(path: Path) -> KeyPair:
@@ -90,20 +97,25 @@ def create_key(path: Path) -> KeyPair:
 
 
 def load_key(path: Path) -> KeyPair:
-    """Return an existing key, in OpenSSH's or PEM form.
+    """Return an existing key, in OpenSSH's or PEM form, or what stands for one kept elsewhere.
 
+    That is the file of a key on a device (FIDO), or of the public half of an agent's key.
     Raises `SettingsError` where it is missing, readable by others, or no usable key.
     """
     try:
         with path.open("rb") as file:
-            _check_private(path, os.fstat(file.fileno()))
-            text = file.read()
+            found, text = os.fstat(file.fileno()), file.read(_LARGEST)
     except OSError as error:
         raise SettingsError(
             f"The private key {path} cannot be read: {error.strerror}.",
             hint="Check the private key in the transfer settings.",
             code="key.unreadable",
         ) from error
+    if public := _parse_public(text):
+        return KeyPair(path, text, public, whole=False)
+    _check_private(path, found)
+    if public := _parse_device(text):
+        return KeyPair(path, text, public, whole=False)
     return KeyPair(path, text, _public(_parse_private(path, text)))
 
 
@@ -112,6 +124,38 @@ def ensure_key(path: Path) -> KeyPair:
     with suppress(FileExistsError):
         return create_key(path)
     return load_key(path)
+
+
+def _parse_public(text: bytes) -> PublicKey | None:
+    """Return the key of an agent that a file names by its public half."""
+    if b"PRIVATE KEY" in text:
+        return None
+    try:
+        return PublicKey.parse(text.decode("ascii"))
+    except ValueError:
+        return None
+
+
+def _parse_device(text: bytes) -> PublicKey | None:
+    """Return the key of a device that a file names, in OpenSSH's PROTOCOL.key."""
+    lines = text.strip().splitlines()
+    if not lines or lines[0] != b"-----BEGIN OPENSSH PRIVATE KEY-----":
+        return None
+    try:
+        rest = base64.b64decode(b"".join(lines[1:-1])).removeprefix(_MAGIC)
+        _cipher, rest = _split(rest)
+        _derivation, rest = _split(rest)
+        _options, rest = _split(rest)
+        blob, _ = _split(rest[4:])  # after the number of keys
+        kind = _split(blob)[0].decode("ascii")
+    except (ValueError, struct.error):
+        return None
+    return PublicKey(kind, blob) if kind.startswith("sk-") else None
+
+
+def _split(data: bytes) -> tuple[bytes, bytes]:
+    (length,) = struct.unpack_from(">I", data)
+    return data[4 : 4 + length], data[4 + length :]
 
 
 def _parse_private(path: Path, text: bytes) -> _PrivateKey:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from mydata_like.core.errors import AccessDeniedError, RejectedError, TransientError
+from mydata_like.core.errors import AccessDeniedError, RejectedError, StagingError, TransientError
 from mydata_like.ssh.session import Endpoint
 
 REFUSED: Final = "link.refused"
@@ -34,6 +34,11 @@ def dial(endpoint: Endpoint) -> socket.socket:
         found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise refused(endpoint, "its name is not known") from error
+    return dial_any(endpoint, found)
+
+
+def dial_any(endpoint: Endpoint, found: Sequence[object]) -> socket.socket:
+    """Return a socket connected to one of the host's addresses, as `getaddrinfo` lists them."""
     with _Race(_interleave(found), endpoint.connect_timeout) as race:
         winner = race.run()
     if winner is None:
@@ -60,6 +65,24 @@ def refused(endpoint: Endpoint, why: str) -> TransientError:
     return TransientError(
         f"{endpoint.host} cannot be reached on port {endpoint.port}: {why}.",
         hint="Check the network; the staging host may be down.",
+        code=REFUSED,
+    )
+
+
+def disagreed(endpoint: Endpoint, why: str) -> StagingError:
+    """Return the error of a host that speaks only what we do not: it will tomorrow, too."""
+    return StagingError(
+        f"{endpoint.host} and we have no way of encryption in common: {why}.",
+        hint="The host is probably very old; docs/ssh.md says what can be done.",
+        code="ssh.no-agreement",
+    )
+
+
+def not_let_through(endpoint: Endpoint, host: str, port: int) -> TransientError:
+    """Return the error of a host between that makes no connection to the next one."""
+    return TransientError(
+        f"{endpoint.host} does not connect us with {host}, port {port}.",
+        hint="The next host may be down, or the one before it may not allow forwarding.",
         code=REFUSED,
     )
 

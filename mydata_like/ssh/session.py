@@ -1,4 +1,4 @@
-"""One SSH session and its streams: the port that libssh and paramiko implement alike."""
+"""One SSH session and its streams: the port that all SSH stacks implement alike."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,15 @@ class Endpoint:
     ciphers: tuple[str, ...] = ()
     connect_timeout: float = 10.0
     stall_timeout: float = 60.0
-    stack: str = "auto"  # "auto", "libssh" or "paramiko"
+    stack: str = "auto"  # "auto", "libssh", "paramiko" or "system"
+    agent: str = ""  # the socket of an agent that may hold our key
+    any_key: bool = False  # let in by whatever key the agent has
+    via: "Endpoint | None" = None  # the host through which this one is reached
+
+    @property
+    def way(self) -> tuple["Endpoint", ...]:
+        """The hosts that are logged in to one after the other, this one last."""
+        return (*(self.via.way if self.via else ()), self)
 
 
 class Finished(NamedTuple):
@@ -89,7 +97,7 @@ class Session(Protocol):
 
     @property
     def stack(self) -> str:
-        """`libssh` or `paramiko`."""
+        """`libssh`, `paramiko` or `system`."""
 
     @property
     def cipher(self) -> str:

@@ -163,17 +163,16 @@ class LibsshStream:
 class Line:
     """The library's session and its socket, made to wait within bounds and to fail in our words."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, wire: socket.socket) -> None:
         self.endpoint = endpoint
         self.foreign = Foreign()
-        opened = links.dial(endpoint)
-        opened.settimeout(0)
+        wire.settimeout(0)
         # The library owns and closes its descriptor; ours is for waiting, and for cutting.
-        self._socket = opened.dup()
+        self._socket = wire.dup()
         self._watchdog = Watchdog(self._socket, endpoint.stall_timeout)
         weakref.finalize(self, self._watchdog.stop)
         weakref.finalize(self, self._socket.close)
-        self.foreign.set_socket(opened.detach())
+        self.foreign.set_socket(wire.detach())
         self._pump: Channel | None = None
         self._quiet = 0.0  # seconds waited since bytes last moved
 
@@ -184,7 +183,9 @@ class Line:
         try:
             self._until(self.foreign.connect, _AGAIN)
         except BaseSSHError as error:
-            raise links.refused(self.endpoint, _reason(error)) from error
+            reason = _reason(error)
+            failed = links.disagreed if "no match for method" in reason else links.refused
+            raise failed(self.endpoint, reason) from error
         blob = base64.b64decode(self.foreign.get_server_publickey().export_pubkey_base64())
         length = int.from_bytes(blob[:4], "big")
         return PublicKey(blob[4 : 4 + length].decode(), blob)

@@ -191,9 +191,9 @@ class _Packets(Packetizer):
 class Line:
     """The library's transport, made to wait within bounds and to fail in our words."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, wire: socket.socket) -> None:
         self.endpoint = endpoint
-        self._socket = WatchedSocket.adopt(links.dial(endpoint), endpoint.stall_timeout)
+        self._socket = WatchedSocket.adopt(wire, endpoint.stall_timeout)
         self.transport = paramiko.Transport(
             self._socket,
             default_window_size=_WINDOW,
@@ -217,6 +217,8 @@ class Line:
             self.cut()
             if self._stalled or time.monotonic() > deadline:
                 raise links.stalled(self.endpoint, patience) from error
+            if isinstance(error, paramiko.ssh_exception.IncompatiblePeer):
+                raise links.disagreed(self.endpoint, _reason(error)) from error
             raise links.refused(self.endpoint, _reason(error)) from error
         return PublicKey(key.get_name(), key.asbytes())
 

@@ -33,11 +33,15 @@ class Awaited(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the server was told of us last (its digest) and when; the approval awaited."""
+    """What the server was told of us last (its digest) and when; who lets us in; who does not.
+
+    `let_in` names the key and the hosts that a channel was last opened to with it.
+    """
 
     told: str = ""
     told_at: datetime | None = None
     awaited: Awaited | None = None
+    let_in: str = ""
 
     @classmethod
     def load(cls, file: Path) -> Self:
@@ -67,6 +71,7 @@ class Standing:
             str(record["told"]),
             datetime.fromisoformat(told_at) if told_at else None,
             _awaited(awaited) if awaited else None,
+            str(record.get("let_in", "")),
         )
 
     def _as_record(self) -> dict[str, object]:
@@ -74,6 +79,7 @@ class Standing:
             "told": self.told,
             "told_at": self.told_at.isoformat() if self.told_at else None,
             "awaited": self.awaited and self.awaited.as_record(),
+            "let_in": self.let_in,
         }
 
 

@@ -21,9 +21,10 @@ from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
+from mydata_like.transfer.endpoints import build_endpoints
 from mydata_like.transfer.process import Work, WorkerProcess
 from mydata_like.transfer.protocol import Opened, Plan
-from mydata_like.transfer.rota import Rota, build_endpoints
+from mydata_like.transfer.rota import Rota
 from mydata_like.transfer.worker import work
 
 _STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine

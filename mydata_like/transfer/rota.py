@@ -3,12 +3,9 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from mydata_like.core.model import StagingArea
-from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.session import Endpoint
 
 REST: Final = 60.0  # seconds for which a host that failed comes last
@@ -51,24 +48,3 @@ class Rota:
     def _burden(self, host: str, now: float) -> tuple[float, int]:
         rest = max(self._rests_until.get(host, now) - now, 0.0)
         return rest, self._channels[host]
-
-
-def build_endpoints(
-    area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
-) -> list[Endpoint]:
-    """Return how each host before the staging area is reached."""
-    return [
-        Endpoint(
-            host=host,
-            port=area.port,
-            username=area.username,
-            key_file=key_file,
-            known_hosts=known_hosts,
-            host_keys=(*area.host_keys, *settings.host_keys),
-            ciphers=settings.ciphers,
-            connect_timeout=settings.connect_timeout,
-            stall_timeout=settings.stall_timeout,
-            stack=settings.ssh,
-        )
-        for host in area.hosts
-    ]

@@ -1,13 +1,29 @@
 """What became of a single file in the staging area: looked at over a session, then removed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import NamedTuple
 
-from mydata_like.core.errors import RejectedError
+from mydata_like.core.errors import AccessDeniedError, RejectedError, UploaderError
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.remote import Rung, probe, quote
 from mydata_like.ssh.session import Endpoint, Session
+
+
+def require_let_in(endpoints: Iterable[Endpoint]) -> None:
+    """Raise `AccessDeniedError` where every host refuses our key; what else fails is ignored."""
+    refusal = None
+    for endpoint in endpoints:
+        try:
+            connect(endpoint).close()
+        except AccessDeniedError as error:
+            refusal = error
+            continue
+        except UploaderError:
+            pass
+        return
+    if refusal is not None:
+        raise refusal
 
 
 class Found(NamedTuple):

@@ -14,7 +14,7 @@ from tests.fakes.place import MODIFIED, checksum
 from tests.staging import Staging, single, wanted
 
 KINDS = ["shell", "scp", "sftp"]
-STACKS = ["libssh", "paramiko"]
+STACKS = ["libssh", "paramiko", "system"]
 
 
 @pytest.fixture(scope="module", params=KINDS)

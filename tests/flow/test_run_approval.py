@@ -8,6 +8,7 @@ import pytest
 
 from mydata_like.core.errors import NotApprovedError
 from mydata_like.core.events import (
+    ChannelChanged,
     Notice,
     RunPaused,
     RunResumed,
@@ -86,6 +87,7 @@ def test_an_approval_that_is_withdrawn_pauses_the_run_until_it_is_given_again(si
 
     check_carried(site, carried)
     assert pauses(carried) == ["uploader.revoked"]
+    assert site.command("status", "--json").lines[-1]["awaited"] is None
 
 
 @pytest.mark.parametrize(
@@ -142,3 +144,23 @@ def test_the_server_is_told_of_us_only_when_something_changed(site):
 
     assert not [change for change in unchanged if "mydata_uploader" in change]
     assert any(change.startswith("PUT") for change in site.changes(before))
+
+
+def test_an_approved_key_that_no_host_knows_yet_sends_files_over_http_meanwhile(site):
+    site.sshd.forbid_all()
+
+    carried = site.carry()
+    waiting = site.command("status", "--json").lines[-1]["awaited"]
+    site.sshd.authorize(load_key(site.place.key_file).public)
+    (site.data / "alice" / "more").mkdir()
+    (site.data / "alice" / "more" / "file").write_bytes(b"more")
+    later = site.carry()
+
+    check_carried(site, carried)
+    check_carried(site, later)
+    assert waiting["problem"]["code"] == "uploader.not-admitted"
+    assert [rungs(carried), rungs(later)] == [{"http"}, {"shell"}]
+
+
+def rungs(carried):
+    return {event.rung for event in carried.of_kind(ChannelChanged) if event.state == "open"}

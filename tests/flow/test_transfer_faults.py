@@ -33,7 +33,7 @@ def proxy(staging):
         yield proxy
 
 
-@pytest.fixture(params=["libssh", "paramiko"])
+@pytest.fixture(params=["libssh", "paramiko", "system"])
 def transport(request, staging, proxy, place):
     """A transport through the proxy, quick to notice that nothing moves."""
     staging.events.clear()

@@ -20,7 +20,7 @@ def file(tmp_path):
 def test_what_is_saved_is_found_again(file):
     for standing in (
         Standing(told="digest", told_at=MOMENT, awaited=AWAITED),
-        Standing(told="digest", told_at=MOMENT),
+        Standing(told="digest", told_at=MOMENT, let_in="key host"),
     ):
         standing.save(file)
         assert Standing.load(file) == standing
