@@ -3,7 +3,7 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
@@ -214,7 +214,7 @@ class Preview:
         return lines
 
 
-def print_lines(lines: list[str]) -> None:
+def print_lines(lines: Iterable[str]) -> None:
     """Print lines for a person on standard output."""
     for line in lines:
         print(line)

@@ -1,0 +1,94 @@
+"""Puts a definition where the system looks for it, takes it away again, and makes it count."""
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.system.service import MARK, Definition, is_ours
+
+_PATIENCE: Final = 60.0  # seconds that a command of the system may take
+_SAID: Final = 300  # characters of what it said that are worth repeating
+
+
+class Carried(NamedTuple):
+    """A command of the system, and why it did not work (empty where it did)."""
+
+    command: tuple[str, ...]
+    problem: str
+
+
+def write_definition(definition: Definition) -> None:
+    """Put the file into its place; raises SettingsError where it cannot, or is not ours."""
+    file = Path(definition.file)
+    _require_ours(file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name(f".{file.name}.new")
+        draft.write_bytes(definition.content)
+        draft.chmod(0o644)
+        draft.replace(file)
+    except OSError as error:
+        raise SettingsError(
+            f"{file} cannot be written: {error.strerror or error}.",
+            hint="For a service of the whole computer run this as an administrator.",
+        ) from error
+
+
+def remove_definition(definition: Definition) -> bool:
+    """Take the file away; return whether it was there. Raises SettingsError as writing does."""
+    file = Path(definition.file)
+    if not file.exists():
+        return False
+    _require_ours(file)
+    try:
+        file.unlink()
+    except OSError as error:
+        raise SettingsError(
+            f"{file} cannot be removed: {error.strerror or error}.",
+            hint="For a service of the whole computer run this as an administrator.",
+        ) from error
+    return True
+
+
+def carry_out(commands: Iterable[tuple[str, ...]]) -> Iterator[Carried]:
+    """Run commands of the system one after another, until one does not work."""
+    for command in commands:
+        problem = _run(command)
+        yield Carried(command, problem)
+        if problem:
+            return
+
+
+def _run(command: tuple[str, ...]) -> str:
+    try:
+        ended = subprocess.run(  # noqa: S603 - words of our own, without a shell
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except FileNotFoundError:
+        return f"there is no {command[0]} on this computer"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)[:_SAID]
+    if ended.returncode == 0:
+        return ""
+    said = (ended.stderr or ended.stdout).decode("utf-8", "replace").strip()
+    return said[:_SAID] or f"it ended with {ended.returncode}"
+
+
+def _require_ours(file: Path) -> None:
+    try:
+        ours = is_ours(file)
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror or error}.") from error
+    if not ours:
+        raise SettingsError(
+            f"{file} was not made by this program, so it is left alone.",
+            hint=f'Move it away first, or add the line "{MARK}" to a comment in it.',
+        )
