@@ -32,11 +32,14 @@ from mydata_like.bootstrap.surroundings import open_log
 from mydata_like.bootstrap.trial import Result, Step, try_out
 from mydata_like.store.ledger import PastRun
 from mydata_like.system.clock import SystemClock
+from mydata_like.transfer.extraction import extract_member, verify_member
+from mydata_like.transfer.unarchive import ArchiveFile
 
 __all__ = [
     "HOME",
     "Admission",
     "ApiKeyFate",
+    "ArchiveFile",
     "Audience",
     "HostKey",
     "Job",
@@ -50,6 +53,7 @@ __all__ = [
     "SystemClock",
     "Takeover",
     "carry_over",
+    "extract_member",
     "find_api_key",
     "find_places",
     "load_settings",
@@ -66,4 +70,5 @@ __all__ = [
     "trust_host",
     "trust_host_keys",
     "try_out",
+    "verify_member",
 ]

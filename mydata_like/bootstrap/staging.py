@@ -6,7 +6,7 @@ from mydata_like.bootstrap.admission import Petition, describe_applicant, standi
 from mydata_like.bootstrap.connection import Connection
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem, StagingError
 from mydata_like.core.events import Notice
-from mydata_like.core.model import LocalFile, StagingArea
+from mydata_like.core.model import StagingArea, Wanted
 from mydata_like.core.ports import Emit, Transport
 from mydata_like.server.chunked import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
@@ -14,9 +14,11 @@ from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
 from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
+from mydata_like.transfer.archive import ArchiveSource, open_content
+from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.endpoints import build_endpoints
 from mydata_like.transfer.pool import SshTransport
-from mydata_like.transfer.reading import Source, open_source
+from mydata_like.transfer.reading import Source
 from mydata_like.transfer.trial import require_let_in
 
 HTTP_CHANNELS = 4
@@ -126,5 +128,5 @@ def _over_http(
     return Staging(transport, area.box if area else "")
 
 
-def _open(file: LocalFile) -> Source:
-    return open_source(file.path, file.size, file.modified_ns, file.device, file.inode)
+def _open(wanted: Wanted) -> Source | ArchiveSource:
+    return open_content(describe_member(wanted))

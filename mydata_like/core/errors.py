@@ -4,6 +4,7 @@ UploaderError
 ├── ItemError                 this file fails, the run goes on
 │   ├── TransientError        trying again may help
 │   ├── FileChangedError      the local file changed, vanished or cannot be read
+│   ├── ArchiveError          this is no archive of ours, or a damaged one
 │   └── RejectedError         the server will never take it as it is
 └── RunError                  the run cannot go on until something is mended
     ├── SettingsError         a setting is missing or wrong
@@ -66,6 +67,12 @@ class FileChangedError(ItemError):
     """The local file changed, vanished or became unreadable while it was wanted."""
 
     code = "file.changed"
+
+
+class ArchiveError(ItemError):
+    """What was to be read as an archive is none of ours, or a damaged one."""
+
+    code = "archive.damaged"
 
 
 class RejectedError(ItemError):

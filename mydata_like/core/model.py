@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, NewType, Self
 
+from mydata_like.core.errors import Problem
+
 ExperimentId = NewType("ExperimentId", int)
 DatasetId = NewType("DatasetId", int)
 DatafileId = NewType("DatafileId", int)
@@ -185,12 +187,42 @@ class StagingArea:
     host_keys: tuple[str, ...] = ()
 
 
+class ArchiveMember(NamedTuple):
+    """One local file of an archive, and the name that it has there."""
+
+    file: LocalFile
+    name: bytes
+    checksum: str = ""  # empty until it has been read
+
+
+class Indexed(NamedTuple):
+    """What an archive's index says of one member.
+
+    `offset` is where its bytes begin. Without a checksum the bytes are worthless: the file
+    changed while it was read.
+    """
+
+    name: bytes
+    size: int
+    modified_ns: int
+    offset: int
+    checksum: str
+
+
+class Reading(NamedTuple):
+    """What came of reading one file: its checksum, or why what was read is worthless."""
+
+    checksum: str
+    problem: Problem | None = None
+
+
 class Wanted(NamedTuple):
     """A local file that the server lacks, and where it will lie.
 
     `remote` is the path below the staging area's location. `datafile` is the record to be
     repaired when there is one already. `round` counts how often the whole file was sent in
-    this run and did not verify.
+    this run and did not verify. With `members` it is an archive of these: `file` says only
+    what it will be on the server, and has no path.
     """
 
     file: LocalFile
@@ -198,6 +230,20 @@ class Wanted(NamedTuple):
     remote: str
     datafile: Datafile | None = None
     round: int = 0
+    members: tuple[ArchiveMember, ...] = ()
+
+    @property
+    def files(self) -> tuple[LocalFile, ...]:
+        """The local files that this is about: what is counted and told."""
+        if not self.members:
+            return (self.file,)
+        return tuple(member.file for member in self.members)
+
+    def checked_files(self, checksum: str) -> list[tuple[LocalFile, str]]:
+        """Return the local files with their checksums; `checksum` is that of the whole."""
+        if not self.members:
+            return [(self.file, checksum)]
+        return [(member.file, member.checksum) for member in self.members]
 
 
 class Payload(NamedTuple):

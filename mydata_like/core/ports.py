@@ -20,6 +20,7 @@ from mydata_like.core.model import (
     Group,
     Instrument,
     Payload,
+    Reading,
     Registration,
     User,
 )
@@ -121,11 +122,15 @@ class ServerAPI(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One member of a payload is in the staging area: `index` is its place in the payload."""
+    """One member of a payload is in the staging area: `index` is its place in the payload.
+
+    `inside` tells what came of reading each file where the member is an archive.
+    """
 
     index: int
     checksum: str
     registered: bool = False
+    inside: tuple[Reading, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

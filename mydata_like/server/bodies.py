@@ -14,7 +14,10 @@ _ROOM: Final = b"0" * 32  # stands for the checksum until it is known
 
 
 class Source(Protocol):
-    """A local file that is read once; raises `FileChangedError` when it is not what it was."""
+    """What is read once, a local file or an archive of several.
+
+    Raises `FileChangedError` when a file is not what it was.
+    """
 
     def chunks(self, buffer: bytearray) -> Iterator[memoryview]:
         """Yield the file's bytes as views of `buffer`, each valid until the next."""

@@ -19,7 +19,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.format import format_path
-from mydata_like.core.model import Datafile, LocalFile, Payload, Wanted
+from mydata_like.core.model import Datafile, Payload, Reading, Wanted
 from mydata_like.core.ports import Emit, Progress, Sent, Unsent
 from mydata_like.server.bodies import Guarded, Limited, Multipart, Source
 from mydata_like.server.client import Client, Query
@@ -31,7 +31,15 @@ _BUFFER: Final = 256 * 1024
 _LARGE: Final = 64 * 1024 * 1024
 
 
-OpenSource = Callable[[LocalFile], AbstractContextManager[Source]]
+class Opened(Source, Protocol):
+    """What has just been opened to be sent."""
+
+    @property
+    def inside(self) -> tuple[Reading, ...]:
+        """What came of each file of an archive, once all is read."""
+
+
+OpenSource = Callable[[Wanted], AbstractContextManager[Opened]]
 
 
 class Carrier(Protocol):
@@ -134,22 +142,22 @@ class HttpChannel:
 
     def _fate(self, index: int, wanted: Wanted, progress: Progress) -> Sent | Unsent:
         try:
-            return Sent(index, self._send(wanted, progress), registered=True)
+            self.check_open()
+            with self._transport.open_source(wanted) as source:
+                checksum = self._send(wanted, Guarded(source, self.check_open), progress)
+                return Sent(index, checksum, registered=True, inside=source.inside)
         except ItemError as error:
             if self._transport.closed:
                 raise
             return Unsent(index, error.problem, again=isinstance(error, TransientError))
 
-    def _send(self, wanted: Wanted, progress: Progress) -> str:
-        self.check_open()
-        with self._transport.open_source(wanted.file) as source:
-            guarded = Guarded(source, self.check_open)
-            if self._transport.chunked and wanted.file.size > _LARGE:
-                return self._transport.chunked(wanted, guarded, self._bucket, progress)
-            existing = wanted.datafile or self._find(wanted)
-            if existing is None:
-                return self._post(wanted, guarded, progress)
-            return adopt(existing, wanted, read_checksum(guarded))
+    def _send(self, wanted: Wanted, source: Source, progress: Progress) -> str:
+        if self._transport.chunked and wanted.file.size > _LARGE:
+            return self._transport.chunked(wanted, source, self._bucket, progress)
+        existing = wanted.datafile or self._find(wanted)
+        if existing is None:
+            return self._post(wanted, source, progress)
+        return adopt(existing, wanted, read_checksum(source))
 
     def _post(self, wanted: Wanted, source: Source, progress: Progress) -> str:
         """Send file and record; what became of a lost reply is settled by looking."""

@@ -29,13 +29,22 @@ def check_values(
             settings = _build(good)
         except ValidationError as error:
             # A rule for a whole section is looked at only once its single values are right.
-            found = dict(explain_error(detail) for detail in error.errors(include_url=False))
+            found = _explain(error)
             for key, message in found.items():
                 problems.setdefault(key, SettingProblem(key, message))
             if not good.keys() & found.keys():
                 break
             good = {key: value for key, value in good.items() if key not in found}
     return (None if problems else settings), tuple(problems.values())
+
+
+def _explain(error: ValidationError) -> dict[str, str]:
+    """Return what is wrong by key; of a list, what is wrong with each of its members."""
+    found: dict[str, str] = {}
+    for detail in error.errors(include_url=False):
+        key, message = explain_error(detail)
+        found[key] = f"{found[key]}; {message}" if key in found else message
+    return found
 
 
 def _build(values: Mapping[str, object]) -> Settings:

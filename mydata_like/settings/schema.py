@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from mydata_like.settings.about import Setting, describe
 from mydata_like.settings.advanced import Advanced
+from mydata_like.settings.archive import Archive
 from mydata_like.settings.content import Data, Filters, Instrument, Section, Server
 from mydata_like.settings.limits import Limits
 from mydata_like.settings.monitor import Monitor
@@ -15,6 +16,7 @@ from mydata_like.settings.window import Window
 
 __all__ = [
     "Advanced",
+    "Archive",
     "Data",
     "Filters",
     "Instrument",
@@ -40,6 +42,7 @@ class Settings(Section):
     data: Data = Data()
     filters: Filters = Filters()
     transfer: Transfer = Transfer()
+    archive: Archive = Archive()
     schedule: Schedule = Schedule()
     limits: Limits = Limits()
     monitor: Monitor = Monitor()

@@ -83,7 +83,7 @@ class SshChannel:
     def _carry(self, worker: WorkerProcess, payload: Payload, progress: Progress) -> Done:
         if self._cut:
             raise _cut_off()
-        worker.tell(Task(tuple(map(_describe, payload.members)), payload.batched))
+        worker.tell(Task(tuple(map(describe_member, payload.members)), payload.batched))
         while True:
             answer = worker.hear(self._workers.patience)
             if isinstance(answer, Done):
@@ -105,7 +105,8 @@ class SshChannel:
         )
 
 
-def _describe(wanted: Wanted) -> Member:
+def describe_member(wanted: Wanted) -> Member:
+    """Return a wanted file as a channel worker is told of it."""
     file = wanted.file
     remote = wanted.remote.encode("utf-8", "surrogateescape")
     return Member(
@@ -116,12 +117,13 @@ def _describe(wanted: Wanted) -> Member:
         file.inode,
         remote,
         anew=wanted.round > 0,
+        inside=wanted.members,
     )
 
 
 def _tell(fate: Fate) -> Sent | Unsent:
     if fate.problem is None:
-        return Sent(fate.place, fate.checksum)
+        return Sent(fate.place, fate.checksum, inside=fate.inside)
     return Unsent(fate.place, fate.problem, fate.again)
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
 from mydata_like.core.errors import Problem, TransientError, UploaderError
-from mydata_like.core.model import LocalFile
+from mydata_like.core.model import ArchiveMember, LocalFile, Reading
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 
@@ -18,7 +18,7 @@ class Member(NamedTuple):
     """One file of a payload: where it is, as the scan saw it, and where it goes.
 
     `remote` is the path below the staging area's location. With `anew`, no part of it that
-    lies there from an earlier attempt is trusted.
+    lies there from an earlier attempt is trusted. An archive has no path, but what is `inside`.
     """
 
     path: bytes
@@ -28,6 +28,7 @@ class Member(NamedTuple):
     inode: int
     remote: bytes
     anew: bool = False
+    inside: tuple[ArchiveMember, ...] = ()
 
     @property
     def file(self) -> LocalFile:
@@ -77,12 +78,16 @@ class Moved(NamedTuple):
 
 
 class Fate(NamedTuple):
-    """What became of the member at this place: proven with its checksum, or a problem."""
+    """What became of the member at this place: proven with its checksum, or a problem.
+
+    `inside` tells what came of reading each file of an archive.
+    """
 
     place: int
     checksum: str
     problem: Problem | None = None
     again: bool = False
+    inside: tuple[Reading, ...] = ()
 
 
 class Done(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Final, Self
 
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.format import format_path
-from mydata_like.core.model import LocalFile
+from mydata_like.core.model import LocalFile, Reading
 from mydata_like.transfer.sparse import Extent, zeros
 
 CHUNK: Final = 1024 * 1024
@@ -45,6 +45,8 @@ _SECOND: Final = 1_000_000_000
 
 class Source:
     """An open local file that is still what the scan saw; yields its bytes once."""
+
+    inside: tuple[Reading, ...] = ()  # what an archive has and a file has not
 
     def __init__(self, path: bytes, descriptor: int, before: os.stat_result, started: int) -> None:
         self.path = path

@@ -14,9 +14,10 @@ from typing import Final
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
 from mydata_like.ssh.remote import build_scp
 from mydata_like.ssh.session import Session, Stream
+from mydata_like.transfer.archive import ArchiveSource, open_content
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Done, Fate, Member, Moving, Task
-from mydata_like.transfer.reading import Source, open_source
+from mydata_like.transfer.reading import Source
 from mydata_like.transfer.sparse import zeros
 
 _CHUNK: Final = 256 * 1024
@@ -61,14 +62,16 @@ class ScpSender:
             refusal = sink.enter(parent)
             if refusal:
                 return self._refused(index, member, refusal)
-            with open_source(*member[:5]) as source:
+            with open_content(member) as source:
                 checksum, refusal = self._write(sink, source, member, name)
         except FileChangedError as error:
             return Fate(index, "", error.problem)
-        return self._refused(index, member, refusal) if refusal else Fate(index, checksum)
+        if refusal:
+            return self._refused(index, member, refusal)
+        return Fate(index, checksum, inside=source.inside)
 
     def _write(
-        self, sink: "_Sink", source: Source, member: Member, name: bytes
+        self, sink: "_Sink", source: Source | ArchiveSource, member: Member, name: bytes
     ) -> tuple[str, bytes]:
         """Write one file; return its checksum, or the text of a refusal."""
         refusal = sink.announce(member.size, member.modified, name)

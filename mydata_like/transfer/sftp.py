@@ -5,9 +5,9 @@ from typing import Final
 
 from mydata_like.core.errors import FileChangedError, RejectedError
 from mydata_like.ssh.session import SftpSession
+from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import Done, Fate, Member, Moving, Task
-from mydata_like.transfer.reading import open_source
 from mydata_like.transfer.single import Sealed, part_name
 
 _CHUNK: Final = 256 * 1024
@@ -42,7 +42,7 @@ class SftpSender:
             if parent not in self._known:
                 self._sftp.make_directories(parent, 0o2770)
                 self._known.add(parent)
-            checksum = self._write(member, part, moving)
+            told = self._write(member, part, moving)
             self._sftp.set_attributes(part, mode=0o660, modified=member.modified)
             if self._sftp.find_size(part) != member.size:
                 return Fate(index, "", describe(member.remote, b""), again=True)
@@ -57,11 +57,11 @@ class SftpSender:
             # A full disk is just a failure in this protocol, and may be over later.
             again = error.problem_code != "staging.denied"
             return Fate(index, "", error.problem, again)
-        return Fate(index, checksum)
+        return Fate(index, told.checksum, inside=told.inside)
 
-    def _write(self, member: Member, part: bytes, moving: Moving) -> str:
+    def _write(self, member: Member, part: bytes, moving: Moving) -> Told:
         """Write a file under its temporary name; the last chunk only if it stayed the same."""
-        with open_source(*member[:5]) as source:
+        with open_content(member) as source:
             remote = self._sftp.open_file(part)
             try:
                 sealed = Sealed(source, source.chunks(self._buffer))
@@ -70,7 +70,7 @@ class SftpSender:
                     moving(len(chunk))
             finally:
                 remote.close()
-            return sealed.checksum
+            return sealed.told
 
     def _remove(self, part: bytes) -> None:
         with suppress(RejectedError):

@@ -15,6 +15,7 @@ from mydata_like.core.errors import FileChangedError, StagingError, TransientErr
 from mydata_like.ssh.remote import Rung, quote
 from mydata_like.ssh.session import Finished, Stream
 from mydata_like.transfer import tar
+from mydata_like.transfer.archive import ArchiveSource, Told, open_content
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Fate, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
@@ -67,39 +68,41 @@ class SingleSender:
     def send(self, index: int, member: Member, moving: Moving) -> Fate:
         """Carry one file; raises `TransientError` when the line broke."""
         try:
-            with open_source(*member[:5]) as source:
-                extents = self._extents(source)
+            extents = self._extents(member)
             if extents is None:
-                checksum, finished = self._send_plain(member, moving)
+                told, finished = self._send_plain(member, moving)
             else:
-                checksum, finished = self._send_sparse(member, extents, moving)
+                told, finished = self._send_sparse(member, extents, moving)
         except FileChangedError as error:
             return Fate(index, "", error.problem)
-        return self._conclude(index, member, checksum, finished)
+        return self._conclude(index, member, told, finished)
 
-    def _extents(self, source: Source) -> list[Extent] | None:
+    def _extents(self, member: Member) -> list[Extent] | None:
         """Return where the data lies if that saves much, and the server understands it."""
-        if not source.may_have_holes or self._rung.tar not in ("gnu", "bsd"):
-            return None
-        extents = find_extents(source.fileno(), source.size)
-        data = sum(length for _, length in extents)
-        return extents if data < source.size * _SPARSE_GAIN else None
+        with open_content(member) as source:
+            if not isinstance(source, Source) or not source.may_have_holes:
+                return None
+            if self._rung.tar not in ("gnu", "bsd"):
+                return None
+            extents = find_extents(source.fileno(), source.size)
+            data = sum(length for _, length in extents)
+            return extents if data < source.size * _SPARSE_GAIN else None
 
-    def _send_plain(self, member: Member, moving: Moving) -> tuple[str, Finished]:
+    def _send_plain(self, member: Member, moving: Moving) -> tuple[Told, Finished]:
         there = self._find_part(member)
         take = _TAKE_REST % self._rung.checksum if there else _TAKE
         stream = self._start(member, take + _CHECK % member.size + _publish(member))
         self._shells.prepare()
         try:
-            checksum = self._send_rest(stream, member, there, moving) if there else None
-            if checksum is None:
-                checksum = self._send_whole(stream, member, moving)
+            told = self._send_rest(stream, member, there, moving) if there else None
+            if told is None:
+                told = self._send_whole(stream, member, moving)
         except FileChangedError:
             self._abandon(stream, member)
             raise
         except TransientError as error:
-            return "", finish_refused(stream, error)
-        return checksum, stream.finish()
+            return Told(""), finish_refused(stream, error)
+        return told, stream.finish()
 
     def _find_part(self, member: Member) -> int:
         """Return how much an earlier attempt left of a large file, 0 for nothing of use.
@@ -115,17 +118,17 @@ class SingleSender:
         there = self._parts[parent].pop(part_name(member), 0)
         return there if RESUMABLE <= there <= member.size else 0
 
-    def _send_whole(self, stream: Stream, member: Member, moving: Moving) -> str:
-        with open_source(*member[:5]) as source:
+    def _send_whole(self, stream: Stream, member: Member, moving: Moving) -> Told:
+        with open_content(member) as source:
             sealed = Sealed(source, source.chunks(self._buffer))
             for chunk in sealed:
                 stream.write(chunk)
                 moving(len(chunk))
-            return sealed.checksum
+            return sealed.told
 
-    def _send_rest(self, stream: Stream, member: Member, there: int, moving: Moving) -> str | None:
+    def _send_rest(self, stream: Stream, member: Member, there: int, moving: Moving) -> Told | None:
         """Send what follows the bytes that are there; None when those are not ours."""
-        with open_source(*member[:5]) as source:
+        with open_content(member) as source:
             sealed = Sealed(source, source.chunks(self._buffer))
             ours, rest = _pass_prefix(sealed, there, moving)
             if _read_answer(stream)[:32] != ours.encode():
@@ -136,11 +139,11 @@ class SingleSender:
             for chunk in _chain(rest, sealed):
                 stream.write(chunk)
                 moving(len(chunk))
-            return sealed.checksum
+            return sealed.told
 
     def _send_sparse(
         self, member: Member, extents: Sequence[Extent], moving: Moving
-    ) -> tuple[str, Finished]:
+    ) -> tuple[Told, Finished]:
         """Send the data between the holes; published by a second script.
 
         A tar stream is complete before its end is, so nothing can be held back.
@@ -164,11 +167,11 @@ class SingleSender:
             self._abandon(stream, member)
             raise
         except TransientError as error:
-            return "", finish_refused(stream, error)
+            return Told(""), finish_refused(stream, error)
         taken = stream.finish()
         if taken.status != 0:
-            return checksum, taken
-        return checksum, self._start(member, _publish(member)).finish()
+            return Told(checksum), taken
+        return Told(checksum), self._start(member, _publish(member)).finish()
 
     def _start(self, member: Member, script: bytes) -> Stream:
         """Start a script in the file's directory, which is made where it is not known."""
@@ -183,13 +186,13 @@ class SingleSender:
         stream.close()
         self._start(member, b"rm -f -- ./$t").finish()
 
-    def _conclude(self, index: int, member: Member, checksum: str, finished: Finished) -> Fate:
+    def _conclude(self, index: int, member: Member, told: Told, finished: Finished) -> Fate:
         parent = member.remote.rpartition(b"/")[0]
         if finished.status is None:
             raise TransientError("The staging host did not say how the file arrived.", code=LOST)
         if finished.status == 0:
             self._known.add(parent)
-            return Fate(index, checksum)
+            return Fate(index, told.checksum, inside=told.inside)
         self._known.discard(parent)
         said = finished.errors or finished.output
         check_space(said)
@@ -221,15 +224,15 @@ def part_name(member: Member) -> bytes:
 class Sealed:
     """The chunks of a source, the last only once the file is known to have stayed the same."""
 
-    def __init__(self, source: Source, chunks: Iterator[memoryview]) -> None:
+    def __init__(self, source: Source | ArchiveSource, chunks: Iterator[memoryview]) -> None:
         self._source = source
         self._chunks = chunks
         self._checksum = ""
 
     @property
-    def checksum(self) -> str:
-        """The whole file's checksum, after the last chunk."""
-        return self._checksum or self._source.finish()
+    def told(self) -> Told:
+        """What reading told, after the last chunk."""
+        return Told(self._checksum or self._source.finish(), self._source.inside)
 
     def __iter__(self) -> Iterator[memoryview]:
         for chunk in self._chunks:

@@ -46,7 +46,7 @@ def header(
     looks like a drive, `C:\`, off the start of a name: let names start with a folder.) Times
     are whole seconds from 1970 on, or as given when `precise`.
     """
-    _check_name(name)
+    check_name(name)
     if precise:
         return _pax_header([(b"mtime", b"%.6f" % modified)]) + _member(
             name, size, modified, mode, _FILE
@@ -56,7 +56,7 @@ def header(
 
 def directory(name: bytes, modified: float = 0.0, mode: int = DIRECTORY_MODE) -> bytes:
     """Return the member that makes a directory."""
-    _check_name(name)
+    check_name(name)
     return _member(name + b"/", 0, modified, mode, _DIRECTORY)
 
 
@@ -68,7 +68,7 @@ def sparse_header(
     The bytes of the extents follow one another without gaps, then the padding for their sum.
     Extents are in order, start at multiples of 512, and fill whole blocks except at the end.
     """
-    _check_name(name)
+    check_name(name)
     ends_in_hole = not extents or sum(extents[-1]) < size
     entries = [*extents, (size, 0)] if ends_in_hole else extents
     text = b"%d\n" % len(entries) + b"".join(b"%d\n%d\n" % entry for entry in entries)
@@ -129,7 +129,8 @@ def _exactly(size: int, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes 
         raise FileChangedError("There is less to read than was promised.")
 
 
-def _check_name(name: bytes) -> None:
+def check_name(name: bytes) -> None:
+    """Raise ValueError for a name that is not relative, of plain components."""
     framed = b"/" + name + b"/"
     if b"//" in framed or b"/./" in framed or b"/../" in framed or b"\0" in name:
         raise ValueError(f"not a plain relative name: {name!r}")

@@ -338,7 +338,7 @@ def local_file(path, content):
 def test_a_file_sent_by_http_is_verified(client, embedded, tmp_path):
     dataset = make_dataset(HttpServer(client))
     file = local_file(tmp_path / "a b.txt", b"hello")
-    channel = HttpTransport(client, open_file).open_channel()
+    channel = HttpTransport(client, lambda wanted: open_file(wanted.file)).open_channel()
 
     fates = channel.send(Payload(1, (Wanted(file, dataset, "r"),), False), lambda size: None)
 

@@ -74,7 +74,7 @@ def open_file(file):
 def transport(web):
     clock = FakeClock()
     client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
-    yield HttpTransport(client, open_file)
+    yield HttpTransport(client, lambda wanted: open_file(wanted.file))
     client.close()
 
 

@@ -1,0 +1,266 @@
+"""Reads archives, from a file or from a stream: only what `archive` writes, and nothing else.
+
+Whatever else a tar may hold (links, devices, other headers) makes it no archive of ours, and
+so does an index that says other things than the headers do. Nothing is believed before that.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
+
+from mydata_like.core.errors import ArchiveError
+from mydata_like.core.format import format_path
+from mydata_like.core.model import Indexed
+from mydata_like.transfer.archive import FORMAT, INDEX_ENDING
+from mydata_like.transfer.tar import BLOCK, check_name, padding
+
+_LARGEST_INDEX: Final = 256 * 1024 * 1024
+_LONGEST_NAME: Final = 64 * 1024
+_MOST_MEMBERS: Final = 1_000_000
+_CHUNK: Final = 256 * 1024
+_ZEROS: Final = bytes(BLOCK)
+_OCTAL: Final = re.compile(rb"([0-7]{11})\0")
+_SUM: Final = re.compile(rb"([0-7]{6})\0 ")
+_CHECKSUM: Final = re.compile(r"[0-9a-f]{32}")
+_LARGEST: Final = 2**63
+
+
+class _Tape(Protocol):
+    """What an archive is read from, forwards only."""
+
+    def read(self, count: int) -> bytes:
+        """Return so many bytes; raises `ArchiveError` where there are fewer."""
+
+    def skip(self, count: int) -> None: ...
+
+
+class _Found(NamedTuple):
+    """A member as its header tells it."""
+
+    name: bytes
+    size: int
+    offset: int
+
+
+def read_index(chunks: Iterable[bytes]) -> list[Indexed]:
+    """Return what an archive holds that comes in pieces.
+
+    Raises `ArchiveError`, at the first thing that does not look like one of ours.
+    """
+    return _read_index(_Streamed(chunks))
+
+
+class ArchiveFile:
+    """An archive on the disk, open to be read; `index` is what it holds."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._file = path.open("rb")
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        try:
+            self.index = self._read()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def content(self, member: Indexed) -> Iterator[bytes]:
+        """Yield the bytes of a member; raises `ArchiveError` at their end if they are not it."""
+        checksum = hashlib.md5(usedforsecurity=False)
+        left = member.size
+        try:
+            self._file.seek(member.offset)
+            while chunk := self._file.read(min(left, _CHUNK)):
+                left -= len(chunk)
+                checksum.update(chunk)
+                yield chunk
+        except OSError as error:
+            raise _unreadable(self._path, error) from error
+        if left or checksum.hexdigest() != member.checksum:
+            raise ArchiveError(
+                f"The bytes of {format_path(member.name)} are not those of its checksum.",
+                hint="Get the archive again from the server.",
+            )
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _read(self) -> list[Indexed]:
+        try:
+            index = _read_index(_Seekable(self._file))
+            surplus = self._file.read(1)
+        except OSError as error:
+            raise _unreadable(self._path, error) from error
+        if surplus:
+            raise _damaged("something follows its end")
+        return index
+
+
+class _Streamed:
+    """A tape that comes in pieces."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._left = memoryview(b"")
+
+    def read(self, count: int) -> bytes:
+        return b"".join(self._take(count))
+
+    def skip(self, count: int) -> None:
+        for _ in self._take(count):
+            pass
+
+    def _take(self, count: int) -> Iterator[memoryview]:
+        while count:
+            if not self._left:
+                more = next(self._chunks, None)
+                if more is None:
+                    raise _damaged("it ends too early")
+                self._left = memoryview(more)
+            taken, self._left = self._left[:count], self._left[count:]
+            count -= len(taken)
+            yield taken
+
+
+class _Seekable:
+    """A tape that can be wound forwards; that it is long enough shows at the next reading."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def read(self, count: int) -> bytes:
+        content = self._file.read(count)
+        if len(content) != count:
+            raise _damaged("it ends too early")
+        return content
+
+    def skip(self, count: int) -> None:
+        self._file.seek(count, 1)
+
+
+def _read_index(tape: _Tape) -> list[Indexed]:
+    found: list[_Found] = []
+    text = b""
+    position = 0
+    while header := _read_header(tape):
+        name, size, length = header
+        text = _read_body(tape, name, size)
+        found.append(_Found(name, size, position + length))
+        position += length + size + len(padding(size))
+        if len(found) > _MOST_MEMBERS:
+            raise _damaged("it has too many members")
+    if not found or not text:
+        raise _damaged("it has no index")
+    return _agreed(_parse_index(text), found[:-1])
+
+
+def _read_header(tape: _Tape) -> tuple[bytes, int, int] | None:
+    """Return a member's name and size, and how long its header was; None at the end."""
+    block = tape.read(BLOCK)
+    if block == _ZEROS:
+        if tape.read(BLOCK) != _ZEROS:
+            raise _damaged("its end is incomplete")
+        return None
+    kind, name, size = _parse_block(block)
+    if kind != b"L":
+        return _checked(name, kind), size, BLOCK
+    if size > _LONGEST_NAME:
+        raise _damaged("it has a name that is too long")
+    filled = size + len(padding(size))
+    long_name = tape.read(filled)[:size].removesuffix(b"\0")
+    kind, short, size = _parse_block(tape.read(BLOCK))
+    if not long_name.startswith(short):
+        raise _damaged("a long name and its header differ")
+    return _checked(long_name, kind), size, 2 * BLOCK + filled
+
+
+def _parse_block(block: bytes) -> tuple[bytes, bytes, int]:
+    """Return the kind, the name and the size that a header block tells (POSIX ustar)."""
+    told = _SUM.fullmatch(block[148:156])
+    size = _OCTAL.fullmatch(block[124:136])
+    true = sum(block) - sum(block[148:156]) + 8 * ord(" ")
+    if told is None or size is None or int(told[1], 8) != true or block[257:263] != b"ustar\0":
+        raise _damaged("it has a header that we did not write")
+    name, prefix = (field.rstrip(b"\0") for field in (block[:100], block[345:500]))
+    return block[156:157], prefix + b"/" + name if prefix else name, int(size[1], 8)
+
+
+def _checked(name: bytes, kind: bytes) -> bytes:
+    try:
+        check_name(name)
+    except ValueError:
+        raise _damaged(f"it has a member that leads elsewhere: {format_path(name[:200])}") from None
+    if kind != b"0":
+        raise _damaged(f"{format_path(name[:200])} is no regular file")
+    return name
+
+
+def _read_body(tape: _Tape, name: bytes, size: int) -> bytes:
+    """Pass a member's bytes; those of an index are returned."""
+    filled = size + len(padding(size))
+    if not name.endswith(INDEX_ENDING) or b"/" in name:
+        tape.skip(filled)
+        return b""
+    if size > _LARGEST_INDEX:
+        raise _damaged("its index is too large")
+    return tape.read(filled)[:size]
+
+
+def _parse_index(text: bytes) -> list[Indexed]:
+    try:
+        index = json.loads(text)
+        if index["format"] != FORMAT:
+            raise _damaged("its index is of another version")
+        return [_parse_member(member) for member in index["members"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _damaged("its index makes no sense") from None
+
+
+def _parse_member(member: Any) -> Indexed:
+    name, checksum = member["name"], member.get("md5", "")
+    numbers = member["size"], member["modified_ns"], member["offset"]
+    if not all(type(number) is int and abs(number) < _LARGEST for number in numbers):
+        raise ValueError("not a number")
+    if checksum and not _CHECKSUM.fullmatch(checksum):
+        raise ValueError("not a checksum")
+    return Indexed(name.encode("utf-8", "surrogateescape"), *numbers, checksum)
+
+
+def _agreed(index: list[Indexed], found: list[_Found]) -> list[Indexed]:
+    """Return the index, if it says what the headers say, and each name once."""
+    if [_Found(each.name, each.size, each.offset) for each in index] != found:
+        raise _damaged("its index and its headers differ")
+    if len({each.name for each in index}) != len(index):
+        raise _damaged("it has a name twice")
+    return index
+
+
+def _damaged(what: str) -> ArchiveError:
+    return ArchiveError(
+        f"This is no archive of ours, or a damaged one: {what}.",
+        hint="Get it again from the server; other tar files are read with tar.",
+    )
+
+
+def _unreadable(path: Path, error: OSError) -> ArchiveError:
+    return ArchiveError(
+        f"{format_path(bytes(path))} cannot be read: {error.strerror or error}.",
+        hint="Check the path, its permissions and its disk.",
+        code="archive.unreadable",
+    )
