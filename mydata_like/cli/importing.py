@@ -85,7 +85,7 @@ def _report(takeover: Takeover) -> Iterator[str]:
     changes = takeover.changes.items()
     yield from _heading("Set:", (f"{key} = {_text(key, value)}" for key, value in changes))
     for becoming, heading in _HEADINGS.items():
-        found = (old for old in takeover.keys if old.becoming is becoming)
+        found = (old for old in takeover.keys if old.becoming is becoming and old.name != "api_key")
         yield from _heading(heading, _sentences(found))
     yield from _heading("Kept as it is here:", _kept_lines(takeover))
     yield from _heading("About the file:", _file_lines(takeover))

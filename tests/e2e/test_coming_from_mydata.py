@@ -54,6 +54,7 @@ def _take_over(site):
         "folder_structure": "Username / Dataset",
         "ignore_old_datasets": "False",
         "use_excludes_file": "False",
+        "upload_invalid_user_folders": "True",
     }
     old = write_legacy(site.place.folder / "old" / "MyData.cfg", pairs)
     words = ["settings", "import", str(old), "--key-store=file", "--config", str(site.config)]
@@ -79,7 +80,7 @@ def test_a_request_of_mydata_that_waits_is_not_made_again(site, old_key):
     asked = len(site.server.requests)
 
     _take_over(site)
-    ended = site.run("transfer.method=ssh")
+    ended = site.run("transfer.method=ssh", "advanced.pause_patience=0")
 
     assert (ended.code, ended.problem) == (3, "uploader.not-approved")
     assert old_key.public.md5_fingerprint in ended.sums["problem"]["message"]

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.settings.legacy import WITHOUT_SETTING
+from mydata_like.settings.schema import iter_settings
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -17,6 +20,18 @@ def test_every_test_that_the_page_of_faults_names_exists():
 
     assert len(named) > 25
     assert missing == []
+
+
+def test_the_page_for_those_who_come_from_mydata_tells_of_every_key():
+    text = (ROOT / "docs/coming-from-mydata.md").read_text()
+    told = {
+        old: key
+        for olds, key in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| (?:`([\w.]+)`)? ?\|", text, re.M)
+        for old in re.findall(r"`(\w+)`", olds)
+    }
+
+    settings = {old: entry.key for entry in iter_settings() for old in entry.about.legacy}
+    assert told == settings | dict.fromkeys(WITHOUT_SETTING, "")
 
 
 def _is_there(name: str) -> bool:
