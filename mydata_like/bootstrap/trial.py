@@ -12,7 +12,7 @@ from mydata_like.bootstrap.connection import Connection, require_complete
 from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
 from mydata_like.bootstrap.settings import find_places, find_state, prepare_places
 from mydata_like.bootstrap.staging import list_endpoints, open_petition, open_transport
-from mydata_like.core.errors import NotApprovedError, UploaderError
+from mydata_like.core.errors import AccessDeniedError, NotApprovedError, UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, StagingArea, Wanted
 from mydata_like.core.ports import Sent, Transport
@@ -137,7 +137,7 @@ class StagingTrial:
         location = os.fsencode(area.location)
         usable = []
         for endpoint in endpoints:
-            step = _try_host(endpoint, location)
+            step = _try_host(endpoint, location, petition)
             yield step
             if step.result is Result.OK:
                 usable.append(endpoint)
@@ -168,11 +168,13 @@ class StagingTrial:
             path.unlink(missing_ok=True)
 
 
-def _try_host(endpoint: Endpoint, location: bytes) -> Step:
+def _try_host(endpoint: Endpoint, location: bytes, petition: Petition) -> Step:
     name = f"host {endpoint.host}"
     try:
         with visit(endpoint, location) as there:
             return _ok(name, f"It lets us in and takes files: {there.rung.why}.")
+    except AccessDeniedError as error:
+        return _failed(name, petition.explain(error))
     except UploaderError as error:
         return _failed(name, error)
 

@@ -105,3 +105,12 @@ def test_a_person_reads_a_line_for_each_step(site):
     lines = said.output.splitlines()
     assert all(line.startswith("ok ") for line in lines[:-1])
     assert "open" in lines[-1]
+
+
+def test_a_host_that_does_not_know_the_key_is_explained_by_what_the_server_says(site):
+    site.sshd.forbid_all()
+
+    code, steps = check(site)
+
+    assert (code, steps["host 127.0.0.1"]["code"]) == (3, "uploader.not-admitted")
+    assert "file" not in steps
