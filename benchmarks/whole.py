@@ -127,6 +127,7 @@ class Installation:
             },
             "data": {"directory": str(self.arena.corpus.root), "layout": Layout.DATASET.value},
             "filters": {"settle_seconds": 0},
+            "limits": {"low_priority": False},  # the same footing as the peers
             "transfer": {"key_file": str(link.key_file)},
             "advanced": {"state_directory": str(self.directory / "state")},
         }

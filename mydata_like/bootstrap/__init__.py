@@ -27,6 +27,7 @@ from mydata_like.bootstrap.settings import (
     save_settings,
     store_api_key,
 )
+from mydata_like.bootstrap.sparing import go_second
 from mydata_like.bootstrap.state import State, look_at_state
 from mydata_like.bootstrap.surroundings import open_log
 from mydata_like.bootstrap.trial import Result, Step, try_out
@@ -56,6 +57,7 @@ __all__ = [
     "extract_member",
     "find_api_key",
     "find_places",
+    "go_second",
     "load_settings",
     "look_at_state",
     "offer_takeover",

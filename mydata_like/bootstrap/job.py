@@ -25,6 +25,7 @@ from mydata_like.bootstrap.settings import (
     open_secrets,
     prepare_places,
 )
+from mydata_like.bootstrap.sparing import spared
 from mydata_like.bootstrap.staging import find_staging, open_staging
 from mydata_like.core.events import Notice, event_record
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
@@ -98,7 +99,7 @@ class _Outside:
 
     server: HttpServer
     gate: Gate
-    channels: Channels
+    limits: Limits
     box: str
 
 
@@ -129,8 +130,8 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
             connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
         )
         limits = _set_limits(settings, staging.transport, gate, audience.emit)
-        around = _surround(settings, staging.transport, ledger, audience, limits)
-        outside = _Outside(connection.server, gate, limits.channels, staging.box)
+        outside = _Outside(connection.server, gate, limits, staging.box)
+        around = _surround(settings, staging.transport, ledger, audience, outside)
         stages = _build_stages(settings, outside, datasets, around)
         name = str(uuid.uuid4())
         yield Job(name, Run(name, stages, around), root, ledger, clock)
@@ -155,17 +156,18 @@ def connected(
 
 
 def _surround(
-    settings: Settings, transport: Transport, ledger: Ledger, audience: Audience, limits: Limits
+    settings: Settings, transport: Transport, ledger: Ledger, audience: Audience, outside: _Outside
 ) -> Surroundings:
     return Surroundings(
         transport=transport,
         ledger=ledger,
         tally=audience.tally,
         emit=audience.emit,
-        clock=limits.clock,
+        clock=outside.gate.clock,
         cancel=audience.cancel,
-        limits=limits,
+        limits=outside.limits,
         registrations=settings.advanced.register_requests,
+        beside=lambda: spared(settings.limits, outside.gate, audience.emit, audience.tally),
     )
 
 
@@ -195,7 +197,7 @@ def _build_stages(
         scan=Scan(settings, emit, clock, around.cancel),
         check=Check(Knowledge(server, ledger, gate), datasets, emit, box=box),
         pack=Pack(settings.transfer, clock),
-        send=Send(outside.channels, ledger, emit, gate, settings.transfer.attempts),
+        send=Send(outside.limits.channels, ledger, emit, gate, settings.transfer.attempts),
         register=Register(server, ledger, emit, gate, Filing(box, pace)),
         verify=Verify(server, ledger, emit, gate, settings.advanced),
     )

@@ -76,6 +76,7 @@ def carry_out(task: Task) -> int:
 def _carry_out(task: Task) -> int:
     settings = bootstrap.load_settings(task.config, task.assignments).settings
     settings = bootstrap.trust_host_keys(settings, task.host_keys)
+    bootstrap.go_second(settings)
     cancel = CancelFlag()
     tally = Tally(bootstrap.SystemClock())
     order = bootstrap.Order(config=task.config, dry_run=task.dry_run)

@@ -189,6 +189,29 @@ class Transport(Protocol):
         """Close all channels at once; sends under way raise `TransientError`."""
 
 
+class Load(Protocol):
+    """What else is at work on the instrument's computer."""
+
+    def find_program(self, names: Sequence[str]) -> str | None:
+        """Return the first of these programs, each a name or a full path, that runs."""
+
+    def measure_pressure(self) -> float | None:
+        """Return the share of the time, in %, in which others waited for disk or memory lately.
+
+        None where the system does not tell.
+        """
+
+
+class Wakefulness(Protocol):
+    """The instrument's computer, which may go to sleep."""
+
+    def keep(self) -> None:
+        """Let it not go to sleep until `end`; does nothing where that is so already."""
+
+    def end(self) -> None:
+        """Let it go to sleep again."""
+
+
 class Ledger(Protocol):
     """Our local record of what was sent and verified; a cache of truth, never the truth.
 

@@ -1,7 +1,8 @@
 """One pass of the whole flow: scan, check, pack, send, register, verify, record."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ class Surroundings:
     cancel: Stoppable
     limits: Limits
     registrations: int = 3  # requests in flight
+    beside: Callable[[], AbstractContextManager[None]] = nullcontext  # goes on meanwhile
 
 
 class RunEnd(NamedTuple):
@@ -90,7 +92,7 @@ class Run:
             if dry_run:
                 self._look(root)
             else:
-                with repeated(around.limits.keep, LOOK_AFTER):
+                with repeated(around.limits.keep, LOOK_AFTER), around.beside():
                     self._carry(root)
         except Cancelled:
             problem, exit_code = INTERRUPTED, INTERRUPTED_EXIT

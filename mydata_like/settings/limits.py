@@ -61,7 +61,8 @@ class Limits(Section):
         AfterValidator(once_each("program")),
         About(
             "Pause while running",
-            "Names of programs, such as acquire.exe, during which nothing new is sent.",
+            "Names or full paths of programs, such as acquire.exe, during which nothing new is "
+            "sent.",
         ),
     ] = ()
     pause_under_pressure: Annotated[
@@ -69,8 +70,8 @@ class Limits(Section):
         Field(ge=0, le=100),
         About(
             "Pause under pressure",
-            "The share of time in which programs wait for disk or memory above which nothing "
-            "new is sent; 0 never pauses.",
+            "The share of time in which other programs wait for disk or memory above which "
+            "nothing new is sent; 0 never pauses.",
             unit="%",
         ),
     ] = 0.0

@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -27,6 +28,11 @@ class Period(NamedTuple):
         begun_today = moment.weekday() in self.days and now >= self.start
         yesterday = (moment.weekday() - 1) % 7
         return begun_today or (yesterday in self.days and now < self.end)
+
+    def end_after(self, moment: datetime.datetime) -> datetime.datetime:
+        """Return when the period ends that covers this local wall-clock time."""
+        later = self.start >= self.end and moment.time() >= self.start
+        return datetime.datetime.combine(moment + datetime.timedelta(days=later), self.end)
 
 
 class Speed(NamedTuple):
@@ -55,6 +61,20 @@ def parse_speed(text: str) -> Speed:
     if not 0 <= rate <= 100_000:
         raise ValueError('must end in a number of MB/s, as in "monday-friday 09:00-17:00 5"')
     return Speed(parse_period(period), rate * 1e6)
+
+
+def find_end(periods: Sequence[Period], moment: datetime.datetime) -> datetime.datetime | None:
+    """Return the local wall-clock time from which on none of the periods covers us any more.
+
+    Periods that follow on one another count as one; None where they fill the whole week. No
+    seconds are counted, so the clock may be put forward or back meanwhile.
+    """
+    begun = end = moment.replace(tzinfo=None)
+    while covering := [period for period in periods if period.covers(end)]:
+        end = max(period.end_after(end) for period in covering)
+        if end - begun > datetime.timedelta(days=7):
+            return None
+    return end
 
 
 def _parse_days(first: str | None, last: str | None) -> frozenset[int]:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from mydata_like.settings.timetable import parse_period, parse_speed
+from mydata_like.settings.timetable import find_end, parse_period, parse_speed
 
 FRIDAY_NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001  # local wall-clock time
 FRIDAY_NIGHT = datetime(2026, 11, 20, 23, 0)  # noqa: DTZ001
@@ -58,3 +58,22 @@ def test_what_is_no_period_is_refused(text: str) -> None:
 def test_what_is_no_speed_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_speed(text)
+
+
+@pytest.mark.parametrize(
+    ("periods", "moment", "end"),
+    [
+        (["09:00-17:00"], FRIDAY_NOON, datetime(2026, 11, 20, 17, 0)),  # noqa: DTZ001
+        (["friday 22:00-06:00"], FRIDAY_NIGHT, datetime(2026, 11, 21, 6, 0)),  # noqa: DTZ001
+        (["friday 22:00-06:00"], SATURDAY_EARLY, datetime(2026, 11, 21, 6, 0)),  # noqa: DTZ001
+        (["09:00-13:00", "12:30-14:00"], FRIDAY_NOON, datetime(2026, 11, 20, 14, 0)),  # noqa: DTZ001
+        (["fri 22:00-24:00", "sat 00:00-24:00"], FRIDAY_NIGHT, datetime(2026, 11, 22)),  # noqa: DTZ001
+        (["sat-sun 00:00-24:00"], SATURDAY_NOON, datetime(2026, 11, 23)),  # noqa: DTZ001
+        (["9:00-9:00"], FRIDAY_NOON, None),
+        (["09:00-17:00"], FRIDAY_NIGHT, FRIDAY_NIGHT),
+    ],
+)
+def test_the_end_is_when_no_period_covers_us_any_more(
+    periods: list[str], moment: datetime, end: datetime | None
+) -> None:
+    assert find_end([parse_period(text) for text in periods], moment) == end

@@ -1,0 +1,83 @@
+"""A run beside an instrument that is at work: the real command, real programs."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from mydata_like.system.priority import NICENESS
+from tests.invariants import check_sums
+from tests.site import finish, finish_reading, make_data, open_site, wait_for
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+
+@pytest.fixture
+def site(tmp_path):
+    make_data(tmp_path / "site", tiny_files=5, large=100_000)
+    with open_site(tmp_path / "site") as site:
+        yield site
+
+
+@pytest.fixture
+def acquisition(tmp_path):
+    """A program that takes its time."""
+    program = tmp_path / "acquire-demo"
+    shutil.copy(shutil.which("sleep"), program)
+    with subprocess.Popen([program, "60"]) as process:
+        yield process
+        process.kill()
+
+
+def test_nothing_is_sent_while_the_acquisition_runs(site, acquisition):
+    settings = ('limits.pause_while_running=["Acquire-Demo.exe"]',)
+    process = site.start("run", "--events", settings=settings)
+    before = wait_for(process, "run_paused")
+    acquisition.kill()
+    acquisition.wait()
+    between = wait_for(process, "run_resumed")
+    ended = finish_reading(process)
+
+    assert before[-1]["problem"]["code"] == "limits.acquisition"
+    assert "Acquire-Demo.exe is running" in before[-1]["problem"]["message"]
+    assert "transfer_started" not in [line["event"] for line in (*before, *between)]
+    check_sums(ended)
+    assert ended.sums["verified"] == ended.sums["found"] > 0
+
+
+def test_quiet_hours_keep_all_back_until_the_run_is_stopped(site):
+    settings = ('limits.quiet_hours=["00:00-24:00"]', "limits.low_priority=false")
+    process = site.start("run", "--events", settings=settings)
+    wait_for(process, "file_wanted")
+    priority = psutil.Process(process.pid).nice()
+    process.terminate()
+    ended = finish_reading(process)
+
+    assert ended.problem == "run.interrupted"
+    assert ended.events("transfer_started") == []
+    assert priority == psutil.Process().nice()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks as Linux tells it")
+def test_while_bytes_move_the_computer_is_awake_and_others_go_first(site, tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "told")
+    keeper = tmp_path / "systemd-inhibit"
+    keeper.write_text(f"#!/bin/sh\ncat > {tmp_path / 'told'}\n")
+    keeper.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    site.server.hold_verification()
+
+    process = site.start("run", "--events")
+    with (tmp_path / "told").open() as told:  # opened by the keeper, too, once it is started
+        ours = psutil.Process(process.pid)
+        priorities = {one.nice() for one in (ours, *ours.children(recursive=True))}
+        site.server.release_verification()
+        ended = finish(process)
+        told.read()  # ends with the keeper
+
+    assert ended.code == 0
+    assert priorities == {max(NICENESS, psutil.Process().nice())}

@@ -1,0 +1,66 @@
+"""Keeping the computer awake while bytes move."""
+
+from mydata_like.core.events import TransferFinished, TransferProgressed, TransferStarted
+from mydata_like.engine.tally import Tally
+from mydata_like.engine.wakefulness import LOOK, Vigil
+from tests.fakes.clock import FakeClock
+
+
+class FakeWakefulness:
+    def __init__(self) -> None:
+        self.awake = False
+
+    def keep(self) -> None:
+        self.awake = True
+
+    def end(self) -> None:
+        self.awake = False
+
+
+class Night:
+    """A run over one file of 1000 bytes, and what became of the computer meanwhile."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.tally = Tally(self.clock)
+        self.computer = FakeWakefulness()
+        self.vigil = Vigil(self.computer, self.tally, self.clock)
+        self.tally.add(
+            TransferStarted(transfer=1, channel=1, name=b"a", files=1, bytes=1000, attempt=1)
+        )
+
+    def pass_by(self, seconds: float) -> bool:
+        """Look as long as that; return whether the computer is kept awake at the end."""
+        for _ in range(int(seconds / LOOK)):
+            self.clock.move(LOOK)
+            self.vigil()
+        return self.computer.awake
+
+    def move(self, done: int) -> None:
+        self.tally.add(TransferProgressed(transfer=1, channel=1, bytes=done))
+
+
+def test_a_run_that_only_looks_lets_the_computer_sleep() -> None:
+    assert not Night().pass_by(600)
+
+
+def test_it_stays_awake_while_bytes_move_and_a_little_longer() -> None:
+    night = Night()
+
+    night.move(100)
+    assert night.pass_by(30)
+    night.move(200)
+    assert night.pass_by(30)
+    night.tally.add(TransferFinished(transfer=1, channel=1, files=1, bytes=1000, seconds=60))
+    assert night.pass_by(30)
+    assert not night.pass_by(30)
+
+
+def test_a_transfer_that_has_stopped_keeps_nobody_awake() -> None:
+    night = Night()
+    night.move(100)
+    assert night.pass_by(10)
+
+    assert not night.pass_by(60)
+    night.move(200)
+    assert night.pass_by(10)
