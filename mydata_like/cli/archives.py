@@ -12,9 +12,9 @@ from mydata_like import bootstrap
 from mydata_like.cli.options import JsonOption
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.cli.running import Shape, tell_failure
+from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError, Problem
 from mydata_like.core.format import format_path, format_size
-from mydata_like.core.model import Indexed
 
 SOME_FAILED_EXIT = 1
 

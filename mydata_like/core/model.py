@@ -195,20 +195,6 @@ class ArchiveMember(NamedTuple):
     checksum: str = ""  # empty until it has been read
 
 
-class Indexed(NamedTuple):
-    """What an archive's index says of one member.
-
-    `offset` is where its bytes begin. Without a checksum the bytes are worthless: the file
-    changed while it was read.
-    """
-
-    name: bytes
-    size: int
-    modified_ns: int
-    offset: int
-    checksum: str
-
-
 class Reading(NamedTuple):
     """What came of reading one file: its checksum, or why what was read is worthless."""
 
@@ -326,6 +312,7 @@ class Entry(NamedTuple):
     remote: str = ""
     datafile: DatafileId | None = None
     problem: str = ""  # the stable code of what went wrong, for FAILED
+    archive: str = ""  # where in its dataset the archive is that holds it; empty for none
 
     @classmethod
     def of(

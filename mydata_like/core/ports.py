@@ -6,6 +6,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
+from mydata_like.core.archives import Archive
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import Event
 from mydata_like.core.model import (
@@ -222,10 +223,23 @@ class Ledger(Protocol):
         """Return what is known about these files; unknown ones are left out."""
 
     def count_entries(self, dataset: DatasetId) -> DatasetStats:
-        """Return how many files the ledger knows of a dataset, and how many are verified."""
+        """Return how many records the ledger knows of a dataset, and how many are verified.
+
+        Files in archives do not count, but their archives do.
+        """
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Keep these rows (written soon, in order, by one writer); replaces older ones."""
+
+    def find_archives(self, dataset: DatasetId) -> Mapping[str, Archive]:
+        """Return the archives of a dataset by their paths."""
+
+    def record_archive(self, archive: Archive, members: Sequence[Entry] | None = None) -> None:
+        """Keep an archive; replaces an older row.
+
+        With `members` it holds exactly these from now on. Else those that it has come as far
+        as it has.
+        """
 
     def flush(self) -> None:
         """Return once all that was recorded is durable."""

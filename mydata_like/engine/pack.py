@@ -49,8 +49,9 @@ class Pack:
         batch.add(item)
 
     def _is_tiny(self, item: Wanted) -> bool:
-        """Return whether the file may travel in a batch: never one whose name has a record."""
-        return item.file.size < self._settings.batch_below and item.datafile is None
+        """Return whether this may travel in a batch: no archive, no name that has a record."""
+        tiny = item.file.size < self._settings.batch_below
+        return tiny and item.datafile is None and not item.members
 
     def _payload(self, members: list[Wanted]) -> Payload:
         return Payload(next(self._ids), tuple(members), batched=len(members) > 1)

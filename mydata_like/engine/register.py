@@ -19,7 +19,6 @@ from mydata_like.core.events import FileFailed, FileRegistered
 from mydata_like.core.model import (
     Datafile,
     DatasetId,
-    Entry,
     EntryState,
     Registered,
     Registration,
@@ -27,6 +26,7 @@ from mydata_like.core.model import (
     Wanted,
 )
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
+from mydata_like.engine.bookkeeping import Step, record_steps
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import Source
 
@@ -157,18 +157,19 @@ class Register:
         return self._gate.call(lambda: list(self._server.list_datafiles(dataset)))
 
     def _record(self, batch: list[Staged]) -> list[Registered]:
-        self._ledger.record(
-            [Entry.of(item.wanted, _state(item.wanted), item.checksum) for item in batch]
+        record_steps(
+            self._ledger, [Step(item.wanted, _state(item.wanted), item.checksum) for item in batch]
         )
         for item in batch:
             self._refusing.discard(item.wanted.dataset.id)
-            self._emit(FileRegistered(path=item.wanted.file.key, size=item.wanted.file.size))
+            for file in item.wanted.files:
+                self._emit(FileRegistered(path=file.key, size=file.size))
         return [_registered(item) for item in batch]
 
     def _fail(self, batch: list[Staged], problem: Problem) -> None:
         for item in batch:
-            file = item.wanted.file
-            self._emit(FileFailed(path=file.key, size=file.size, problem=problem))
+            for file in item.wanted.files:
+                self._emit(FileFailed(path=file.key, size=file.size, problem=problem))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from mydata_like.core.events import (
     TransferRetried,
     TransferStarted,
 )
-from mydata_like.core.model import Entry, EntryState, Payload, Registered, Staged, Wanted
+from mydata_like.core.model import EntryState, LocalFile, Payload, Registered, Staged, Wanted
 from mydata_like.core.ports import Channel, Emit, Ledger, Sent, Unsent
+from mydata_like.engine.bookkeeping import Step, record_staged
 from mydata_like.engine.channels import UNREACHABLE, Channels
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import Source
@@ -83,7 +84,7 @@ class Send:
         for result in results:
             wanted = payload.members[result.index]
             if isinstance(result, Sent):
-                staged.append(Staged(wanted, result.checksum, result.registered))
+                staged.append(self._admit(wanted, result))
             elif result.again:
                 refused.append((wanted, result.problem))
             else:
@@ -95,7 +96,7 @@ class Send:
             TransferFinished(
                 transfer=payload.id,
                 channel=channel.number,
-                files=len(staged),
+                files=sum(len(item.wanted.files) for item in staged),
                 bytes=size,
                 seconds=seconds,
             )
@@ -127,19 +128,29 @@ class Send:
                 transfer=payload.id,
                 channel=channel.number,
                 name=payload.members[0].file.key,
-                files=len(payload.members),
+                files=sum(len(member.files) for member in payload.members),
                 bytes=payload.size,
                 attempt=attempt,
             )
         )
 
+    def _admit(self, wanted: Wanted, sent: Sent) -> Staged:
+        """Return what arrived; files of an archive that moved under us are not part of it."""
+        members = []
+        for member, reading in zip(wanted.members, sent.inside, strict=True):
+            if reading.problem:
+                self._leave(member.file, reading.problem)
+            else:
+                members.append(member._replace(checksum=reading.checksum))
+        return Staged(wanted._replace(members=tuple(members)), sent.checksum, sent.registered)
+
     def _keep(self, staged: list[Staged]) -> None:
-        self._ledger.record(
-            [Entry.of(item.wanted, _state(item.wanted), item.checksum) for item in staged]
+        record_staged(
+            self._ledger, [Step(item.wanted, _state(item.wanted), item.checksum) for item in staged]
         )
         for item in staged:
-            file = item.wanted.file
-            self._emit(FileStaged(path=file.key, size=file.size, checksum=item.checksum))
+            for file, checksum in item.wanted.checked_files(item.checksum):
+                self._emit(FileStaged(path=file.key, size=file.size, checksum=checksum))
 
     def _rest(self, channel: Channel, payload: Payload, problem: Problem, attempt: int) -> None:
         delay = self._gate.delay(attempt)
@@ -160,8 +171,12 @@ class Send:
             self._give_up(wanted, problem)
 
     def _give_up(self, wanted: Wanted, problem: Problem) -> None:
+        for file in wanted.files:
+            self._leave(file, problem)
+
+    def _leave(self, file: LocalFile, problem: Problem) -> None:
         kind = FileWaiting if problem.code in MOVED else FileFailed
-        self._emit(kind(path=wanted.file.key, size=wanted.file.size, problem=problem))
+        self._emit(kind(path=file.key, size=file.size, problem=problem))
 
 
 def _state(wanted: Wanted) -> EntryState:

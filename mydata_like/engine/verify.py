@@ -13,12 +13,12 @@ from mydata_like.core.model import (
     Dataset,
     DatasetId,
     DatasetStats,
-    Entry,
     EntryState,
     Registered,
     Wanted,
 )
 from mydata_like.core.ports import Emit, Ledger, ServerAPI
+from mydata_like.engine.bookkeeping import Step, record_steps
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import Source
 from mydata_like.settings.schema import Advanced
@@ -137,29 +137,30 @@ class Verify:
             logger.info("Datafile %d could not be asked for: %s", record.id, error)
 
     def _send_again(self, item: Registered, record: Datafile) -> Iterator[Wanted]:
-        file = item.wanted.file
         if item.wanted.round:
-            self._emit(FileFailed(path=file.key, size=file.size, problem=NEVER_VERIFIED))
+            for file in item.wanted.files:
+                self._emit(FileFailed(path=file.key, size=file.size, problem=NEVER_VERIFIED))
             return
         logger.warning("The server did not verify datafile %d; it is sent again", record.id)
         uri = record.replicas[0].uri if record.replicas else item.wanted.remote
         yield item.wanted._replace(remote=uri, datafile=record, round=1)
 
     def _finish(self, items: Sequence[Registered]) -> None:
-        self._ledger.record(
+        record_steps(
+            self._ledger,
             [
-                Entry.of(item.wanted, EntryState.VERIFIED, item.checksum, item.datafile)
+                Step(item.wanted, EntryState.VERIFIED, item.checksum, item.datafile)
                 for item in items
-            ]
+            ],
         )
         for item in items:
-            file = item.wanted.file
-            self._emit(FileVerified(path=file.key, size=file.size, checksum=item.checksum))
+            for file, checksum in item.wanted.checked_files(item.checksum):
+                self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum))
 
     def _give_up(self, watch: "_Watch") -> None:
         for item in watch.take_all():
-            file = item.wanted.file
-            self._emit(FileWaiting(path=file.key, size=file.size, problem=STILL_PENDING))
+            for file in item.wanted.files:
+                self._emit(FileWaiting(path=file.key, size=file.size, problem=STILL_PENDING))
 
 
 class Verdict(Enum):

@@ -11,6 +11,7 @@ from threading import Lock
 from types import NoneType, TracebackType
 from typing import Any, NamedTuple, Self
 
+from mydata_like.core.archives import Archive
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState
 from mydata_like.core.ports import Clock
@@ -23,22 +24,46 @@ ROWS_AT_ONCE = 1000
 STATE_BY_TEXT = {state.value: state for state in EntryState}
 
 FIND = (
-    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem"
-    " FROM entries WHERE root = ? AND key IN (%s)"
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive FROM entries WHERE root = ? AND key IN (%s)"
 )
 LIST = (
-    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem"
-    " FROM entries WHERE root = ? AND key > ? AND key < ? ORDER BY key LIMIT ?"
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive FROM entries WHERE root = ? AND key > ? AND key < ? ORDER BY key LIMIT ?"
 )
 KINDS = frozenset(
-    (bytes, int, int, str, int, str, str, datafile, str) for datafile in (int, NoneType)
+    (bytes, int, int, str, int, str, str, datafile, str, str) for datafile in (int, NoneType)
 )
-COUNT = (
-    "SELECT count(*), count(*) FILTER (WHERE state = ?) FROM entries WHERE root = ? AND dataset = ?"
+ARCHIVE_KINDS = frozenset(
+    (int, str, int, int, str, str, str, datafile) for datafile in (int, NoneType)
 )
+# Each part is answered by an index alone: all rows, but for those in archives, which count once.
+COUNT = """
+    SELECT sum(known), sum(verified) FROM (
+        SELECT count(*) AS known, count(*) FILTER (WHERE state = :verified) AS verified
+        FROM entries WHERE root = :root AND dataset = :dataset
+        UNION ALL SELECT -count(*), -count(*) FILTER (WHERE state = :verified)
+        FROM entries WHERE root = :root AND dataset = :dataset AND archive != ''
+        UNION ALL SELECT count(*), count(*) FILTER (WHERE state = :verified)
+        FROM archives WHERE root = :root AND dataset = :dataset
+    )
+"""
 RECORD = (
     "INSERT OR REPLACE INTO entries (root, key, size, modified_ns, state, dataset, checksum,"
-    " remote, datafile, problem) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " remote, datafile, problem, archive) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+FIND_ARCHIVES = (
+    "SELECT dataset, path, size, modified_ns, state, checksum, remote, datafile FROM archives"
+    " WHERE root = ? AND dataset = ? ORDER BY path"
+)
+RECORD_ARCHIVE = (
+    "INSERT OR REPLACE INTO archives (root, dataset, path, size, modified_ns, state, checksum,"
+    " remote, datafile) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+EMPTY = "DELETE FROM entries WHERE root = ? AND dataset = ? AND archive = ? AND archive != ''"
+FOLLOW = (
+    "UPDATE entries SET state = ?, datafile = ? WHERE root = ? AND dataset = ? AND archive = ?"
+    " AND archive != ''"
 )
 ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
 FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
@@ -141,15 +166,33 @@ class SqliteLedger:
             after = rows[-1][0]
 
     def count_entries(self, dataset: DatasetId) -> DatasetStats:
-        """Return how many files are known of a dataset, and how many are verified."""
+        """Return how many records are known of a dataset, and how many are verified."""
+        chosen = {"verified": EntryState.VERIFIED, "root": self._root, "dataset": dataset}
         with self._used() as cursor:
-            row = cursor.execute(COUNT, (EntryState.VERIFIED, self._root, dataset)).fetchone()
+            row = cursor.execute(COUNT, chosen).fetchone()
         return DatasetStats(*row)
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Keep these rows; they replace older ones."""
         with self._transaction() as cursor:
             cursor.executemany(RECORD, [(self._root, *entry) for entry in entries])
+
+    def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
+        """Return the archives of a dataset by their paths."""
+        with self._used() as cursor:
+            rows = cursor.execute(FIND_ARCHIVES, (self._root, dataset)).fetchall()
+        return {row[1]: archive for row in rows if (archive := _parse_archive(row))}
+
+    def record_archive(self, archive: Archive, members: Sequence[Entry] | None = None) -> None:
+        """Keep an archive, with exactly these members or with those that it has."""
+        place = self._root, archive.dataset, archive.path
+        with self._transaction() as cursor:
+            cursor.execute(RECORD_ARCHIVE, (self._root, *archive))
+            if members is None:
+                cursor.execute(FOLLOW, (archive.state, archive.datafile, *place))
+            else:
+                cursor.execute(EMPTY, place)
+                cursor.executemany(RECORD, [(self._root, *entry) for entry in members])
 
     def record_run(self, past: PastRun) -> None:
         """Keep a run; the same run again replaces what was kept of it."""
@@ -240,6 +283,16 @@ def _parse_entry(row: tuple[Any, ...]) -> Entry | None:
         logger.warning("The ledger has a row that makes no sense; it is left out")
         return None
     return Entry(row[0], row[1], row[2], state, *row[4:])
+
+
+def _parse_archive(row: tuple[Any, ...]) -> Archive | None:
+    """Return a row as an archive, or None for one that we cannot have written."""
+    state = STATE_BY_TEXT.get(row[4])
+    if state is None or tuple(map(type, row)) not in ARCHIVE_KINDS:
+        logger.warning("The ledger has an archive that makes no sense; it is left out")
+        return None
+    dataset, path, size, modified_ns, _, *rest = row
+    return Archive(dataset, path, size, modified_ns, state, *rest)
 
 
 def _parse_run(row: tuple[object, ...]) -> PastRun | None:

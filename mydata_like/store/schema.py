@@ -50,11 +50,32 @@ CREATE TABLE meta (
     value TEXT NOT NULL
 );
 """
-MIGRATIONS: Sequence[str] = (FIRST,)  # the n-th leads to version n; never change one, add one
+ARCHIVES = """
+CREATE TABLE archives (
+    root INTEGER NOT NULL,
+    dataset INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    remote TEXT NOT NULL,
+    datafile INTEGER,
+    PRIMARY KEY (root, dataset, path)
+) WITHOUT ROWID;
+ALTER TABLE entries ADD COLUMN archive TEXT NOT NULL DEFAULT '';
+CREATE INDEX entries_by_archive ON entries (root, dataset, archive, state) WHERE archive != '';
+"""
+MIGRATIONS: Sequence[str] = (
+    FIRST,
+    ARCHIVES,
+)  # the n-th leads to version n; never change one, add one
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
-    "SELECT root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem"
-    " FROM entries LIMIT 1",
+    "SELECT root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive FROM entries LIMIT 1",
+    "SELECT root, dataset, path, size, modified_ns, state, checksum, remote, datafile"
+    " FROM archives LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )

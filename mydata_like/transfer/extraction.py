@@ -5,9 +5,9 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError
 from mydata_like.core.format import format_path
-from mydata_like.core.model import Indexed
 from mydata_like.transfer.unarchive import ArchiveFile
 
 _FLAGS: Final = (

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
 
+from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError
 from mydata_like.core.format import format_path
-from mydata_like.core.model import Indexed
 from mydata_like.transfer.archive import FORMAT, INDEX_ENDING
 from mydata_like.transfer.tar import BLOCK, check_name, padding
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.core.archives import Archive
 from mydata_like.core.model import DatafileId, DatasetId, DatasetStats, Entry, EntryState
 from mydata_like.core.ports import Ledger
 from mydata_like.store.ledger import SqliteLedger
@@ -110,3 +111,60 @@ def test_flushing_and_closing_may_be_repeated(ledger: Ledger) -> None:
     ledger.flush()
     ledger.close()
     ledger.close()
+
+
+def archive(state: EntryState = EntryState.STAGED, name: str = "a-0001.tar") -> Archive:
+    return Archive(HERE, f"raw/{name}", 4096, -5, state, "1" * 32, f"d-1/raw/{name}")
+
+
+def inside(key: bytes, held: Archive) -> Entry:
+    return entry(key, held.state)._replace(archive=held.path, datafile=held.datafile)
+
+
+def test_an_archive_is_found_with_its_members(ledger: Ledger) -> None:
+    ledger.record_archive(archive(), [inside(b"a", archive()), inside(b"b", archive())])
+
+    assert ledger.find_archives(HERE) == {"raw/a-0001.tar": archive()}
+    assert ledger.find_archives(THERE) == {}
+    assert ledger.find_entries([b"a", b"b"])[b"a"] == inside(b"a", archive())
+
+
+def test_members_come_as_far_as_their_archive(ledger: Ledger) -> None:
+    ledger.record([entry(b"other", EntryState.STAGED)])
+    ledger.record_archive(archive(), [inside(b"a", archive())])
+    verified = archive(EntryState.VERIFIED)._replace(datafile=DatafileId(9))
+
+    ledger.record_archive(verified)
+
+    assert ledger.find_entries([b"a"])[b"a"] == inside(b"a", verified)
+    assert ledger.find_entries([b"other"])[b"other"].state is EntryState.STAGED
+
+
+def test_an_archive_that_is_made_anew_forgets_its_former_members(ledger: Ledger) -> None:
+    ledger.record_archive(archive(), [inside(b"a", archive()), inside(b"gone", archive())])
+
+    ledger.record_archive(archive(), [inside(b"a", archive())])
+
+    assert list(ledger.find_entries([b"a", b"gone"])) == [b"a"]
+
+
+def test_a_member_that_went_into_a_further_archive_does_not_follow_the_first(
+    ledger: Ledger,
+) -> None:
+    second = archive(name="a-0002.tar")
+    ledger.record_archive(archive(), [inside(b"a", archive()), inside(b"b", archive())])
+    ledger.record_archive(second, [inside(b"a", second)])
+
+    ledger.record_archive(archive(EntryState.VERIFIED))
+
+    states = {key: found.state for key, found in ledger.find_entries([b"a", b"b"]).items()}
+    assert states == {b"a": EntryState.STAGED, b"b": EntryState.VERIFIED}
+
+
+def test_an_archive_counts_once_and_its_members_do_not(ledger: Ledger) -> None:
+    ledger.record([entry(b"plain"), entry(b"waits", EntryState.STAGED), entry(b"x", dataset=THERE)])
+    verified = archive(EntryState.VERIFIED)
+    ledger.record_archive(verified, [inside(b"a", verified), inside(b"b", verified)])
+    ledger.record_archive(archive(name="b-0002.tar"), [])
+
+    assert ledger.count_entries(HERE) == DatasetStats(4, 2)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Self
 
+from mydata_like.core.archives import Archive
 from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState
 
 
@@ -12,18 +13,42 @@ class MemoryLedger:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.entries: dict[bytes, Entry] = {}
         self.history: list[Entry] = []
+        self.archives: dict[tuple[DatasetId, str], Archive] = {}
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
         return {key: self.entries[key] for key in keys if key in self.entries}
 
     def count_entries(self, dataset: DatasetId) -> DatasetStats:
-        rows = [entry for entry in list(self.entries.values()) if entry.dataset == dataset]
+        rows: list[Entry | Archive] = [
+            entry
+            for entry in list(self.entries.values())
+            if entry.dataset == dataset and not entry.archive
+        ]
+        rows += self.find_archives(dataset).values()
         return DatasetStats(len(rows), sum(row.state is EntryState.VERIFIED for row in rows))
 
     def record(self, entries: Sequence[Entry]) -> None:
         self.history.extend(entries)
         self.entries.update((entry.key, entry) for entry in entries)
+
+    def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
+        found = {path: archive for (id_, path), archive in self.archives.items() if id_ == dataset}
+        return dict(sorted(found.items()))
+
+    def record_archive(self, archive: Archive, members: Sequence[Entry] | None = None) -> None:
+        self.archives[archive.dataset, archive.path] = archive
+        inside = {
+            key: entry._replace(state=archive.state, datafile=archive.datafile)
+            for key, entry in self.entries.items()
+            if (entry.dataset, entry.archive) == (archive.dataset, archive.path)
+        }
+        if members is None:
+            self.record(list(inside.values()))
+            return
+        for key in inside:
+            del self.entries[key]
+        self.record(members)
 
     def flush(self) -> None:
         pass
