@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 from mydata_like.core.errors import ServerUnavailableError, TransientError
 from mydata_like.core.events import LimitsChanged
@@ -17,6 +18,7 @@ logger = logging.getLogger(__name__)
 UNREACHABLE = "link.refused"
 NOT_GRANTED = "channel.refused"
 ASK_AGAIN = 30.0  # seconds after which a refused channel is asked for again
+STALE = timedelta(minutes=2)  # after which an idle channel may have died without our hearing of it
 GLANCE = 0.1  # seconds after which a worker looks whether it may go to work
 
 
@@ -24,7 +26,8 @@ class Channels:
     """Channels in use and idle; a server that grants fewer than there are workers is obeyed.
 
     At most `limit` are open at once, 0 for as many as the transport may have. Only so many
-    workers take payloads: whoever has one has a channel soon.
+    workers take payloads: whoever has one has a channel soon. One that was idle for long, by the
+    clock on the wall since the computer may have slept, is replaced.
     """
 
     def __init__(
@@ -39,7 +42,7 @@ class Channels:
         self._transport = transport
         self._gate = gate
         self._emit = emit
-        self._idle: WorkQueue[Channel] = WorkQueue(gate.cancel, limit=1000)
+        self._idle: WorkQueue[tuple[Channel, datetime]] = WorkQueue(gate.cancel, limit=1000)
         self._limit = limit
         self._at_work = 0
         self._opened = 0
@@ -56,7 +59,7 @@ class Channels:
         """Let so many channels work from now on; those too many end with their payloads."""
         with self._lock:
             self._limit = limit
-        for idle in self._idle.take_ready(1000):
+        for idle, _ in self._idle.take_ready(1000):
             self._return(idle)
 
     @contextmanager
@@ -103,15 +106,19 @@ class Channels:
             return True
 
     def _take(self) -> Channel:
-        for ready in self._idle.take_ready(1):
-            return ready
+        for ready, since in self._idle.take_ready(1):
+            if self._gate.clock.now() - since < STALE:
+                return ready
+            with self._lock:
+                self._opened -= 1
+            ready.close()
         while True:
             opened = self.open_another()
             if opened is not None:
                 return opened
             idle = self._idle.poll(ASK_AGAIN)
             if idle is not None:
-                return idle
+                return idle[0]
 
     def _return(self, channel: Channel) -> None:
         """Keep a channel for the next payload, or close it where there are too many."""
@@ -121,7 +128,7 @@ class Channels:
         if surplus:
             channel.close()
         else:
-            self._idle.put(channel)
+            self._idle.put((channel, self._gate.clock.now()))
 
     def _admit(self, channel: Channel | None) -> Channel | None:
         """Lend a new channel, if the host turns out to be large enough for it.

@@ -240,3 +240,12 @@ def test_what_needs_no_transfer_opens_no_channel():
     assert bench([a_staged("s"), registered]) == [a_staged("s"), registered]
     assert bench.transport.opened == 0
     assert isinstance(a_staged("s"), Staged)
+
+
+def test_a_channel_that_was_idle_for_long_is_replaced():
+    bench = Bench()
+
+    for idle, opened in [(0, 1), (100, 1), (150, 2), (100, 2)]:
+        bench.clock.move(idle)
+        bench(batch("a"))
+        assert bench.transport.opened == opened
