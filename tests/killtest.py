@@ -32,6 +32,7 @@ ROUNDS_OF_A_CYCLE = 5
 WAYS = {
     "libssh": "transfer.ssh=libssh",
     "paramiko": "transfer.ssh=paramiko",
+    "system": "transfer.ssh=system",
     "http": "transfer.method=http",
 }
 REPLACES_NOTHING = "http"  # what came over HTTP has left the staging area, and stays as it is

@@ -47,9 +47,9 @@ def open_session(endpoint):
 
 
 @contextmanager
-def sshd_with(directory, *options):
+def sshd_with(directory, *options, host="127.0.0.1"):
     """Run a server with these lines in its configuration."""
-    with PrivateSshd(directory / "sshd", options=options) as sshd:
+    with PrivateSshd(directory / "sshd", options=options, host=host) as sshd:
         yield sshd
 
 

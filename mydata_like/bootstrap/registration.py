@@ -34,10 +34,14 @@ class HostKey:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The approval: where bytes go, and whom to trust on the way."""
+    """The approval: where bytes go, and whom to trust on the way.
+
+    The hosts are met one after the other, while their keys are asked for: behind one that is
+    not trusted meanwhile nothing can be met, and a `HostKeyError` says so.
+    """
 
     area: StagingArea
-    unknown_host_keys: tuple[HostKey, ...]
+    unknown_host_keys: Iterator[HostKey]
 
 
 def register(
@@ -59,20 +63,14 @@ def register(
             petition.take_seat()
         area = petition.request() if order.patience is None else gate.call(petition.request)
     endpoints = list_endpoints(petition, area, settings, places)
-    return Admission(area, tuple(_find_unknown(endpoints)))
+    return Admission(area, _find_unknown(endpoints))
 
 
 def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:
-    """Yield the keys of hosts that nobody has vouched for yet; none from behind such a host."""
-    met: dict[Endpoint, HostKey | None] = {}
-    for endpoint in endpoints:
-        for host in endpoint.way:
-            if host not in met:
-                met[host] = unknown = _meet(host)
-                if unknown:
-                    yield unknown
-            if met[host]:
-                break
+    """Yield the keys of hosts that nobody has vouched for yet, in the order of the way."""
+    for host in dict.fromkeys(host for endpoint in endpoints for host in endpoint.way):
+        if unknown := _meet(host):
+            yield unknown
 
 
 def _meet(endpoint: Endpoint) -> HostKey | None:

@@ -25,7 +25,7 @@ _PRIVILEGE_SEPARATION: Final = Path("/run/sshd")
 
 # HOME: nobody's own login scripts have a say in what the server does.
 _CONFIG: Final = """\
-ListenAddress {host}:{port}
+ListenAddress [{host}]:{port}
 HostKey "{host_key}"
 AuthorizedKeysFile "{authorized_keys}"
 PidFile none

@@ -27,7 +27,7 @@ def check_host_key(endpoint: Endpoint, key: PublicKey) -> None:
         trusted = pinned_fingerprints(endpoint)
     else:
         trusted = tuple(known.fingerprint for known in known_keys(endpoint))
-    if key.fingerprint in trusted:
+    if key.fingerprint in (*trusted, *endpoint.also_trusted):
         return
     raise _changed(endpoint, key, trusted) if trusted else _unknown(endpoint, key)
 

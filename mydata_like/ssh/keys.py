@@ -155,6 +155,8 @@ def _parse_device(text: bytes) -> PublicKey | None:
 
 def _split(data: bytes) -> tuple[bytes, bytes]:
     (length,) = struct.unpack_from(">I", data)
+    if 4 + length > len(data):
+        raise ValueError("a key that was cut off")
     return data[4 : 4 + length], data[4 + length :]
 
 

@@ -63,7 +63,8 @@ def hurry(line: socket.socket) -> None:
 def refused(endpoint: Endpoint, why: str) -> TransientError:
     """Return the error of a host that no connection can be made to."""
     return TransientError(
-        f"{endpoint.host} cannot be reached on port {endpoint.port}: {why}.",
+        f"{endpoint.host} cannot be reached on port {endpoint.port}: "
+        f"{why or 'it ended the connection'}.",
         hint="Check the network; the staging host may be down.",
         code=REFUSED,
     )

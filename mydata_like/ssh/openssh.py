@@ -8,11 +8,14 @@ so that no path of a person's computer has to survive ssh's rules of quoting.
 import os
 import secrets
 import shutil
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from math import ceil
 from pathlib import Path
@@ -33,6 +36,8 @@ from mydata_like.ssh.session import Endpoint
 _ALIAS: Final = "staging"  # what the host is called in the file of known hosts
 _ON_DEVICES: Final = ("sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com")
 _QUESTION: Final = 10.0  # seconds for ssh to tell what it can
+_LONG: Final = 3600.0  # seconds after which no login is still under way
+_GLANCE: Final = 0.1  # seconds for a socket to answer
 _SAYING: Final = 200  # characters of what ssh said that are passed on
 _OPTIONS: Final = {
     "BatchMode": "yes",
@@ -64,7 +69,7 @@ class Files:
     """What one ssh finds in the directory that it is started in: three names, nobody else's.
 
     They are short, since a socket's path may have some hundred bytes. When we are killed, ssh
-    ends and takes its control socket along; the others are gone by then.
+    ends and takes its control socket along; where both are killed, a later login sweeps up.
     """
 
     def __init__(self, endpoint: Endpoint, host_key: PublicKey) -> None:
@@ -173,8 +178,24 @@ def _ensure_place() -> Path:
     found = place.lstat()
     private = stat.S_ISDIR(found.st_mode) and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     if private and found.st_uid == os.geteuid():
+        _sweep(place)
         return place
     return Path(tempfile.mkdtemp(prefix="mydata-ssh-"))  # somebody has taken the name
+
+
+def _sweep(place: Path) -> None:
+    """Remove what killed processes have left long ago; a socket that answers is in use."""
+    for path in place.iterdir():
+        with suppress(OSError):
+            old = time.time() - path.lstat().st_mtime > _LONG
+            if old and (path.suffix or not _answers(path)):
+                path.unlink()
+
+
+def _answers(control: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as caller:
+        caller.settimeout(_GLANCE)
+        return caller.connect_ex(str(control)) == 0
 
 
 @cache

@@ -10,8 +10,8 @@ class Endpoint:
     """Where a session goes, as whom, and what is accepted there; small enough to be pickled.
 
     `host_keys` are pinned fingerprints (`SHA256:...`); when there are none, the key must stand
-    in `known_hosts`. Time limits are seconds; `stall_timeout` bounds every wait in which no
-    byte moves.
+    in `known_hosts`, or be one of those `also_trusted`. Time limits are seconds; `stall_timeout`
+    bounds every wait in which no byte moves.
     """
 
     host: str
@@ -20,6 +20,7 @@ class Endpoint:
     key_file: Path
     known_hosts: Path
     host_keys: tuple[str, ...] = ()
+    also_trusted: tuple[str, ...] = ()
     ciphers: tuple[str, ...] = ()
     connect_timeout: float = 10.0
     stall_timeout: float = 60.0

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from mydata_like.core.errors import HostKeyError, SettingsError
+from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsError, StagingError
 from mydata_like.ssh.connect import connect, fetch_host_key
 from mydata_like.ssh.hosts import accept_host_key
 from mydata_like.ssh.keys import load_key
@@ -112,3 +112,45 @@ def test_nobodys_ssh_configuration_is_read(endpoint, tmp_path):
     )
     assert (done.stdout, done.stderr) == ("b'in\\n'\n", "")
     assert not trap.exists()
+
+
+@pytest.mark.parametrize("old", ["Ciphers aes128-cbc", "KexAlgorithms diffie-hellman-group14-sha1"])
+def test_a_host_that_only_speaks_what_is_broken_is_told_as_that(tmp_path, stack, old):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, old) as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        with pytest.raises(StagingError) as raised:
+            connect(endpoint)
+    assert raised.value.problem_code == "ssh.no-agreement"
+    assert "docs/ssh.md" in raised.value.hint
+
+
+def test_a_host_may_have_an_address_of_version_six_only(tmp_path, stack):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, host="::1") as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack, host_keys=())
+        accept_host_key(endpoint.known_hosts, sshd.host, sshd.port, sshd.host_key)
+        assert endpoint.known_hosts.read_text().startswith(f"[::1]:{sshd.port} ssh-ed25519 ")
+        with open_session(endpoint) as session:
+            assert session.run(b"echo $SSH_CONNECTION").output.startswith(b"::1 ")
+
+
+OPENSSH_6_5 = (
+    "KexAlgorithms curve25519-sha256@libssh.org,ecdh-sha2-nistp256,diffie-hellman-group1-sha1",
+    "Ciphers aes128-ctr,aes128-gcm@openssh.com,aes128-cbc",
+    "MACs hmac-sha1,hmac-sha2-256",
+    "HostKeyAlgorithms ssh-ed25519,ssh-rsa",
+    "PubkeyAcceptedAlgorithms ssh-ed25519,ssh-rsa",
+)
+
+
+def test_what_old_hosts_offer_is_enough_for_a_key_that_needs_no_sha1(tmp_path, stack):
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, *OPENSSH_6_5) as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        with open_session(endpoint) as session:
+            assert session.run(b"echo in").output == b"in\n"
+        rsa = write_rsa(tmp_path / "MyData")
+        sshd.authorize(rsa.public)
+        with pytest.raises(AccessDeniedError):
+            connect(replace(endpoint, key_file=rsa.path))

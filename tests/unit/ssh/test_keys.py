@@ -1,8 +1,10 @@
 """The uploader's key pair."""
 
+import base64
 import re
 import shutil
 import stat
+import struct
 import subprocess
 
 import pytest
@@ -127,3 +129,42 @@ def test_a_missing_key_file_is_named(tmp_path):
     with pytest.raises(SettingsError, match="cannot be read") as raised:
         load_key(tmp_path / "nowhere")
     assert raised.value.problem_code == "key.unreadable"
+
+
+def write_device_key(path):
+    """Write what ssh-keygen writes for a key on a FIDO device: its public half and a name."""
+
+    def text(value):
+        return struct.pack(">I", len(value)) + value
+
+    blob = text(b"sk-ssh-ed25519@openssh.com") + text(bytes(32)) + text(b"ssh:")
+    head = b"openssh-key-v1\0" + text(b"none") + text(b"none") + text(b"") + struct.pack(">I", 1)
+    body = base64.encodebytes(head + text(blob) + text(b"what only the device understands"))
+    lines = (b"-----BEGIN OPENSSH PRIVATE KEY-----\n", body, b"-----END OPENSSH PRIVATE KEY-----\n")
+    path.write_bytes(b"".join(lines))
+    path.chmod(0o600)
+    return blob
+
+
+def test_a_key_on_a_device_is_named_by_its_file(tmp_path):
+    blob = write_device_key(tmp_path / "key")
+    found = load_key(tmp_path / "key")
+    assert found.public == ("sk-ssh-ed25519@openssh.com", blob)
+    assert not found.whole
+
+
+def test_a_torn_file_of_a_key_on_a_device_is_no_key(tmp_path):
+    write_device_key(tmp_path / "key")
+    whole = (tmp_path / "key").read_bytes()
+    for length in range(40, 200, 20):
+        (tmp_path / "key").write_bytes(whole[:length])
+        with pytest.raises(SettingsError):
+            load_key(tmp_path / "key")
+
+
+def test_a_public_half_names_a_key_that_an_agent_keeps(tmp_path):
+    public = create_key(tmp_path / "key").public
+    (tmp_path / "key.pub").write_text(public.line("somebody") + "\n")
+    (tmp_path / "key.pub").chmod(0o644)
+    found = load_key(tmp_path / "key.pub")
+    assert (found.public, found.whole) == (public, False)

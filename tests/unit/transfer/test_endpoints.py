@@ -1,0 +1,60 @@
+"""How the hosts before the staging area are reached, by what server and settings say."""
+
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.model import StagingArea
+from mydata_like.settings.schema import Transfer
+from mydata_like.transfer.endpoints import build_endpoints
+
+OURS, THEIRS = "SHA256:" + "A" * 43, "SHA256:" + "B" * 43
+AREA = StagingArea(
+    box="box",
+    location="/there",
+    username="mydata",
+    hosts=("a.example.org", "b.example.org"),
+    port=2222,
+    host_keys=(THEIRS,),
+)
+
+
+def build(**settings):
+    return build_endpoints(
+        AREA, Transfer(**settings), key_file=Path("key"), known_hosts=Path("known")
+    )
+
+
+def test_every_host_is_reached_directly_by_default():
+    reached = [(it.username, it.host, it.port, it.host_keys, it.via) for it in build()]
+    assert reached == [("mydata", host, 2222, (THEIRS,), None) for host in AREA.hosts]
+
+
+def test_the_way_leads_through_the_hosts_between_in_their_order():
+    (way, _) = (it.way for it in build(ssh_jump=("me@gate.example.org:22022", "[fd00::1]")))
+    assert [(it.username, it.host, it.port) for it in way] == [
+        ("me", "gate.example.org", 22022),
+        ("mydata", "fd00::1", 22),
+        ("mydata", "a.example.org", 2222),
+    ]
+
+
+def test_trusted_fingerprints_hold_on_the_way_but_the_servers_only_at_its_end():
+    (first, _) = build(ssh_jump=("gate",), host_keys=(OURS,))
+    assert first.host_keys == (THEIRS, OURS)
+    assert (first.via.host_keys, first.via.also_trusted) == ((), (OURS,))
+
+
+@pytest.mark.parametrize(
+    "jump", ["", "-oProxyCommand=x", "a b", "me@", "host:0", "host:65536", "fd00::1", "$(x)", "a,b"]
+)
+def test_what_is_no_host_is_refused(jump):
+    with pytest.raises(ValueError, match="is no host"):
+        Transfer(ssh_jump=(jump,))
+
+
+def test_an_agent_is_of_use_to_the_systems_ssh_only():
+    with pytest.raises(ValueError, match="is of use only"):
+        Transfer(ssh_agent=True)
+    assert Transfer(ssh_agent=True, ssh_jump=("gate",)).ssh_agent
+    assert Transfer(ssh_agent=True, ssh="system").ssh_agent
