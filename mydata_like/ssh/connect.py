@@ -102,9 +102,15 @@ def _log_in(endpoint: Endpoint, dial: _Dial) -> "Master":
     find_ssh()
     from mydata_like.ssh.master import Master
 
+    host_key = _fetch_known(endpoint, dial)
+    return Master(endpoint, dial(), host_key)
+
+
+def _fetch_known(endpoint: Endpoint, dial: _Dial) -> PublicKey:
+    """Return the host's key, which is trusted."""
     line, host_key = _greet_known(endpoint, dial)
     line.cut()
-    return Master(endpoint, dial(), host_key)
+    return host_key
 
 
 def _greet_known(endpoint: Endpoint, dial: _Dial) -> tuple[_Line, PublicKey]:

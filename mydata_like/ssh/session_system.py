@@ -7,9 +7,11 @@ three pipes. A session belongs to one thread; only `close` may come from another
 import fcntl
 import os
 import select
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
+from mydata_like.core.errors import TransientError
 from mydata_like.ssh.master import Ends, Master
 from mydata_like.ssh.mux import parse_exit
 from mydata_like.ssh.session import Finished
@@ -68,46 +70,36 @@ class SystemStream:
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; what a command that has ended does not read is dropped."""
-        self._master.begin()
         view = memoryview(data).cast("B")
-        while view and self._stdin is not None:
-            try:
-                count = os.write(self._stdin, view[:_CHUNK])
-            except BlockingIOError:
-                self._wait(to_write=True)
-            except BrokenPipeError:
-                self._master.check()
-                self._end_input()
-            else:
-                view = view[count:]
-                self._master.note_movement()
+        with self._at_work():
+            while view and self._stdin is not None:
+                view = view[self._send(self._stdin, view[:_CHUNK]) :]
 
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
-        self._master.begin()
-        while not self._output and self._stdout in self._open:
-            self._wait()
-        if not self._output:
-            self._master.check()
+        with self._at_work():
+            while not self._output and self._stdout in self._open:
+                self._wait()
+            if not self._output:
+                self._master.check()
         return self._take(size)
 
     def read_ready(self) -> bytes:
         """Return the output that has arrived, without waiting; possibly nothing."""
-        for end in tuple(self._open):
-            self._take_in(end)
-        self._master.check()
+        with self._at_work():
+            for end in tuple(self._open):
+                self._take_in(end)
         return self._take(len(self._output))
 
     def finish(self) -> Finished:
         """Close the standard input, wait for the end."""
-        self._master.begin()
-        self._end_input()
-        while self._open:
-            self._wait()
-        status = parse_exit(bytes(self._request))
-        if status is None:
-            self._master.check()
-        self.close()
+        with self._at_work():
+            self._end_input()
+            while self._open:
+                self._wait()
+            status = parse_exit(bytes(self._request))
+            if status is None:
+                self._master.check()
         return Finished(status, self._take(len(self._output)), bytes(self._errors))
 
     def close(self) -> None:
@@ -119,6 +111,30 @@ class SystemStream:
     def __del__(self) -> None:
         """Give the descriptors back of a stream that nobody has ended."""
         self.close()
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """Give the descriptors back when the connection fails."""
+        try:
+            self._master.begin()
+            yield
+        except TransientError:
+            self.close()
+            raise
+
+    def _send(self, stdin: int, data: memoryview) -> int:
+        """Write what ssh takes now, or wait a moment; return how much it took."""
+        try:
+            count = os.write(stdin, data)
+        except BlockingIOError:
+            self._wait(to_write=True)
+            return 0
+        except BrokenPipeError:
+            self._master.check()
+            self._end_input()
+            return 0
+        self._master.note_movement()
+        return count
 
     def _wait(self, *, to_write: bool = False) -> None:
         """Wait a moment for something to move; raises `TransientError` if that lasts too long."""
