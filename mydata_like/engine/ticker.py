@@ -12,22 +12,20 @@ logger = logging.getLogger(__name__)
 def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
     """Call `action` at once, then every so many seconds in a thread, while this lasts.
 
-    An action that fails is logged and not called again: it must not end the run.
+    An action that fails is logged and called again the next time: it must not end the run, nor
+    leave it held for ever.
     """
     ended = threading.Event()
 
     def repeat() -> None:
         while not ended.wait(seconds):
-            action()
-
-    def guarded() -> None:
-        try:
-            repeat()
-        except Exception:  # the house's guard for threads, as in `workers`
-            logger.exception("What is done beside the run failed")
+            try:
+                action()
+            except Exception:  # the house's guard for threads, as in `workers`
+                logger.exception("What is done beside the run failed")
 
     action()
-    thread = threading.Thread(target=guarded, name="ticker", daemon=True)
+    thread = threading.Thread(target=repeat, name="ticker", daemon=True)
     thread.start()
     try:
         yield

@@ -12,6 +12,7 @@ import psutil
 
 _LINUX_NAME: Final = 15  # bytes that Linux keeps of a program's name (TASK_COMM_LEN)
 _WINDOW: Final = 10.0  # seconds over which pressure is measured
+_FIRST_WINDOW: Final = 1.0  # at the beginning: a short run must not miss it
 _TOTAL: Final = re.compile(r"^some .*total=(\d+)$", re.MULTILINE)
 _PRESSURE: Final = Path("/proc/pressure")
 
@@ -39,7 +40,8 @@ class SystemLoad:
     def __init__(self, pressure: Path = _PRESSURE) -> None:
         self._folder = pressure
         self._before: Sample | None = None
-        self._pressure: float = 0.0
+        self._window = _FIRST_WINDOW
+        self._pressure = 0.0
 
     def find_program(self, names: Sequence[str]) -> str | None:
         """Return the first of these programs, each a name or a full path, that runs.
@@ -59,14 +61,15 @@ class SystemLoad:
 
         None where the system counts no such thing.
         """
-        sample = self.take_sample()
-        if sample is None:
-            return None
+        before = self._before
+        if before is not None and time.monotonic() - before.at < self._window:
+            return self._pressure
+        self._before = self.take_sample()
         if self._before is None:
-            self._before = sample
-        if sample.at - self._before.at >= _WINDOW:
-            self._pressure = compare(self._before, sample)
-            self._before = sample
+            return None
+        if before is not None:
+            self._pressure = compare(before, self._before)
+            self._window = _WINDOW
         return self._pressure
 
     def take_sample(self) -> Sample | None:
@@ -104,7 +107,7 @@ def compare(before: Sample, after: Sample) -> float:
     Waiting for the disks is put down to us by our part of the bytes that they moved.
     """
     seconds = after.at - before.at
-    waits = (after.disks[name] - before.disks.get(name, 0.0) for name in after.disks)
+    waits = (total - before.disks.get(name, total) for name, total in after.disks.items())
     disks = max(waits, default=0.0)
     ours = max(0, after.ours - before.ours)
     moved = max(ours, after.moved - before.moved)

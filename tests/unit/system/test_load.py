@@ -49,6 +49,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         ("Acquire-Demo.EXE", "acquire-demo"),
         ("a-name-longer-than-linux-keeps", "a-name-longer-than-linux-keeps"),
         ("a-name-longer-than-linux-keeps.exe", "a-name-longer-than-linux-keeps"),
+        ("a-script-longer-than-linux-keeps.sh", "a-script-longer-than-linux-keeps.sh"),
     ],
 )
 def test_a_program_is_found_by_its_name(start: Start, name: str, named: str) -> None:
@@ -107,7 +108,7 @@ def test_waiting_for_memory_is_never_put_down_to_us() -> None:
 
 def test_the_busiest_disk_counts() -> None:
     before = BEFORE._replace(disks={"sda": 0.0, "sdb": 50.0})
-    after = BEFORE._replace(at=110.0, disks={"sda": 1.0, "sdb": 52.0, "sdc": 0.5})
+    after = BEFORE._replace(at=110.0, disks={"sda": 1.0, "sdb": 52.0, "sdc": 500.0})
 
     assert compare(before, after) == pytest.approx(20)
 
