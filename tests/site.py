@@ -94,7 +94,9 @@ class Site:
         self.config.parent.mkdir()
         place.write_settings(self.config)
 
-    def start(self, *words: str, settings: Sequence[str] = ()) -> "subprocess.Popen[str]":
+    def start(
+        self, *words: str, settings: Sequence[str] = (), stdin: int = subprocess.DEVNULL
+    ) -> "subprocess.Popen[str]":
         """Start a command in a process group of its own; `words` begin with its name."""
         choices = [word for value in (*QUICK, *settings) for word in ("--set", value)]
         process = subprocess.Popen(
@@ -102,7 +104,7 @@ class Site:
                 *(*self.wrap, sys.executable, "-m", "mydata_like", *words),
                 *("--config", str(self.config), *choices),
             ],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

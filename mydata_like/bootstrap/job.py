@@ -32,6 +32,8 @@ from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.check import Check
+from mydata_like.engine.choices import Choices
+from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.datasets import Datasets
 from mydata_like.engine.knowledge import Knowledge
 from mydata_like.engine.limits import Limits
@@ -69,6 +71,7 @@ class Audience:
     tally: Tally
     cancel: Stoppable
     hide: Callable[[str], None]  # told every secret, so that no log shows it
+    controller: Controller | None = None  # who brings commands
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class _Outside:
 
     server: HttpServer
     gate: Gate
-    limits: Limits
+    controls: Controls
     box: str
 
 
@@ -129,8 +132,8 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         datasets = Datasets(
             connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
         )
-        limits = _set_limits(settings, staging.transport, gate, audience.emit)
-        outside = _Outside(connection.server, gate, limits, staging.box)
+        controls = _build_controls(settings, staging.transport, gate, audience.emit)
+        outside = _Outside(connection.server, gate, controls, staging.box)
         around = _surround(settings, staging.transport, ledger, audience, outside)
         stages = _build_stages(settings, outside, datasets, around)
         name = str(uuid.uuid4())
@@ -165,16 +168,17 @@ def _surround(
         emit=audience.emit,
         clock=outside.gate.clock,
         cancel=audience.cancel,
-        limits=outside.limits,
+        controls=outside.controls,
+        controller=audience.controller or Controller(audience.cancel, audience.emit),
         registrations=settings.advanced.register_requests,
         beside=lambda: spared(settings.limits, outside.gate, audience.emit, audience.tally),
     )
 
 
-def _set_limits(settings: Settings, transport: Transport, gate: Gate, emit: Emit) -> Limits:
+def _build_controls(settings: Settings, transport: Transport, gate: Gate, emit: Emit) -> Controls:
     bandwidth = Bandwidth(gate.clock)
     channels = Channels(transport, gate, emit, bandwidth, settings.transfer.channels)
-    return Limits(settings.limits, channels, gate.clock, emit)
+    return Controls(gate, Limits(settings.limits, channels, gate.clock, emit), Choices(emit))
 
 
 def ledger_file(settings: Settings, places: Places, root: bytes) -> Path:
@@ -196,8 +200,8 @@ def _build_stages(
     return Stages(
         scan=Scan(settings, emit, clock, around.cancel),
         check=Check(Knowledge(server, ledger, gate), datasets, emit, box=box),
-        pack=Pack(settings.transfer, clock),
-        send=Send(outside.limits.channels, ledger, emit, gate, settings.transfer.attempts),
+        pack=Pack(settings.transfer, clock, outside.controls.choices),
+        send=Send(outside.controls, ledger, emit, settings.transfer.attempts),
         register=Register(server, ledger, emit, gate, Filing(box, pace)),
         verify=Verify(server, ledger, emit, gate, settings.advanced),
     )

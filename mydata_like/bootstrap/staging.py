@@ -121,7 +121,7 @@ def _over_http(
     transport = HttpTransport(
         connection.client,
         _open,
-        channels=settings.transfer.channels or HTTP_CHANNELS,
+        channels=max(settings.transfer.channels, HTTP_CHANNELS),
         chunked=chunked,
         emit=emit,
     )

@@ -25,6 +25,7 @@ from mydata_like.core.events import (
     FolderFailed,
     FolderFound,
     FolderSkipped,
+    LimitsChanged,
     Notice,
     RunFinished,
     RunPaused,
@@ -90,13 +91,21 @@ def describe_event(event: Event) -> Iterator[str]:
             yield f"Paused: {_sentence(problem)}"
         case RunResumed():
             yield "Going on."
-        case ChannelChanged(state="open"):
-            cipher = f", {event.cipher}" if event.cipher else ""
-            yield f"Channel {event.channel} to {event.host} ({event.rung}{cipher})."
-        case ChannelChanged(state="lost"):
-            yield f"Channel {event.channel} was lost: {event.detail}"
+        case LimitsChanged(channels=channels, bandwidth=bandwidth, reason=reason):
+            speed = f", {format_size(bandwidth)}/s" if bandwidth else ", as fast as it goes"
+            yield f"Limits: {channels} channels{speed} ({reason})."
+        case ChannelChanged():
+            yield from _describe_channel(event)
         case _:
             return
+
+
+def _describe_channel(event: ChannelChanged) -> Iterator[str]:
+    if event.state == "open":
+        cipher = f", {event.cipher}" if event.cipher else ""
+        yield f"Channel {event.channel} to {event.host} ({event.rung}{cipher})."
+    elif event.state == "lost":
+        yield f"Channel {event.channel} was lost: {event.detail}"
 
 
 def _sentence(problem: Problem) -> str:

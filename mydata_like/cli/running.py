@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from mydata_like import bootstrap
+from mydata_like.cli.commands import follow_standard_input
 from mydata_like.cli.report import (
     EventLines,
     PlainLines,
@@ -24,8 +25,11 @@ from mydata_like.cli.report import (
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import (
     ChannelChanged,
+    CommandDone,
+    CommandRefused,
     Event,
     FileFailed,
+    FileRetried,
     FolderFailed,
     LimitsChanged,
     Notice,
@@ -36,6 +40,7 @@ from mydata_like.core.events import (
     TransferRetried,
     event_record,
 )
+from mydata_like.engine.controller import Controller
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
@@ -77,8 +82,7 @@ def _carry_out(task: Task) -> int:
     settings = bootstrap.load_settings(task.config, task.assignments).settings
     settings = bootstrap.trust_host_keys(settings, task.host_keys)
     bootstrap.go_second(settings)
-    cancel = CancelFlag()
-    tally = Tally(bootstrap.SystemClock())
+    cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
     order = bootstrap.Order(config=task.config, dry_run=task.dry_run)
     with ExitStack() as stack:
         redaction = stack.enter_context(bootstrap.open_log(settings, task.config))
@@ -93,7 +97,9 @@ def _carry_out(task: Task) -> int:
                 preview.show(event)
             _log(event)
 
-        audience = bootstrap.Audience(emit, tally, cancel, redaction.add)
+        controller = Controller(cancel, emit)
+        audience = bootstrap.Audience(emit, tally, cancel, redaction.add, controller)
+        _follow_commands(task.shape, controller)
         with bootstrap.open_job(settings, order, audience) as job:
             end = job(dry_run=task.dry_run)
     if task.dry_run and task.shape is Shape.TEXT and not end.finished.problem:
@@ -101,6 +107,12 @@ def _carry_out(task: Task) -> int:
     else:
         _tell_end(task, end.finished)
     return end.exit_code
+
+
+def _follow_commands(shape: Shape, controller: Controller) -> None:
+    """Obey a program that reads the events; a person has the keyboard's signals."""
+    if shape is Shape.EVENTS:
+        follow_standard_input(controller.obey)
 
 
 @contextmanager
@@ -170,6 +182,8 @@ def _log(event: Event) -> None:
         case FileFailed() | FolderFailed() | RunPaused() | Notice() | TransferRetried():
             logger.warning("%s", event)
         case RunStarted() | RunFinished() | ChannelChanged() | RunResumed() | LimitsChanged():
+            logger.info("%s", event)
+        case FileRetried() | CommandDone() | CommandRefused():
             logger.info("%s", event)
         case _:
             logger.debug("%s", event)

@@ -173,6 +173,15 @@ class FileFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileRetried:
+    """A person wants a file sent again: its `outcome`, "failed" or "waiting", is taken back."""
+
+    path: bytes
+    size: int
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelChanged:
     """A channel opened, closed or changed its rung; `detail` says why."""
 
@@ -206,6 +215,23 @@ class RunPaused:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResumed:
     """Nothing that had paused the run is left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandDone:
+    """A command was carried out; `id` is its own."""
+
+    id: str | int | None
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRefused:
+    """A command was not carried out, and changed nothing."""
+
+    id: str | int | None
+    command: str
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,10 +276,13 @@ Event = (
     | FileRegistered
     | FileVerified
     | FileFailed
+    | FileRetried
     | ChannelChanged
     | LimitsChanged
     | RunPaused
     | RunResumed
+    | CommandDone
+    | CommandRefused
     | Notice
     | RunFinished
 )

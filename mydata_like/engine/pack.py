@@ -5,11 +5,13 @@ from itertools import count
 
 from mydata_like.core.model import Payload, Registered, Staged, Wanted
 from mydata_like.core.ports import Clock
+from mydata_like.engine.choices import Choices
 from mydata_like.engine.workers import Source
 from mydata_like.settings.schema import Transfer
 
 Packed = Payload | list[Staged | Registered]
 
+GLANCE = 0.5  # seconds after which it is looked whether files are wanted again
 LINGER = 0.05  # seconds for which an open batch waits for more while a channel is idle
 
 
@@ -17,22 +19,23 @@ class Pack:
     """The stage that groups files; what needs no transfer passes it by.
 
     A batch is closed when it is full (bytes or files), when it is old, and when a channel
-    waits for work while nothing more comes.
+    waits for work while nothing more comes. Files that a person wants again join the others.
     """
 
-    def __init__(self, settings: Transfer, clock: Clock) -> None:
+    def __init__(self, settings: Transfer, clock: Clock, choices: Choices) -> None:
         self._settings = settings
         self._clock = clock
+        self._choices = choices
         self._ids = count(1)
 
     def __call__(self, source: Source[list[Wanted | Staged | Registered]]) -> Iterator[Packed]:
         batch = _Batch(self._settings, self._clock)
         while not source.finished:
-            items = source.poll(LINGER if batch.members else None)
+            items = source.poll(LINGER if batch.members else GLANCE)
             passing = [item for item in items or () if not isinstance(item, Wanted)]
             if passing:
                 yield passing
-            for item in items or ():
+            for item in (*(items or ()), *self._choices.take_again()):
                 if isinstance(item, Wanted):
                     yield from map(self._payload, self._sort_in(item, batch))
             if batch.is_old or (items is None and source.starving):

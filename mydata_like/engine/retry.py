@@ -69,6 +69,7 @@ class Gate:
         self._reasons: dict[str, Problem] = {}  # why the run waits, by name, the newest last
         self._told: Problem | None = None
         self._hurried = False
+        self._holdable = True
 
     def call(self, action: Callable[[], T]) -> T:
         """Return what `action` returns, after as many pauses as that takes.
@@ -104,13 +105,20 @@ class Gate:
     def hold(self, name: str, problem: Problem) -> None:
         """Let nothing new be sent until `release` of this name; another problem is told anew."""
         with self._lock:
-            if self._reasons.get(name) != problem:
+            if self._holdable and self._reasons.get(name) != problem:
                 self._give_reason(name, problem)
 
     def release(self, name: str) -> None:
         """End the hold of this name, if there is one."""
         with self._lock:
             self._take_back(name)
+
+    def lift_holds(self) -> None:
+        """Release all holds, and hold no more: the run is to end."""
+        with self._lock:
+            self._holdable = False
+            for name in self._reasons.keys() - {_CONDITION}:
+                self._take_back(name)
 
     @property
     def held(self) -> bool:

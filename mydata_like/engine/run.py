@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
@@ -11,7 +12,7 @@ from mydata_like.core.events import RunFinished, RunStarted
 from mydata_like.core.model import Registered, Staged, Wanted
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.engine.check import Check
-from mydata_like.engine.limits import Limits
+from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.register import Register
 from mydata_like.engine.scan import Scan
@@ -58,7 +59,8 @@ class Surroundings:
     emit: Emit
     clock: Clock
     cancel: Stoppable
-    limits: Limits
+    controls: Controls
+    controller: Controller
     registrations: int = 3  # requests in flight
     beside: Callable[[], AbstractContextManager[None]] = nullcontext  # goes on meanwhile
 
@@ -89,11 +91,13 @@ class Run:
         around.emit(RunStarted(run=self._name, at=now, data_directory=root, dry_run=dry_run))
         problem, exit_code = None, 0
         try:
-            if dry_run:
-                self._look(root)
-            else:
-                with repeated(around.limits.keep, LOOK_AFTER), around.beside():
+            with around.controller.over(around.controls):
+                if dry_run:
+                    self._look(root)
+                else:
                     self._carry(root)
+            if around.controls.choices.finishing:
+                problem, exit_code = INTERRUPTED, INTERRUPTED_EXIT
         except Cancelled:
             problem, exit_code = INTERRUPTED, INTERRUPTED_EXIT
         except UploaderError as error:
@@ -112,16 +116,20 @@ class Run:
                 pass
 
     def _carry(self, root: bytes) -> None:
-        """Carry all, then once more what the server did not verify."""
-        with WorkerGroup(self._around.cancel) as group:
-            again = self._deliver(group, self._checked(group, root))
-        if again:
-            logger.info("%d files are sent once more", len(again))
-            with WorkerGroup(self._around.cancel) as group:
-                self._deliver(group, [list(again)])
+        """Carry all, then once more what the server did not verify or a person wants again."""
+        around, choices = self._around, self._around.controls.choices
+        with repeated(around.controls.limits.keep, LOOK_AFTER), around.beside():
+            with WorkerGroup(around.cancel) as group:
+                again = self._deliver(group, self._checked(group, root))
+            while again or (again := choices.take_last()):
+                logger.info("%d files are sent once more", len(again))
+                with WorkerGroup(around.cancel) as group:
+                    again = self._deliver(group, [list(again)])
 
     def _checked(self, group: WorkerGroup, root: bytes) -> WorkQueue[Checked]:
-        return stage(group, self._stages.check, self._stages.scan.scan(root), workers=CHECKS)
+        choices = self._around.controls.choices
+        found = takewhile(lambda _: not choices.finishing, self._stages.scan.scan(root))
+        return stage(group, self._stages.check, found, workers=CHECKS)
 
     def _deliver(
         self, group: WorkerGroup, checked: WorkQueue[Checked] | Iterable[Checked]

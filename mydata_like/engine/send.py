@@ -15,12 +15,14 @@ from mydata_like.core.events import (
 from mydata_like.core.model import EntryState, LocalFile, Payload, Registered, Staged, Wanted
 from mydata_like.core.ports import Channel, Emit, Ledger, Sent, Unsent
 from mydata_like.engine.bookkeeping import Step, record_staged
-from mydata_like.engine.channels import UNREACHABLE, Channels
-from mydata_like.engine.retry import Gate
+from mydata_like.engine.channels import UNREACHABLE
+from mydata_like.engine.choices import CANCELLED, STOPPING, CutOffError
+from mydata_like.engine.controller import Controls
 from mydata_like.engine.workers import Source
 
-# Local files that moved under us are left for the next run, when they may be still.
-MOVED = frozenset({"file.changed", "file.vanished", "file.replaced"})
+# Local files that moved under us are left for the next run, when they may be still, and those
+# that a person does not want now.
+LEFT = frozenset({"file.changed", "file.vanished", "file.replaced", CANCELLED.code, STOPPING.code})
 GLANCE = 1.0  # seconds after which an idle worker looks whether there is still work for it
 TOGETHER = 2  # attempts of a batch, after which what is left of it travels one by one
 
@@ -32,13 +34,12 @@ class Send:
     everything from being sent pauses the run at the gate.
     """
 
-    def __init__(
-        self, channels: Channels, ledger: Ledger, emit: Emit, gate: Gate, attempts: int
-    ) -> None:
-        self._channels = channels
+    def __init__(self, controls: Controls, ledger: Ledger, emit: Emit, attempts: int) -> None:
+        self._gate = controls.gate
+        self._channels = controls.limits.channels
+        self._choices = controls.choices
         self._ledger = ledger
         self._emit = emit
-        self._gate = gate
         self._attempts = attempts
 
     def __call__(
@@ -49,10 +50,14 @@ class Send:
                 item = payloads.poll(GLANCE)
                 if isinstance(item, Payload):
                     self._gate.wait_released()
-                    with self._channels.borrowed() as channel:
-                        yield from self._carry(channel, item)
+                    yield from self._send_wanted(self._drop_unwanted(item))
                 elif item is not None:
                     yield item
+
+    def _send_wanted(self, payload: Payload) -> Iterator[list[Staged | Registered]]:
+        if payload.members:
+            with self._channels.borrowed() as channel:
+                yield from self._carry(channel, payload)
 
     def _carry(self, channel: Channel, payload: Payload) -> Iterator[list[Staged | Registered]]:
         left = [payload]
@@ -74,12 +79,44 @@ class Send:
     def _attempt(
         self, channel: Channel, payload: Payload, attempt: int
     ) -> tuple[list[Staged], list[tuple[Wanted, Problem]]]:
-        """Send once; return what is in the staging area now, and what may be sent again."""
+        """Send once; return what is in the staging area now, and what may be sent again.
+
+        When a person cancels a member meanwhile, the others are sent anew without it.
+        """
+        payload = self._drop_unwanted(payload)
+        if not payload.members:
+            return [], []
         begun = self._gate.clock.monotonic()
         try:
             results = self._gate.call(lambda: self._send(channel, payload, attempt))
+        except CutOffError as error:
+            if error.begun:
+                self._tell_end(channel, payload, [], begun)
+            return self._attempt(channel, payload, attempt)
         except TransientError as error:
             results = [Unsent(i, error.problem, again=True) for i in range(len(payload.members))]
+        staged, refused = self._sort(payload, results)
+        self._keep(staged)
+        self._tell_end(channel, payload, staged, begun)
+        return staged, refused
+
+    def _drop_unwanted(self, payload: Payload) -> Payload:
+        """Return a payload without the members that a person does not want to be sent."""
+        objections = [self._choices.find_objection(wanted) for wanted in payload.members]
+        if not any(objections):
+            return payload
+        kept = []
+        for wanted, objection in zip(payload.members, objections, strict=True):
+            if objection is None:
+                kept.append(wanted)
+            else:
+                self._give_up(wanted, objection)
+        return payload._replace(members=tuple(kept))
+
+    def _sort(
+        self, payload: Payload, results: list[Sent | Unsent]
+    ) -> tuple[list[Staged], list[tuple[Wanted, Problem]]]:
+        """Return what is in the staging area, and what may be sent again; give up the rest."""
         staged, refused = [], []
         for result in results:
             wanted = payload.members[result.index]
@@ -89,7 +126,11 @@ class Send:
                 refused.append((wanted, result.problem))
             else:
                 self._give_up(wanted, result.problem)
-        self._keep(staged)
+        return staged, refused
+
+    def _tell_end(
+        self, channel: Channel, payload: Payload, staged: list[Staged], begun: float
+    ) -> None:
         seconds = self._gate.clock.monotonic() - begun
         size = sum(item.wanted.file.size for item in staged)
         self._emit(
@@ -101,7 +142,6 @@ class Send:
                 seconds=seconds,
             )
         )
-        return staged, refused
 
     def _send(self, channel: Channel, payload: Payload, attempt: int) -> list[Sent | Unsent]:
         def follow(size: int) -> None:
@@ -109,9 +149,12 @@ class Send:
             self._emit(TransferProgressed(transfer=payload.id, channel=channel.number, bytes=size))
 
         self._gate.wait_released()
-        self._tell_start(channel, payload, attempt)
         try:
-            with self._channels.bandwidth.used_by(channel) as meter:
+            with (
+                self._choices.sending(payload, channel),
+                self._channels.bandwidth.used_by(channel) as meter,
+            ):
+                self._tell_start(channel, payload, attempt)
                 results = channel.send(payload, follow)
                 meter.reach(payload.size)
                 return results
@@ -173,9 +216,11 @@ class Send:
     def _give_up(self, wanted: Wanted, problem: Problem) -> None:
         for file in wanted.files:
             self._leave(file, problem)
+        if problem == CANCELLED or problem.code not in LEFT:
+            self._choices.keep(wanted, "waiting" if problem == CANCELLED else "failed")
 
     def _leave(self, file: LocalFile, problem: Problem) -> None:
-        kind = FileWaiting if problem.code in MOVED else FileFailed
+        kind = FileWaiting if problem.code in LEFT else FileFailed
         self._emit(kind(path=file.key, size=file.size, problem=problem))
 
 

@@ -8,9 +8,12 @@ from typing import NamedTuple, assert_never
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     ChannelChanged,
+    CommandDone,
+    CommandRefused,
     Event,
     FileFailed,
     FileRegistered,
+    FileRetried,
     FileSkipped,
     FilesKnown,
     FilesSeen,
@@ -93,7 +96,8 @@ class Tally:
     """The state of one run as its events tell it; safe to use from any thread.
 
     Every local file that was seen gets exactly one of the outcomes FilesKnown, FileWaiting,
-    FileSkipped, FileVerified and FileFailed, at the end of what the run does about it.
+    FileSkipped, FileVerified and FileFailed, at the end of what the run does about it. Only
+    FileRetried takes an outcome back.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -183,9 +187,11 @@ class Tally:
                 self._note(event.path, event.problem)
             case Notice():
                 self._note(b"", event.problem)
+            case FileRetried():
+                self._take_back(event)
             case TransferStarted() | TransferProgressed() | TransferRetried() | TransferFinished():
                 self._follow(event)
-            case FolderFound() | FileStaged() | FileRegistered():
+            case FolderFound() | FileStaged() | FileRegistered() | CommandDone() | CommandRefused():
                 pass
             case _:
                 self._follow_run(event)
@@ -214,6 +220,14 @@ class Tally:
                 sums.failed += 1
             case _:
                 assert_never(event)
+
+    def _take_back(self, event: FileRetried) -> None:
+        """Count a file as open again, and forget why it was left."""
+        if event.outcome == "failed":
+            self._sums.failed -= 1
+        else:
+            self._sums.waiting -= 1
+        self._problems = [noted for noted in self._problems if noted[0] != event.path]
 
     def _note(self, path: bytes | None, problem: Problem) -> None:
         """Count a problem; keep it where a path is given, as long as there is room."""

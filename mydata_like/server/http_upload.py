@@ -147,7 +147,7 @@ class HttpChannel:
                 checksum = self._send(wanted, Guarded(source, self.check_open), progress)
                 return Sent(index, checksum, registered=True, inside=source.inside)
         except ItemError as error:
-            if self._transport.closed:
+            if self._transport.closed or self._cut:
                 raise
             return Unsent(index, error.problem, again=isinstance(error, TransientError))
 

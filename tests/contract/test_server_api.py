@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import (
     AccessDeniedError,
     NotApprovedError,
@@ -355,7 +356,7 @@ def big_file(tmp_path):
 def send_in_chunks(client, embedded, dataset, file):
     wanted, seen = Wanted(file, dataset, f"x-{dataset.id}/big.bin"), []
     with open_file(file) as source:
-        ChunkedUpload(client, embedded.box_name)(wanted, source, seen.append)
+        ChunkedUpload(client, embedded.box_name)(wanted, source, Bucket(), seen.append)
     return seen
 
 

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from mydata_like.core.errors import (
+    Cancelled,
     HostKeyError,
     Problem,
     ServerUnavailableError,
@@ -26,8 +27,12 @@ from mydata_like.core.model import EntryState, Payload, Registered, Staged
 from mydata_like.core.ports import Sent, Unsent
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.channels import Channels
+from mydata_like.engine.choices import Choices
+from mydata_like.engine.controller import Controls
+from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.send import Send
+from mydata_like.settings import limits as settings
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.source import ListSource
@@ -63,6 +68,10 @@ class ScriptedChannel:
         self.transport = transport
         self.number = number
         self.closed = False
+        self.is_cut = False
+
+    def cut(self):
+        self.is_cut = True
 
     def limit(self, rate):
         self.rate = rate
@@ -73,6 +82,11 @@ class ScriptedChannel:
     def send(self, payload, progress):
         self.transport.sent.append([member.file.name.decode() for member in payload.members])
         answer = self.transport.script.pop(0) if self.transport.script else {}
+        if callable(answer):
+            answer = answer() or {}
+        if self.is_cut:
+            self.is_cut = False
+            raise TransientError("The process ended.", code="channel.lost")
         if isinstance(answer, BaseException):
             raise answer
         progress(payload.size)
@@ -85,19 +99,23 @@ class ScriptedChannel:
 class Bench:
     def __init__(self, *script, attempts=4, patience=100.0, **transport):
         self.clock = FakeClock()
+        self.clock_cancel = self.clock.cancel()
         self.events = []
         self.ledger = MemoryLedger()
         self.transport = ScriptedTransport(*script, **transport)
         gate = Gate(
             self.clock,
-            self.clock.cancel(),
+            self.clock_cancel,
             self.events.append,
             Random(1),
             patience=lambda error: 0.0 if isinstance(error, HostKeyError) else patience,
         )
-        bandwidth = Bandwidth(self.clock)
-        self.channels = Channels(self.transport, gate, self.events.append, bandwidth)
-        self.send = Send(self.channels, self.ledger, self.events.append, gate, attempts)
+        emit = self.events.append
+        self.channels = Channels(self.transport, gate, emit, Bandwidth(self.clock))
+        self.choices = Choices(emit)
+        limits = Limits(settings.Limits(), self.channels, self.clock, emit)
+        self.controls = Controls(gate, limits, self.choices)
+        self.send = Send(self.controls, self.ledger, emit, attempts)
 
     def __call__(self, *payloads):
         source = ListSource(list(payloads), self.clock)
@@ -249,3 +267,69 @@ def test_a_channel_that_was_idle_for_long_is_replaced():
         bench.clock.move(idle)
         bench(batch("a"))
         assert bench.transport.opened == opened
+
+
+def test_a_cancelled_member_is_left_and_the_others_are_sent_at_once():
+    bench = Bench()
+    bench.transport.script = [lambda: bench.choices.cancel("alice/Set 1/b")]
+
+    staged = bench(batch("a", "b", "c"))
+
+    assert bench.transport.sent == [["a", "b", "c"], ["a", "c"]]
+    assert sorted(names(staged)) == ["a", "c"]
+    assert [event.problem.code for event in bench.of_kind(FileWaiting)] == ["file.cancelled"]
+    assert bench.of_kind(TransferRetried) == bench.of_kind(FileFailed) == []
+    assert bench.clock.monotonic() == 0
+    started, finished = bench.of_kind(TransferStarted), bench.of_kind(TransferFinished)
+    assert [event.attempt for event in started] == [1, 1]
+    assert [event.files for event in finished] == [0, 2]
+
+
+def test_what_was_cancelled_before_its_turn_opens_no_channel():
+    bench = Bench()
+    bench.choices.cancel("alice")
+
+    assert bench(batch("a")) == []
+    assert (bench.transport.opened, len(bench.of_kind(FileWaiting))) == (0, 1)
+
+
+def test_what_failed_can_be_wanted_again():
+    bench = Bench({0: (DENIED, False)})
+    bench(batch("a"))
+
+    assert bench.choices.retry("alice/Set 1") is None
+    assert [wanted.file.name for wanted in bench.choices.take_again()] == [b"a"]
+
+
+def test_nothing_is_begun_while_the_run_is_held():
+    bench = Bench()
+    bench.controls.gate.hold("person", CUT)
+    bench.clock_cancel.set_after(60)
+
+    with pytest.raises(Cancelled):
+        bench(batch("a"))
+
+    assert (bench.transport.opened, bench.of_kind(TransferStarted)) == (0, [])
+
+
+def test_fewer_channels_close_those_too_many():
+    bench = Bench(capacity=3)
+    with bench.channels.borrowed() as one, bench.channels.borrowed() as two:
+        with bench.channels.borrowed() as three:
+            pass
+        bench.channels.change_limit(1)
+        assert (one.closed, two.closed, three.closed) == (False, False, True)
+
+    assert sorted([one.closed, two.closed]) == [False, True]
+    bench.channels.change_limit(2)
+    with bench.channels.borrowed(), bench.channels.borrowed():
+        assert bench.transport.opened == 4
+
+
+def test_only_as_many_workers_as_channels_have_a_turn():
+    bench = Bench(capacity=3)
+    bench.channels.change_limit(1)
+    bench.clock_cancel.set_after(5)
+
+    with bench.channels.turn(), pytest.raises(Cancelled), bench.channels.turn():
+        raise AssertionError

@@ -13,6 +13,7 @@ from mydata_like.core.events import (
     Event,
     FileFailed,
     FileRegistered,
+    FileRetried,
     FileSkipped,
     FilesKnown,
     FilesSeen,
@@ -282,3 +283,19 @@ def test_steps_on_the_way_change_no_total(tally: Tally, event: Event) -> None:
     add(tally, event)
 
     assert all(getattr(tally.totals, f.name) == getattr(before, f.name) for f in fields(Totals))
+
+
+@pytest.mark.parametrize("outcome", ["failed", "waiting"])
+def test_a_file_that_is_sent_again_is_open_again(outcome):
+    tally = Tally(FakeClock())
+    problem = Problem("link.lost", "The line broke.")
+    kind = FileFailed if outcome == "failed" else FileWaiting
+    tally.add(FilesSeen(folder=b"f", files=2, bytes=20))
+    tally.add(kind(path=b"f/1", size=10, problem=problem))
+    tally.add(kind(path=b"f/2", size=10, problem=problem))
+
+    tally.add(FileRetried(path=b"f/1", size=10, outcome=outcome))
+
+    totals = tally.totals
+    assert (totals.failed + totals.waiting, totals.open) == (1, 1)
+    assert [path for path, _ in tally.problems] == ([b"f/2"] if outcome == "failed" else [])

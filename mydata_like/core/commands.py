@@ -1,0 +1,178 @@
+"""What a program may ask of a run: one JSON object a line, as in `{"command": "pause", "id": 7}`.
+
+The names and fields are described in docs/events.md.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from difflib import get_close_matches
+from typing import Any, Final, NamedTuple
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.format import format_path
+
+LONGEST: Final = 64 * 1024  # bytes of a line
+_LONGEST_ID: Final = 200  # characters
+_MOST_CHANNELS: Final = 1000
+_FASTEST: Final = 1e11  # bytes a second
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Send nothing new until `Resume`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Go on, and look at once whether what else stopped the run is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the run: now, or when what is under way has been finished."""
+
+    now: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Leave a file, or all that is in a folder, for a later run; `path` is as events print it."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Send again what failed, or was cancelled, at or below `path`."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetChannels:
+    """Let so many channels work at once."""
+
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class SetBandwidth:
+    """Let all channels together send so many bytes a second; 0 sets no limit."""
+
+    bandwidth: float
+
+
+Command = Pause | Resume | Stop | Cancel | Retry | SetChannels | SetBandwidth
+
+
+_KINDS: Final[dict[str, type[Command]]] = {
+    "pause": Pause,
+    "resume": Resume,
+    "stop": Stop,
+    "cancel": Cancel,
+    "retry": Retry,
+    "set_channels": SetChannels,
+    "set_bandwidth": SetBandwidth,
+}
+
+
+class Asked(NamedTuple):
+    """One line: the `id` and the name to answer with, and the command or what is wrong with it."""
+
+    id: str | int | None
+    name: str
+    command: Command | Problem
+
+
+def parse_command(line: bytes) -> Asked:
+    """Return what a line asks for; whatever the line, nothing is raised."""
+    if len(line) > LONGEST:
+        return Asked(None, "", _unreadable(f"it is longer than {LONGEST} bytes"))
+    try:
+        record = json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return Asked(None, "", _unreadable("it is no JSON"))
+    if not isinstance(record, dict):
+        return Asked(None, "", _unreadable("it is no JSON object"))
+    number, name = record.pop("id", None), record.pop("command", None)
+    if number is not None and not _is_id(number):
+        wish = f"must be an integer, or a text of at most {_LONGEST_ID} characters"
+        return Asked(None, _show(name), _invalid(f'"id" {wish}'))
+    return Asked(number, _show(name), _build(name, record))
+
+
+def _build(name: object, given: dict[str, Any]) -> Command | Problem:
+    """Return the command of this name with these fields."""
+    kind = _KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        return _unknown(name)
+    known = {field.name: field for field in fields(kind)}
+    for word in given.keys() - known.keys():
+        return _invalid(f'"{name}" knows no "{_show(word)}"')
+    for word, field in known.items():
+        accepts, wish = _FIELDS[word]
+        if word not in given and field.default is MISSING:
+            return _invalid(f'"{name}" needs "{word}"')
+        if word in given and not accepts(given[word]):
+            return _invalid(f'"{word}" must be {wish}')
+    return kind(**given)
+
+
+def _is_number(value: object, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_path(value: object) -> bool:
+    """Return whether this can be the path of something below the data directory."""
+    return isinstance(value, str) and not {"", ".", ".."} & set(value.rstrip("/").split("/"))
+
+
+def _is_id(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_ID and value == _show(value)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+
+
+_FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
+    "now": (lambda value: isinstance(value, bool), "true or false"),
+    "path": (_is_path, "a path below the data directory, as events print it"),
+    "channels": (
+        lambda value: isinstance(value, int) and _is_number(value, 1, _MOST_CHANNELS),
+        f"an integer from 1 to {_MOST_CHANNELS}",
+    ),
+    "bandwidth": (
+        lambda value: _is_number(value, 0, _FASTEST),
+        "a number of bytes a second, 0 for no limit",
+    ),
+}
+
+
+def _show(value: object) -> str:
+    """Return a text from outside as it may be shown and sent back; empty for anything else."""
+    return (
+        format_path(value.encode("utf-8", "backslashreplace"))[:_LONGEST_ID]
+        if isinstance(value, str)
+        else ""
+    )
+
+
+def _unreadable(why: str) -> Problem:
+    return Problem(
+        "command.unreadable",
+        f"A command cannot be read: {why}.",
+        'Write one JSON object a line, as in {"command": "pause"}.',
+    )
+
+
+def _unknown(name: object) -> Problem:
+    near = get_close_matches(_show(name), _KINDS, n=1)
+    return Problem(
+        "command.unknown",
+        f'There is no command "{_show(name)}".',
+        f'"{near[0]}" comes nearest.' if near else f"There are {', '.join(_KINDS)}.",
+    )
+
+
+def _invalid(why: str) -> Problem:
+    return Problem("command.invalid", f"A command has wrong fields: {why}.")

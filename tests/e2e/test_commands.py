@@ -1,0 +1,180 @@
+"""Commands on standard input, as a window gives them to the real command while it runs."""
+
+import json
+import subprocess
+from itertools import count
+
+import pytest
+
+from tests.invariants import check_complete, check_sums
+from tests.site import finish_reading, make_data, open_site, wait_for
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+LARGE = "alice/Tomogram 7/volume.raw"
+SLOW = "limits.bandwidth=0.1"  # a minute for what is there; nothing ends by itself in a test
+
+
+class Commanded:
+    """A run that reads commands, and what it has said so far."""
+
+    def __init__(self, site, *settings):
+        self.process = site.start("run", "--events", settings=settings, stdin=subprocess.PIPE)
+        self.seen = []
+        self._ids = count(1)
+
+    def wait(self, event, **fields):
+        """Read until there is such an event; return it."""
+        while True:
+            self.seen += wait_for(self.process, event)
+            if fields.items() <= self.seen[-1].items():
+                return self.seen[-1]
+
+    def write(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, command, **fields):
+        """Give a command; return the answer to it."""
+        number = next(self._ids)
+        self.write(json.dumps({"command": command, "id": number, **fields}))
+        while True:
+            line = json.loads(self.process.stdout.readline())
+            self.seen.append(line)
+            if line["event"].startswith("command_") and line["id"] == number:
+                assert line["command"] == command
+                return line
+
+    def ask_successfully(self, command, **fields):
+        answer = self.ask(command, **fields)
+        assert answer["event"] == "command_done", answer
+
+    def finish(self):
+        self.process.stdin.close()
+        ended = finish_reading(self.process)
+        self.seen += ended.lines
+        return ended
+
+    def of_kind(self, event):
+        return [line for line in self.seen if line["event"] == event]
+
+
+@pytest.fixture
+def site(tmp_path):
+    make_data(tmp_path / "site", tiny_files=10, large=3_000_000)
+    with open_site(tmp_path / "site") as site:
+        yield site
+
+
+def test_a_run_is_paused_and_goes_on_at_a_new_speed(site):
+    run = Commanded(site, SLOW)
+    run.wait("transfer_started")
+
+    run.ask_successfully("pause")
+    assert run.of_kind("run_paused")[-1]["problem"]["code"] == "run.paused"
+    run.ask_successfully("set_bandwidth", bandwidth=0)
+    run.ask_successfully("set_channels", channels=1)
+    run.ask_successfully("resume")
+    check_complete(site, run.finish())
+
+    assert len(run.of_kind("run_resumed")) == 1
+    limits = [(line["bandwidth"], line["reason"]) for line in run.of_kind("limits_changed")]
+    assert limits[0] == (100_000, "limits.bandwidth")
+    assert limits[1] == (0, "a person asked for it")
+    assert run.of_kind("limits_changed")[-1]["channels"] == 1
+
+
+def test_a_file_under_way_is_cancelled_alone_and_sent_again_when_wanted(site):
+    site.server.hold_verification()
+    run = Commanded(site, SLOW)
+    run.wait("transfer_started", name=LARGE)
+
+    run.ask_successfully("cancel", path=LARGE)
+    left = run.wait("file_waiting", path=LARGE)
+    run.ask_successfully("set_bandwidth", bandwidth=0)
+    run.ask_successfully("retry", path="alice/Tomogram 7")
+    site.server.release_verification()
+    check_complete(site, run.finish())
+
+    assert left["problem"]["code"] == "file.cancelled"
+    (again,) = run.of_kind("file_retried")
+    assert (again["path"], again["outcome"]) == (LARGE, "waiting")
+
+
+def test_a_cancelled_folder_waits_for_the_next_run(site):
+    run = Commanded(site, SLOW)
+    run.wait("run_started")
+
+    run.ask_successfully("cancel", path="alice")
+    run.ask_successfully("set_bandwidth", bandwidth=0)
+    ended = run.finish()
+
+    check_sums(ended)
+    left = {line["path"] for line in run.of_kind("file_waiting")}
+    assert ended.code == 0
+    assert {path.split("/")[0] for path in left} == {"alice"}
+    assert ended.sums["waiting"] == len(left) > 0
+    check_complete(site, site.run())
+
+
+def test_what_makes_no_sense_is_refused_and_harms_nothing(site):
+    run = Commanded(site, SLOW)
+    run.wait("transfer_started")
+
+    for line in ("rubbish", "", "[" * 60_000, "x" * 1_000_000, '{"command": "pauze", "id": "a"}'):
+        run.write(line)
+    refused = [run.wait("command_refused") for _ in range(4)]
+    nothing = run.ask("retry", path="nowhere")
+    run.ask_successfully("set_bandwidth", bandwidth=0)
+
+    codes = [line["problem"]["code"] for line in (*refused, nothing)]
+    assert codes == ["command.unreadable"] * 3 + [
+        "command.unknown",
+        "command.nothing-to-retry",
+    ]
+    assert [line["id"] for line in refused] == [None] * 3 + ["a"]
+    check_complete(site, run.finish())
+
+
+def test_a_request_to_stop_is_obeyed_at_once(site):
+    run = Commanded(site, SLOW)
+    run.wait("transfer_started")
+
+    run.ask_successfully("stop")
+    ended = run.finish()
+
+    assert (ended.code, ended.problem) == (130, "run.interrupted")
+    check_complete(site, site.run())
+
+
+def test_a_request_to_stop_later_lets_what_is_under_way_be_finished(site):
+    run = Commanded(site, SLOW, "transfer.channels=1", "transfer.batch_below=0")
+    name = run.wait("transfer_started")["name"]
+
+    run.ask_successfully("stop", now=False)
+    run.ask_successfully("set_bandwidth", bandwidth=0)
+    ended = run.finish()
+
+    check_sums(ended)
+    assert (ended.code, ended.problem) == (130, "run.interrupted")
+    assert name in {line["path"] for line in run.of_kind("file_verified")}
+    assert {line["problem"]["code"] for line in run.of_kind("file_waiting")} == {"run.stopping"}
+    check_complete(site, site.run())
+
+
+def test_a_run_goes_on_when_whoever_gave_commands_is_gone(site):
+    run = Commanded(site)
+
+    run.write('{"command": "set_channels", "channels": 1}')
+
+    check_complete(site, run.finish())
+    assert run.of_kind("command_done")[0]["id"] is None
+
+
+def test_a_request_to_stop_that_comes_first_is_obeyed(site):
+    run = Commanded(site)
+
+    run.write('{"command": "stop"}')
+
+    assert run.finish().code == 130

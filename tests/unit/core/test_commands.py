@@ -1,0 +1,119 @@
+"""Lines in, commands or their problems out; nothing that is written there does any harm."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mydata_like.core.commands import (
+    LONGEST,
+    Asked,
+    Cancel,
+    Pause,
+    Resume,
+    Retry,
+    SetBandwidth,
+    SetChannels,
+    Stop,
+    parse_command,
+)
+from mydata_like.core.errors import Problem
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ('{"command": "pause"}', Pause()),
+        ('{"command": "resume"}', Resume()),
+        ('{"command": "stop"}', Stop(now=True)),
+        ('{"command": "stop", "now": false}', Stop(now=False)),
+        ('{"command": "cancel", "path": "a/b c.raw"}', Cancel("a/b c.raw")),
+        ('{"command": "retry", "path": "a/"}', Retry("a/")),
+        ('{"command": "set_channels", "channels": 3}', SetChannels(3)),
+        ('{"command": "set_bandwidth", "bandwidth": 2.5e6}', SetBandwidth(2.5e6)),
+        ('{"command": "set_bandwidth", "bandwidth": 0}', SetBandwidth(0)),
+        ('\ufeff {"command": "pause"}\r\n', Pause()),
+    ],
+)
+def test_commands_are_understood(text, command):
+    assert parse_command(text.encode()).command == command
+
+
+@pytest.mark.parametrize("number", [None, 7, -1, "seven", ""])
+def test_an_id_is_sent_back(number):
+    line = json.dumps({"command": "pause", "id": number}).encode()
+
+    assert parse_command(line) == Asked(number, "pause", Pause())
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("", "unreadable", "no JSON"),
+        ('{"command": "pause"', "unreadable", "no JSON"),
+        ('["pause"]', "unreadable", "no JSON object"),
+        ("[" * 50_000, "unreadable", "no JSON"),
+        ("9" * 50_000, "unreadable", "no JSON"),
+        ('"' + "x" * LONGEST + '"', "unreadable", "longer than"),
+        ("{}", "unknown", 'no command ""'),
+        ('{"command": 5}', "unknown", 'no command ""'),
+        ('{"command": "Pause"}', "unknown", '"Pause"'),
+        ('{"command": "pause", "soon": 1}', "invalid", 'knows no "soon"'),
+        ('{"command": "stop", "now": 1}', "invalid", "true or false"),
+        ('{"command": "cancel"}', "invalid", 'needs "path"'),
+        ('{"command": "cancel", "path": 1}', "invalid", '"path" must be'),
+        ('{"command": "cancel", "path": ""}', "invalid", '"path" must be'),
+        ('{"command": "cancel", "path": "/etc"}', "invalid", '"path" must be'),
+        ('{"command": "cancel", "path": "a/../b"}', "invalid", '"path" must be'),
+        ('{"command": "set_channels", "channels": 0}', "invalid", "from 1 to"),
+        ('{"command": "set_channels", "channels": true}', "invalid", "from 1 to"),
+        ('{"command": "set_channels", "channels": 1.5}', "invalid", "from 1 to"),
+        ('{"command": "set_bandwidth", "bandwidth": -1}', "invalid", "bytes a second"),
+        ('{"command": "set_bandwidth", "bandwidth": NaN}', "invalid", "bytes a second"),
+        ('{"command": "set_bandwidth", "bandwidth": Infinity}', "invalid", "bytes a second"),
+        ('{"command": "pause", "id": [1]}', "invalid", '"id" must be'),
+        ('{"command": "pause", "id": 1e400}', "invalid", '"id" must be'),
+    ],
+)
+def test_the_problem_is_told(text, code, said):
+    problem = parse_command(text.encode()).command
+
+    assert isinstance(problem, Problem)
+    assert problem.code == f"command.{code}"
+    assert said in problem.message
+
+
+def test_the_nearest_name_is_suggested():
+    assert '"set_channels"' in parse_command(b'{"command": "set_chanels"}').command.hint
+
+
+def test_bytes_that_are_no_text_are_refused():
+    assert parse_command(b'{"command": "pause\xff"}').command.code == "command.unreadable"
+
+
+@pytest.mark.parametrize("word", [r"\ud800", r"\u001b[31m", r"\u202e", "x" * 300])
+def test_what_is_sent_back_can_be_shown(word):
+    asked = parse_command(f'{{"command": "{word}", "id": "{word}"}}'.encode())
+
+    assert asked.id is None
+    assert len(asked.name) <= 200
+    assert asked.name.isprintable()
+
+
+@given(
+    st.binary(max_size=200)
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["command", "id", "path", "now", "x"]), inner, max_size=4
+            )
+        ),
+    ).map(lambda value: json.dumps(value).encode())
+)
+def test_no_line_breaks_the_parser(line):
+    asked = parse_command(line)
+
+    json.dumps([asked.id, asked.name], ensure_ascii=False).encode()

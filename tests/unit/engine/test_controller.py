@@ -1,0 +1,114 @@
+"""Commands: every one is answered once, whenever it comes."""
+
+from random import Random
+
+import pytest
+
+from mydata_like.core.events import CommandDone, CommandRefused, RunPaused, RunResumed
+from mydata_like.engine.bandwidth import Bandwidth
+from mydata_like.engine.channels import Channels
+from mydata_like.engine.choices import Choices
+from mydata_like.engine.controller import Controller, Controls
+from mydata_like.engine.limits import Limits
+from mydata_like.engine.retry import Gate
+from mydata_like.engine.workers import CancelFlag
+from mydata_like.settings import limits as settings
+from tests.fakes.clock import FakeClock
+
+
+class FixedTransport:
+    capacity = 4
+
+
+class Bench:
+    def __init__(self):
+        self.events = []
+        self.cancel = CancelFlag()
+        emit, clock = self.events.append, FakeClock()
+        gate = Gate(clock, self.cancel, emit, Random(1))
+        channels = Channels(FixedTransport(), gate, emit, Bandwidth(clock))
+        limits = Limits(settings.Limits(), channels, clock, emit)
+        self.controls = Controls(gate, limits, Choices(emit))
+        self.controller = Controller(self.cancel, emit)
+
+    def ask(self, *texts):
+        for text in texts:
+            self.controller.obey(f'{{"command": {text}}}'.encode())
+
+    @property
+    def answers(self):
+        return [
+            (event.command, event.problem.code if isinstance(event, CommandRefused) else "done")
+            for event in self.events
+            if isinstance(event, CommandDone | CommandRefused)
+        ]
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def test_commands_act_and_are_answered(bench):
+    with bench.controller.over(bench.controls):
+        bench.ask('"pause"', '"set_channels", "channels": 2', '"set_bandwidth", "bandwidth": 5')
+        assert bench.controls.gate.held
+        bench.ask('"resume"')
+
+    channels = bench.controls.limits.channels
+    assert (channels.limit, channels.bandwidth.total) == (2, 5)
+    assert bench.answers == [
+        ("pause", "done"),
+        ("set_channels", "done"),
+        ("set_bandwidth", "done"),
+        ("resume", "done"),
+    ]
+    assert [type(it) for it in bench.events if isinstance(it, RunPaused | RunResumed)] == [
+        RunPaused,
+        RunResumed,
+    ]
+
+
+def test_a_persons_resuming_releases_the_person_only(bench):
+    bench.controls.gate.hold("quiet", bench.controls.choices.retry("x"))
+    with bench.controller.over(bench.controls):
+        bench.ask('"pause"', '"resume"')
+
+    assert bench.controls.gate.held
+
+
+def test_what_comes_before_a_run_waits_for_it(bench):
+    bench.ask('"pause"', '"nonsense"')
+    assert bench.events == []
+
+    with bench.controller.over(bench.controls):
+        assert bench.controls.gate.held
+        assert bench.answers == [("pause", "done"), ("nonsense", "command.unknown")]
+
+
+def test_stopping_waits_for_no_run(bench):
+    bench.ask('"stop"')
+
+    assert bench.cancel.is_set()
+    with bench.controller.over(bench.controls):
+        bench.ask('"pause"')
+    assert bench.answers == [("stop", "done"), ("pause", "command.too-late")]
+
+
+def test_after_a_run_nothing_is_answered(bench):
+    with bench.controller.over(bench.controls):
+        pass
+
+    bench.ask('"pause"', '"stop"')
+
+    assert bench.events == []
+
+
+def test_stopping_later_lets_no_hold_delay_the_end(bench):
+    with bench.controller.over(bench.controls):
+        bench.ask('"pause"', '"stop", "now": false')
+        bench.controls.gate.hold("quiet", bench.controls.choices.retry("x"))
+
+    assert bench.controls.choices.finishing
+    assert not bench.controls.gate.held
+    assert not bench.cancel.is_set()
