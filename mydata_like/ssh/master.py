@@ -24,6 +24,7 @@ from mydata_like.ssh.openssh import (
     build_command,
     build_environment,
     explain,
+    not_started,
     reason,
 )
 from mydata_like.ssh.session import Endpoint
@@ -62,14 +63,13 @@ class Master:
         self._settled = threading.Event()  # we are in, or never will be
         self._in = False
         self._over = False
-        self._files = Files(endpoint, host_key)
-        self._shared = Shared(self._files.control, self.watch)
         try:
+            self._files = Files(endpoint, host_key)
             self._process, self._inflow = self._start(host_key)
-        except BaseException:
+        except (OSError, subprocess.SubprocessError) as error:
             wire.close()
-            self._files.remove()
-            raise
+            raise not_started(error) from error
+        self._shared = Shared(self._files.control, self.watch)
         self._thread = threading.Thread(target=self._attend, name="ssh-attendant", daemon=True)
         self._thread.start()
         try:
@@ -137,11 +137,10 @@ class Master:
         self._files.remove()
 
     def _start(self, host_key: PublicKey) -> tuple["subprocess.Popen[bytes]", int]:
-        command = build_command(self.endpoint, self._files, host_key)
         theirs, inflow = os.pipe()
         try:
             process = subprocess.Popen(  # noqa: S603 - a program of the system, words of ours
-                command,
+                build_command(self.endpoint, self._files, host_key),
                 stdin=theirs,
                 stdout=self._wire.fileno(),
                 stderr=subprocess.PIPE,
@@ -150,6 +149,7 @@ class Master:
             )
         except BaseException:
             os.close(inflow)
+            self._files.remove()
             raise
         finally:
             os.close(theirs)

@@ -6,6 +6,7 @@ so that no path of a person's computer has to survive ssh's rules of quoting.
 """
 
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -27,6 +28,7 @@ from mydata_like.core.errors import (
     SettingsError,
     UploaderError,
 )
+from mydata_like.core.format import format_path
 from mydata_like.ssh import links
 from mydata_like.ssh.algorithms import CIPHERS, HOST_KEYS, KEY_EXCHANGES, MACS, signatures
 from mydata_like.ssh.hosts import CHANGED
@@ -38,6 +40,7 @@ _ON_DEVICES: Final = ("sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@open
 _QUESTION: Final = 10.0  # seconds for ssh to tell what it can
 _LONG: Final = 3600.0  # seconds after which no login is still under way
 _GLANCE: Final = 0.1  # seconds for a socket to answer
+_NOWHERE: Final = re.compile(r" (by|with) UNKNOWN port \d+")  # how ssh calls our connection
 _SAYING: Final = 200  # characters of what ssh said that are passed on
 _OPTIONS: Final = {
     "BatchMode": "yes",
@@ -158,11 +161,20 @@ def explain(endpoint: Endpoint, said: Iterable[str]) -> UploaderError:
     return links.refused(endpoint, last)
 
 
+def not_started(error: Exception) -> SettingsError:
+    """Return the error of an ssh that this computer does not start."""
+    return SettingsError(
+        f"The program ssh cannot be started: {error}.",
+        hint="Check the installation of OpenSSH, and the room in the folder for temporary files.",
+        code="ssh.not-started",
+    )
+
+
 def reason(said: Iterable[str]) -> str:
     """Return the last thing that ssh has said, fit for a message."""
     words = [line.strip() for line in said if not line.startswith("debug1:")]
-    last = next((line for line in reversed(words) if line and "UNKNOWN port" not in line), "")
-    return last.rstrip(".")[:_SAYING] or "it ended the connection"
+    last = _NOWHERE.sub("", next((line for line in reversed(words) if line), ""))
+    return format_path(last.encode())[:_SAYING].rstrip(".") or "it ended the connection"
 
 
 def _offer(ssh: str, kind: str, wanted: Iterable[str]) -> str:
@@ -174,7 +186,8 @@ def _offer(ssh: str, kind: str, wanted: Iterable[str]) -> str:
 def _ensure_place() -> Path:
     """Return a directory with a short path that is ours alone."""
     place = Path(tempfile.gettempdir()) / f"mydata-ssh-{os.geteuid()}"
-    place.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        place.mkdir(mode=0o700)
     found = place.lstat()
     private = stat.S_ISDIR(found.st_mode) and not found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     if private and found.st_uid == os.geteuid():
