@@ -93,7 +93,7 @@ def describe_event(event: Event) -> Iterator[str]:
             yield "Going on."
         case LimitsChanged(channels=channels, bandwidth=bandwidth, reason=reason):
             speed = f", {format_size(bandwidth)}/s" if bandwidth else ", as fast as it goes"
-            yield f"Limits: {channels} channels{speed} ({reason})."
+            yield f"Limits: {channels} channel{'s' * (channels != 1)}{speed} ({reason})."
         case ChannelChanged():
             yield from _describe_channel(event)
         case _:

@@ -91,6 +91,11 @@ class Choices:
                 self._again.append(wanted)
             return None if found or lifted else NOTHING_LEFT
 
+    @property
+    def made(self) -> bool:
+        """Whether there may be an objection to any file."""
+        return self.finishing or bool(self._cancelled)
+
     def find_objection(self, wanted: Wanted) -> Problem | None:
         """Return why this file is not to be sent now, if it is not."""
         if self.finishing:
@@ -101,13 +106,13 @@ class Choices:
     def sending(self, payload: Payload, channel: Channel) -> Iterator[None]:
         """Let a payload be cut off while this lasts; raises `CutOffError` where it was."""
         with self._lock:
-            if any(map(self.find_objection, payload.members)):
+            if self.made and any(map(self.find_objection, payload.members)):
                 raise CutOffError(begun=False)
             self._under_way[channel.number] = payload, channel
         try:
             yield
         except TransientError as error:
-            if any(map(self._is_cancelled, payload.members)):
+            if self._cancelled and any(map(self._is_cancelled, payload.members)):
                 raise CutOffError(begun=True) from error
             raise
         finally:
@@ -149,7 +154,7 @@ class Choices:
         return True
 
     def _is_cancelled(self, wanted: Wanted) -> bool:
-        return bool(self._cancelled) and any(map(self._is_left_out, wanted.files))
+        return any(map(self._is_left_out, wanted.files))
 
     def _is_left_out(self, file: LocalFile) -> bool:
         path = format_path(file.key)

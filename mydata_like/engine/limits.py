@@ -63,7 +63,7 @@ class Limits:
         """Let so many channels work, as far as this computer and the host can bear them."""
         self.channels.change_limit(count)
         allowed = self.channels.limit
-        few = f"; {allowed} of {count} is what this computer and the staging host bear"
+        few = f"; of {count}, this computer and the staging host bear {allowed}"
         self._tell(BY_HAND + (few if allowed < count else ""))
 
     def _change_bandwidth(self, rate: float, reason: str) -> None:

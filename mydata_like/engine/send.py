@@ -102,11 +102,11 @@ class Send:
 
     def _drop_unwanted(self, payload: Payload) -> Payload:
         """Return a payload without the members that a person does not want to be sent."""
-        objections = [self._choices.find_objection(wanted) for wanted in payload.members]
-        if not any(objections):
+        if not self._choices.made:
             return payload
         kept = []
-        for wanted, objection in zip(payload.members, objections, strict=True):
+        for wanted in payload.members:
+            objection = self._choices.find_objection(wanted)
             if objection is None:
                 kept.append(wanted)
             else:

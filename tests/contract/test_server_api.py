@@ -353,10 +353,10 @@ def big_file(tmp_path):
     return local_file(tmp_path / "big.bin", os.urandom(25_000_000))
 
 
-def send_in_chunks(client, embedded, dataset, file):
+def send_in_chunks(client, embedded, dataset, file, bucket=None):
     wanted, seen = Wanted(file, dataset, f"x-{dataset.id}/big.bin"), []
     with open_file(file) as source:
-        ChunkedUpload(client, embedded.box_name)(wanted, source, Bucket(), seen.append)
+        ChunkedUpload(client, embedded.box_name)(wanted, source, bucket or Bucket(), seen.append)
     return seen
 
 
@@ -367,6 +367,16 @@ def test_a_large_file_travels_in_chunks(client, embedded, tmp_path, big_file):
 
     assert embedded.wait_verified()
     assert embedded.check_invariants({("Day 1", "", "big.bin"): tmp_path / "big.bin"}) == []
+
+
+def test_chunks_travel_no_faster_than_allowed(client, embedded, big_file):
+    clock = FakeClock()
+    bucket = Bucket(monotonic=clock.monotonic, sleep=clock.move)
+    bucket.limit(1_000_000)
+
+    send_in_chunks(client, embedded, make_dataset(HttpServer(client)), big_file, bucket)
+
+    assert clock.monotonic() == pytest.approx(25, abs=0.2)
 
 
 def test_a_broken_chunked_upload_goes_on_where_it_ended(client, embedded, tmp_path, big_file):

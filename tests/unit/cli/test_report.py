@@ -24,6 +24,7 @@ from mydata_like.core.events import (
     FilesSeen,
     FileWanted,
     FolderFound,
+    LimitsChanged,
     Notice,
     RunFinished,
     RunPaused,
@@ -86,8 +87,16 @@ def test_the_sums_of_a_run_add_up_before_the_readers_eyes():
             ChannelChanged(channel=2, state="lost", detail="The host is gone."),
             "Channel 2 was lost: The host is gone.",
         ),
+        (
+            LimitsChanged(channels=2, bandwidth=5e6, reason="limits.bandwidth"),
+            "Limits: 2 channels, 5.0 MB/s (limits.bandwidth).",
+        ),
+        (
+            LimitsChanged(channels=1, reason="a person asked for it"),
+            "Limits: 1 channel, as fast as it goes (a person asked for it).",
+        ),
     ],
-    ids=["failed", "notice", "paused", "lost"],
+    ids=["failed", "notice", "paused", "lost", "limited", "unlimited"],
 )
 def test_what_a_person_has_to_know_is_said_in_sentences(event, words):
     assert list(describe_event(event)) == [words]

@@ -4,7 +4,7 @@ import pytest
 
 from mydata_like.core.errors import TransientError
 from mydata_like.core.events import FileRetried
-from mydata_like.core.model import Payload
+from mydata_like.core.model import ArchiveMember, Payload
 from mydata_like.engine.choices import CANCELLED, STOPPING, Choices, CutOffError
 from tests.unit.engine.files import a_wanted
 
@@ -135,3 +135,16 @@ def test_a_run_that_is_finishing_begins_nothing(bench):
 
     assert bench.objections(b"a") == [STOPPING]
     assert bench.choices.retry("a") is not None
+
+
+def test_the_files_of_an_archive_are_left_and_sent_together(bench):
+    members = tuple(ArchiveMember(file(key).file, key) for key in (b"a/1", b"a/2"))
+    archive = file(b"")._replace(members=members)
+    bench.choices.cancel("a/2")
+    assert bench.choices.find_objection(archive) == CANCELLED
+
+    bench.choices.keep(archive, "waiting")
+    assert bench.choices.retry("a/2") is None
+
+    assert bench.choices.take_again() == [archive]
+    assert [event.path for event in bench.events] == [b"a/1", b"a/2"]
