@@ -7,6 +7,7 @@ from mydata_like.bootstrap.job import ledger_file
 from mydata_like.bootstrap.settings import find_places, load_settings
 from mydata_like.core.events import FileFailed
 from mydata_like.core.model import EntryState
+from mydata_like.demo.archived import is_archive, list_archived
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
 from tests.site import Carried, Ended, Picture, Site
@@ -88,12 +89,24 @@ def _find_boasts(site: Site, rewritten: Collection[str]) -> list[str]:
         for file in site.server.datafiles()
         if file.verified
     }
+    archived = {
+        (
+            file.dataset,
+            "/".join(filter(None, (file.directory, file.filename))),
+            *inside[:2],
+        ): inside.md5sum
+        for file in site.server.datafiles()
+        if file.verified and file.path and is_archive(file.filename)
+        for inside in list_archived(file.path)
+    }
     with ledger:
         claims = [e for e in ledger.iter_entries() if e.state is EntryState.VERIFIED]
     wrong = []
     for entry in claims:
         _, _, *directory, name = os.fsdecode(entry.key).split("/")
         told = verified.get((entry.dataset, "/".join(directory), name))
+        if entry.archive:
+            told = archived.get((entry.dataset, entry.archive, "/".join(directory), name))
         if told != entry.checksum and name not in rewritten:
             wrong.append(f"the ledger calls {entry.key!r} verified, the server does not")
     return wrong

@@ -29,7 +29,9 @@ from mydata_like.bootstrap.sparing import spared
 from mydata_like.bootstrap.staging import find_staging, open_staging
 from mydata_like.core.events import Notice, event_record
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
+from mydata_like.engine.archives import Recall
 from mydata_like.engine.bandwidth import Bandwidth
+from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.check import Check
 from mydata_like.engine.choices import Choices
@@ -52,6 +54,7 @@ from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
+from mydata_like.transfer.unarchive import TarArchives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,10 +200,13 @@ def _build_stages(
     server, gate, box = outside.server, outside.gate, outside.box
     ledger, emit, clock = around.ledger, around.emit, around.clock
     pace = Pace(settings.advanced.register_batch, clock)
+    archives = TarArchives()
+    recall = Recall(server, ledger, gate, emit, archives)
     return Stages(
         scan=Scan(settings, emit, clock, around.cancel),
-        check=Check(Knowledge(server, ledger, gate), datasets, emit, box=box),
-        pack=Pack(settings.transfer, clock, outside.controls.choices),
+        check=Check(Knowledge(server, ledger, gate, recall), datasets, emit, box=box),
+        bundle=Bundle(settings.archive, ledger),
+        pack=Pack(settings.transfer, clock, outside.controls.choices, archives),
         send=Send(outside.controls, ledger, emit, settings.transfer.attempts),
         register=Register(server, ledger, emit, gate, Filing(box, pace)),
         verify=Verify(server, ledger, emit, gate, settings.advanced),

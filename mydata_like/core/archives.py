@@ -1,11 +1,12 @@
 """What is known of archives: many small files that are one datafile on the server."""
 
-from collections.abc import Callable, Iterable, Sequence
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, Self
 
 from mydata_like.core.model import (
     ArchiveMember,
-    Datafile,
     DatafileId,
     DatasetId,
     Entry,
@@ -71,6 +72,14 @@ class Archive(NamedTuple):
         directory, _, name = self.path.rpartition("/")
         return directory, name
 
+    def as_file(self, folder: bytes) -> LocalFile:
+        """Return what stands for it where a local file would: it lies on no disk of ours."""
+        directory, name = self.place
+        key = folder + b"/" + self.path.encode()
+        return LocalFile(
+            b"", key, directory.encode(), name.encode(), self.size, self.modified_ns, 0, 0
+        )
+
     def entry(self, file: LocalFile, checksum: str) -> Entry:
         """Return the row of a local file that it holds."""
         return Entry(
@@ -86,6 +95,31 @@ class Archive(NamedTuple):
         )
 
 
+_NAME = re.compile(r".+-[0-9a-f]{8}-[0-9]{4,}\.tar", re.DOTALL)
+_STEM = 50  # characters of a folder's name that its archives' names begin with
+
+
+def archive_name(folder: str, members: Sequence[ArchiveMember], number: int) -> str:
+    """Return an archive's name: its folder's, a digest of what it holds, and a number."""
+    told = hashlib.blake2b(digest_size=4)
+    for member in members:
+        file = member.file
+        told.update(b"%d %d %d " % (len(member.name), file.size, file.modified_ns) + member.name)
+    kept = "".join(char if char.isalnum() or char in "._- " else "_" for char in folder)
+    return f"{kept.strip(' .-')[:_STEM] or 'archive'}-{told.hexdigest()}-{number:04d}.tar"
+
+
+def is_archive_name(name: str) -> bool:
+    """Return whether an archive of ours may have this name."""
+    return name.endswith(".tar") and _NAME.fullmatch(name) is not None
+
+
+def member_name(folder: bytes, file: LocalFile) -> bytes:
+    """Return a file's name within an archive: from the name of its dataset folder on."""
+    top = folder.rpartition(b"/")[2] or b"data"
+    return b"/".join(part for part in (top, file.directory, file.name) if part)
+
+
 def archive_path(directory: str, name: str) -> str:
     """Return where in its dataset an archive is."""
     return f"{directory}/{name}" if directory else name
@@ -99,6 +133,3 @@ class ArchiveFormat(Protocol):
 
     def read_index(self, chunks: Iterable[bytes]) -> list[Indexed]:
         """Return what an archive holds; raises `ArchiveError` for what is none of ours."""
-
-
-ReadDatafile = Callable[[Datafile], Iterable[bytes]]

@@ -72,12 +72,15 @@ class LocalFile(NamedTuple):
 class FileGroup(NamedTuple):
     """Files of one dataset folder that travel through the flow together (at most a thousand).
 
-    `last` says that the folder has been read to its end; the last group may be empty.
+    `last` says that the folder has been read to its end; the last group may be empty. Groups
+    of a folder have numbers from 0 on, and their files come in the order of the walk: all of a
+    sub-folder before the walk leaves it.
     """
 
     folder: DatasetFolder
     files: tuple[LocalFile, ...]
     last: bool
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +269,13 @@ class Registered(NamedTuple):
     checksum: str
     datafile: DatafileId | None = None
     since: str | None = None
+
+
+class CheckedGroup(NamedTuple):
+    """What is open in a group of files after the check; what is verified is not."""
+
+    group: FileGroup
+    open: list[Wanted | Staged | Registered]
 
 
 class Registration(NamedTuple):

@@ -1,10 +1,10 @@
 """What the engine asks of the outside world; implementations say how in their names."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from mydata_like.core.archives import Archive
 from mydata_like.core.errors import Problem
@@ -26,6 +26,7 @@ from mydata_like.core.model import (
     User,
 )
 
+T = TypeVar("T")
 Emit = Callable[[Event], None]
 
 
@@ -109,6 +110,12 @@ class ServerAPI(Protocol):
 
     def fetch_datafiles(self, ids: Sequence[DatafileId]) -> list[Datafile]:
         """Return the records of these ids; unknown ones are left out."""
+
+    def read_datafile(self, record: Datafile, take: Callable[[Iterable[bytes]], T]) -> T:
+        """Return what `take` makes of the bytes of a verified datafile, all of them.
+
+        Raises `RejectedError` where the server does not give them to us.
+        """
 
     def register(self, records: Sequence[Registration]) -> None:
         """Make or repair records in one request that happens wholly or not at all.
@@ -225,7 +232,7 @@ class Ledger(Protocol):
     def count_entries(self, dataset: DatasetId) -> DatasetStats:
         """Return how many records the ledger knows of a dataset, and how many are verified.
 
-        Files in archives do not count, but their archives do.
+        Files in archives do not count, but their archives do once they have a record.
         """
 
     def record(self, entries: Sequence[Entry]) -> None:
@@ -240,6 +247,9 @@ class Ledger(Protocol):
         With `members` it holds exactly these from now on. Else those that it has come as far
         as it has.
         """
+
+    def forget_archive(self, archive: Archive) -> None:
+        """Drop an archive which the server has lost; its members are in none then."""
 
     def flush(self) -> None:
         """Return once all that was recorded is durable."""

@@ -155,6 +155,7 @@ def _datafile_routes(resource: str, datafiles: Datafiles) -> dict[str, dict[str,
         },
         f"{resource}/set/<numbers>": {"GET": datafiles.get_set},
         f"{resource}/<int:number>/verify": {"GET": datafiles.verify},
+        f"{resource}/<int:number>/download": {"GET": datafiles.download},
     }
 
 

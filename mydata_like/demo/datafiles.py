@@ -27,6 +27,7 @@ from mydata_like.demo.site import (
     uri_of,
 )
 from mydata_like.demo.store import Row
+from mydata_like.demo.verifier import replica_path
 
 _FILTERS = Filters(
     {
@@ -163,6 +164,21 @@ class Datafiles:
         replicas = self._store.rows("SELECT id FROM replica WHERE datafile = ?", number)
         self._verifier.schedule((replica["id"] for replica in replicas), at_once=True)
         return answer_text()
+
+    def download(self, number: int) -> Response:
+        """Answer with a datafile's bytes, once they are verified; never with a part of them."""
+        if self._ours:
+            raise failed()
+        row = self._store.row(f"{_SELECT} WHERE d.id = ?", number)
+        if row is None:
+            raise Refusal(404, SORRY)
+        if not can_read_dataset(self._store, caller(), row["dataset"]):
+            raise Refusal(403)
+        box = self._store.row("SELECT location FROM box WHERE name = ?", row["location"])
+        if box is None or not row["verified"]:
+            raise Refusal(404)
+        content = replica_path(box["location"], row["uri"]).read_bytes()
+        return Response(content, content_type=row["mimetype"])
 
     def _create_with_file(self) -> Response:
         data = json.loads(request.form["json_data"])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from mydata_like.demo.archived import is_archive, list_archived
 from mydata_like.demo.store import Store
 from mydata_like.demo.verifier import replica_path
 
@@ -110,23 +111,56 @@ def _find_false_bytes(files: list[StoredFile]) -> Iterator[str]:
         if (size, md5sum) != (file.size, file.md5sum):
             state = "verified" if file.verified else "registered"
             yield f"datafile {file.id} ({file.filename!r}) is {state} with other bytes"
+        elif is_archive(file.filename):
+            yield from _find_false_members(file, file.path)
+
+
+def _find_false_members(file: StoredFile, path: Path) -> Iterator[str]:
+    for inside in list_archived(path):
+        if not inside.sound:
+            yield f"datafile {file.id} ({file.filename!r}) holds false bytes: {inside}"
+
+
+class _Copy(NamedTuple):
+    """What the server has of one local file; a time only where an archive tells it."""
+
+    size: int
+    md5sum: str
+    verified: bool
+    modified_ns: int | None = None
 
 
 def _find_losses(files: list[StoredFile], expected: Mapping[FileKey, Path]) -> Iterator[str]:
     if not expected:
         return
-    found: defaultdict[FileKey, list[StoredFile]] = defaultdict(list)
-    for file in files:
-        found[file.key].append(file)
+    found: defaultdict[FileKey, list[_Copy]] = defaultdict(list)
+    for key, copy in _find_copies(files):
+        found[key].append(copy)
     for key, path in expected.items():
         size, md5sum = measure(path)
-        same = [file for file in found.pop(key, []) if (file.size, file.md5sum) == (size, md5sum)]
+        times = None, path.stat().st_mtime_ns
+        same = [
+            copy
+            for copy in found.pop(key, [])
+            if (copy.size, copy.md5sum) == (size, md5sum) and copy.modified_ns in times
+        ]
         if len(same) != 1:
             yield f"{key} has {len(same)} true records instead of one"
         elif not same[0].verified:
             yield f"{key} is not verified"
     for key in found:
         yield f"{key} was registered and is no local file"
+
+
+def _find_copies(files: list[StoredFile]) -> Iterator[tuple[FileKey, _Copy]]:
+    """Yield what has a record of its own, and what lies in archives."""
+    for file in files:
+        if not is_archive(file.filename):
+            yield file.key, _Copy(file.size, file.md5sum, file.verified)
+        elif file.path is not None and file.path.exists():
+            for inside in list_archived(file.path):
+                key = file.dataset_name, inside.directory, inside.filename
+                yield key, _Copy(inside.size, inside.md5sum, file.verified, inside.modified_ns)
 
 
 def measure(path: Path) -> tuple[int, str]:

@@ -179,6 +179,11 @@ class EmbeddedServer:
         """Lock a dataset: nothing can be added to it."""
         self._store.change("UPDATE dataset SET immutable = ? WHERE id = ?", immutable, dataset)
 
+    def lose(self, datafile: int) -> None:
+        """Delete a record, as a person with the right to do so might; its bytes stay."""
+        self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
+        self._store.change("DELETE FROM datafile WHERE id = ?", datafile)
+
     def hold_verification(self) -> None:
         """Verify nothing until `release_verification`."""
         self._verifier.hold()

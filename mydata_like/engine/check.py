@@ -3,16 +3,20 @@
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
+from mydata_like.core.archives import member_name
 from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.events import (
     FileFailed,
     FileSkipped,
     FilesKnown,
+    FileWaiting,
     FileWanted,
     FolderFailed,
     FolderSkipped,
 )
 from mydata_like.core.model import (
+    ArchiveMember,
+    CheckedGroup,
     Datafile,
     DatasetId,
     Entry,
@@ -25,15 +29,26 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Emit
 from mydata_like.core.staging import staged_path
+from mydata_like.engine.archives import Standing, judge_archive
 from mydata_like.engine.datasets import Datasets, OwnerUnknownError
 from mydata_like.engine.knowledge import DatasetView, Knowledge
 from mydata_like.engine.workers import KeyedOnce
 
-Checked = Wanted | Staged | Registered
+Open = Wanted | Staged | Registered
 ELSEWHERE = Problem(
     "server.elsewhere",
     "The local file differs from the server's, whose copy has left the staging area.",
     "Ask the facility's administrator to replace the datafile, or rename the local file.",
+)
+ARCHIVES_NAME = Problem(
+    "archive.name",
+    "The local file has the name of an archive on the server, which holds other files.",
+    "Rename the local file.",
+)
+UNREAD = Problem(
+    "waiting.archive",
+    "An archive on the server may hold the file; it can be read once the server has verified it.",
+    "The next run looks again; if this stays, tell the server's administrator.",
 )
 
 
@@ -41,7 +56,8 @@ class Check:
     """The stage that compares local files with the ledger and one listing per dataset.
 
     It yields, group by group, what is not verified yet: files to send, files whose bytes
-    are in the staging area already, and datafiles that only wait for verification.
+    are in the staging area already, and datafiles that only wait for verification. What
+    concerns a file in an archive comes as that archive with this one member.
     """
 
     def __init__(self, knowledge: Knowledge, datasets: Datasets, emit: Emit, *, box: str) -> None:
@@ -53,9 +69,10 @@ class Check:
         self._views: KeyedOnce[bytes, DatasetView] = KeyedOnce()
         self._claims: KeyedOnce[DatasetId, bytes] = KeyedOnce()
 
-    def __call__(self, groups: Iterable[FileGroup]) -> Iterator[list[Checked]]:
+    def __call__(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
         for group in groups:
             path = group.folder.path
+            found: list[Open] = []
             try:
                 view = self._views(path, lambda group=group: self._open_view(group))  # type: ignore[misc]
                 found = self._compare(view, group)
@@ -63,9 +80,7 @@ class Check:
                 self._leave_out(group, error.problem)
             except ItemError as error:
                 self._fail(group, error.problem)
-            else:
-                if found:
-                    yield found
+            yield CheckedGroup(group, found)
             if group.last:
                 self._views.forget(path)
 
@@ -88,7 +103,7 @@ class Check:
                 hint="Rename one of the two folders, so that their files do not mix.",
                 code="folder.same-dataset",
             )
-        return self._knowledge.look_up(dataset)
+        return self._knowledge.look_up(dataset, folder)
 
     def _leave_out(self, group: FileGroup, problem: Problem) -> None:
         for file in group.files:
@@ -98,12 +113,12 @@ class Check:
         for file in group.files:
             self._emit(FileFailed(path=file.key, size=file.size, problem=problem))
 
-    def _compare(self, view: DatasetView, group: FileGroup) -> list[Checked]:
+    def _compare(self, view: DatasetView, group: FileGroup) -> list[Open]:
         entries = self._ledger.find_entries([file.key for file in group.files])
-        open_files: list[Checked] = []
+        open_files: list[Open] = []
         known, known_bytes = 0, 0
         learnt: list[Entry] = []
-        hopeless: list[FileFailed] = []
+        hopeless: list[FileFailed | FileWaiting] = []
         for file in group.files:
             entry = entries.get(file.key)
             found = self._judge(view, file, entry)
@@ -114,7 +129,8 @@ class Check:
                     if found != entry:
                         learnt.append(found)
                 case Problem():
-                    hopeless.append(FileFailed(path=file.key, size=file.size, problem=found))
+                    kind = FileWaiting if found is UNREAD else FileFailed
+                    hopeless.append(kind(path=file.key, size=file.size, problem=found))
                 case _:
                     open_files.append(found)
         if known:
@@ -126,7 +142,7 @@ class Check:
             self._ledger.record(learnt)
         return open_files
 
-    def _tell(self, open_files: list[Checked]) -> None:
+    def _tell(self, open_files: list[Open]) -> None:
         for item in open_files:
             if isinstance(item, Wanted):
                 changed = bool(item.datafile and item.datafile.replicas)
@@ -135,17 +151,47 @@ class Check:
 
     def _judge(
         self, view: DatasetView, file: LocalFile, entry: Entry | None
-    ) -> Checked | Entry | Problem:
+    ) -> Open | Entry | Problem:
         """Return an entry for a verified file, a problem for a hopeless one, else what to do."""
-        if entry is None or entry.dataset != view.dataset.id:
-            return self._want(view, file, None) if view.agrees else self._compare_record(view, file)
-        if view.agrees and entry.state is EntryState.VERIFIED and _is_of(entry, file):
-            return entry
-        return self._compare_record(view, file, entry)
+        if view.is_archive(file):
+            return ARCHIVES_NAME
+        known = entry if entry and entry.dataset == view.dataset.id else None
+        if view.agrees and known is None:
+            return self._want(view, file, None)
+        if view.agrees and known and known.state is EntryState.VERIFIED and _is_of(known, file):
+            return known
+        known = view.find_inside(file) or known
+        if known and known.archive:
+            # Of bytes that are not those of a record of its own, which may be there as well.
+            inside = self._judge_inside(view, file, known) if _is_of(known, file) else None
+            return inside or self._compare_record(view, file, None)
+        return self._compare_record(view, file, known)
+
+    def _judge_inside(
+        self, view: DatasetView, file: LocalFile, entry: Entry
+    ) -> Staged | Registered | Entry | None:
+        """Decide by the archive that holds the file; None where that is gone.
+
+        An archive is not sent again as it was: what a lost one held goes into another.
+        """
+        archive, record = view.find_archive(entry.archive)
+        if archive is None:
+            return None
+        member = ArchiveMember(file, member_name(view.folder, file), entry.checksum)
+        stand_in = archive.as_file(view.folder)
+        wanted = Wanted(stand_in, view.dataset, archive.remote, record, members=(member,))
+        standing = judge_archive(archive, record)
+        if standing is Standing.STAGED:
+            return Staged(wanted, archive.checksum)
+        if standing is Standing.GONE or record is None:
+            return None
+        if standing is Standing.VERIFIED:
+            return entry._replace(state=EntryState.VERIFIED, datafile=record.id)
+        return Registered(wanted, archive.checksum, record.id, record.replicas[0].verified_at)
 
     def _compare_record(
-        self, view: DatasetView, file: LocalFile, entry: Entry | None = None
-    ) -> Checked | Entry | Problem:
+        self, view: DatasetView, file: LocalFile, entry: Entry | None
+    ) -> Open | Entry | Problem:
         """Decide by the server's record; `entry` is what the ledger knows of this file."""
         record = view.find(file)
         wanted = self._want(view, file, record)
@@ -153,7 +199,7 @@ class Check:
         if record is None and entry and state is EntryState.STAGED:
             return Staged(wanted._replace(remote=entry.remote), entry.checksum)
         if record is None or not record.replicas:
-            return wanted
+            return UNREAD if record is None and view.unread else wanted
         if not _matches(record, file, entry):
             return wanted if record.replicas[0].location == self._box else ELSEWHERE
         if record.verified and state is not EntryState.REPAIRED:

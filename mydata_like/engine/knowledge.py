@@ -1,24 +1,28 @@
 """What is known about a dataset: from the ledger where it agrees with the server's numbers."""
 
-from mydata_like.core.model import Datafile, Dataset, LocalFile
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from mydata_like.core.archives import Archive, archive_path, is_archive_name
+from mydata_like.core.model import Datafile, Dataset, Entry, EntryState, LocalFile
 from mydata_like.core.ports import Ledger, ServerAPI
+from mydata_like.engine.archives import Holdings, Recall, Records
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import KeyedOnce
-
-Records = dict[tuple[str, str], Datafile]
 
 
 class Knowledge:
     """Where to ask about datafiles: the ledger first, the server through the gate."""
 
-    def __init__(self, server: ServerAPI, ledger: Ledger, gate: Gate) -> None:
+    def __init__(self, server: ServerAPI, ledger: Ledger, gate: Gate, recall: Recall) -> None:
         self.server = server
         self.ledger = ledger
         self.gate = gate
+        self._recall = recall
 
-    def look_up(self, dataset: Dataset) -> "DatasetView":
-        """Return a view of the dataset, which asks the server for numbers only."""
-        return DatasetView(self, dataset)
+    def look_up(self, dataset: Dataset, folder: bytes) -> "DatasetView":
+        """Return a view of the dataset of a folder, which asks the server for numbers only."""
+        return DatasetView(self, dataset, folder)
 
     def ledger_agrees(self, dataset: Dataset) -> bool:
         """Return whether every datafile is verified and the ledger knows as many."""
@@ -29,24 +33,63 @@ class Knowledge:
             return False
         return stats == self.ledger.count_entries(dataset.id)
 
-    def fetch_records(self, dataset: Dataset) -> Records:
-        """Return all records of the dataset by directory and name: one listing."""
+    def list_dataset(self, dataset: Dataset, folder: bytes) -> "Listing":
+        """Return all records of the dataset, and what its archives hold: one listing."""
+        if not dataset.id:
+            return Listing({}, Holdings({}, {}))
         listing = self.gate.call(lambda: list(self.server.list_datafiles(dataset.id)))
-        return {(record.directory or "", record.name): record for record in listing}
+        records = {(record.directory or "", record.name): record for record in listing}
+        return Listing(records, self._recall(dataset, folder, records))
+
+
+class Listing(NamedTuple):
+    """The records of a dataset by directory and name, and what its archives hold."""
+
+    records: Records
+    holdings: Holdings
 
 
 class DatasetView:
     """One dataset during one run: the listing is fetched once, and only if it is needed."""
 
-    def __init__(self, knowledge: Knowledge, dataset: Dataset) -> None:
+    def __init__(self, knowledge: Knowledge, dataset: Dataset, folder: bytes) -> None:
         self.dataset = dataset
+        self.folder = folder
         self.agrees = knowledge.ledger_agrees(dataset)
         self._knowledge = knowledge
-        self._listing: KeyedOnce[str, Records] = KeyedOnce()
+        self._listing: KeyedOnce[str, Listing] = KeyedOnce()
+
+    @property
+    def unread(self) -> bool:
+        """Whether archives may hold more than is known of them now."""
+        return self._list().holdings.unread
 
     def find(self, file: LocalFile) -> Datafile | None:
         """Return the record of this name."""
-        if not self.dataset.id:
-            return None
-        records = self._listing("", lambda: self._knowledge.fetch_records(self.dataset))
-        return records.get((file.directory.decode(), file.name.decode()))
+        return self._list().records.get((file.directory.decode(), file.name.decode()))
+
+    def find_inside(self, file: LocalFile) -> Entry | None:
+        """Return the row of a file that was found in an archive which the ledger had not known."""
+        return self._list().holdings.inside.get(file.key)
+
+    def find_archive(self, path: str) -> tuple[Archive | None, Datafile | None]:
+        """Return an archive that the ledger knows, and the server's record of it."""
+        listing = self._list()
+        archive = listing.holdings.archives.get(path)
+        return archive, archive and listing.records.get(archive.place)
+
+    def is_archive(self, file: LocalFile) -> bool:
+        """Return whether a local file has the name of an archive that holds other files."""
+        name = file.name.decode()
+        if not is_archive_name(name):
+            return False
+        known = self._find_archives().get(archive_path(file.directory.decode(), name))
+        return known is not None and known.state is not EntryState.FAILED
+
+    def _find_archives(self) -> Mapping[str, Archive]:
+        if self.agrees:
+            return self._knowledge.ledger.find_archives(self.dataset.id)
+        return self._list().holdings.archives
+
+    def _list(self) -> Listing:
+        return self._listing("", lambda: self._knowledge.list_dataset(self.dataset, self.folder))

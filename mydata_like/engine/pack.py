@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import count
 
+from mydata_like.core.archives import ArchiveFormat
 from mydata_like.core.model import Payload, Registered, Staged, Wanted
 from mydata_like.core.ports import Clock
 from mydata_like.engine.choices import Choices
@@ -22,7 +23,10 @@ class Pack:
     waits for work while nothing more comes. Files that a person wants again join the others.
     """
 
-    def __init__(self, settings: Transfer, clock: Clock, choices: Choices) -> None:
+    def __init__(
+        self, settings: Transfer, clock: Clock, choices: Choices, form: ArchiveFormat
+    ) -> None:
+        self._form = form
         self._settings = settings
         self._clock = clock
         self._choices = choices
@@ -45,11 +49,18 @@ class Pack:
     def _sort_in(self, item: Wanted, batch: "_Batch") -> Iterator[list[Wanted]]:
         """Yield what can travel now: a large file, or the batch which this one overflows."""
         if not self._is_tiny(item):
-            yield [item]
+            yield [self._fit(item)]
             return
         if not batch.has_room(item):
             yield from batch.take()
         batch.add(item)
+
+    def _fit(self, item: Wanted) -> Wanted:
+        """Return what is sent; how large an archive is depends on the members that it has now."""
+        if not item.members:
+            return item
+        size = self._form.measure(item.file.name, item.members)
+        return item._replace(file=item.file._replace(size=size))
 
     def _is_tiny(self, item: Wanted) -> bool:
         """Return whether this may travel in a batch: no archive, no name that has a record."""

@@ -1,4 +1,4 @@
-"""One pass of the whole flow: scan, check, pack, send, register, verify, record."""
+"""One pass of the whole flow: scan, check, bundle, pack, send, register, verify, record."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import RunFinished, RunStarted
-from mydata_like.core.model import Registered, Staged, Wanted
+from mydata_like.core.model import CheckedGroup, Registered, Staged, Wanted
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
+from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.pack import Pack
@@ -24,7 +25,7 @@ from mydata_like.engine.workers import Stoppable, WorkerGroup, WorkQueue, stage
 
 logger = logging.getLogger(__name__)
 
-Checked = list[Wanted | Staged | Registered]
+Open = list[Wanted | Staged | Registered]
 
 INTERRUPTED = Problem(
     "run.interrupted",
@@ -43,6 +44,7 @@ class Stages:
 
     scan: Scan
     check: Check
+    bundle: Bundle
     pack: Pack
     send: Send
     register: Register
@@ -120,19 +122,20 @@ class Run:
         around, choices = self._around, self._around.controls.choices
         with repeated(around.controls.limits.keep, LOOK_AFTER), around.beside():
             with WorkerGroup(around.cancel) as group:
-                again = self._deliver(group, self._checked(group, root))
+                checked = self._checked(group, root)
+                again = self._deliver(group, stage(group, self._stages.bundle, checked))
             while again or (again := choices.take_last()):
                 logger.info("%d files are sent once more", len(again))
                 with WorkerGroup(around.cancel) as group:
                     again = self._deliver(group, [list(again)])
 
-    def _checked(self, group: WorkerGroup, root: bytes) -> WorkQueue[Checked]:
+    def _checked(self, group: WorkerGroup, root: bytes) -> WorkQueue[CheckedGroup]:
         choices = self._around.controls.choices
         found = takewhile(lambda _: not choices.finishing, self._stages.scan.scan(root))
         return stage(group, self._stages.check, found, workers=CHECKS)
 
     def _deliver(
-        self, group: WorkerGroup, checked: WorkQueue[Checked] | Iterable[Checked]
+        self, group: WorkerGroup, checked: WorkQueue[Open] | Iterable[Open]
     ) -> list[Wanted]:
         stages, transport = self._stages, self._around.transport
         try:

@@ -2,7 +2,8 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import dropwhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,6 +75,10 @@ class Scan:
         walk = Walk(data, self._settings.filters, self._emit, self._clock, self._cancel)
         yield from _LevelScan(walk, self._settings).visit(_Place(data.path, b"", ()))
         data.check()
+
+
+def _numbered(groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
+    return (group._replace(number=number) for number, group in enumerate(groups))
 
 
 class _LevelScan:
@@ -192,23 +197,20 @@ class _LevelScan:
             self._skip(place.key, problem)
         elif groups:
             self._found(folder)
-            yield from groups
+            yield from _numbered(groups)
 
     def _read_loose_files(self, place: _Place) -> Iterator[FileGroup]:
         """Yield the groups of an experiment's own folder, unless no file of it is taken."""
         folder = self._folder(place)
-        found = False
         try:
             groups = self._walk.open(folder, place.path)
         except OSError as error:
             self._walk.fail_folder(place.key, error)
             return
-        for group in groups:
-            if group.files and not found:
+        for group in _numbered(dropwhile(lambda group: not group.files, groups)):
+            if group.number == 0:
                 self._found(folder)
-                found = True
-            if found:
-                yield group
+            yield group
 
     def _folder(self, place: _Place) -> DatasetFolder:
         return dataset_folder(self._layout, place.names, self._instrument, place.key)

@@ -1,9 +1,10 @@
 """`HttpServer`: what the engine asks of the upload server, said in MyTardis's REST API."""
 
-from collections.abc import Callable, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-from mydata_like.core.errors import RejectedError, SettingsError
+from mydata_like.core.errors import RejectedError, SettingsError, TransientError
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -25,6 +26,7 @@ from mydata_like.server.drafts import (
     experiment_document,
     registration_document,
 )
+from mydata_like.server.http_upload import patience
 from mydata_like.server.once import Once
 from mydata_like.server.records import (
     ShapeError,
@@ -192,6 +194,13 @@ class HttpServer:
             found += self._client.fetch(f"mydata_dataset_file/set/{asked}/", parse_set)
         return found
 
+    def read_datafile(self, record: Datafile, take: Callable[[Iterable[bytes]], T]) -> T:
+        return self._client.read(
+            f"dataset_file/{record.id}/download/",
+            patience(record.size),
+            lambda pieces: take(_whole(record, pieces)),
+        )
+
     def register(self, records: Sequence[Registration]) -> None:
         uri = self._client.wire.uri
         documents = [registration_document(record, uri) for record in records]
@@ -244,6 +253,21 @@ class HttpServer:
         query = {**query, "experiments__id": experiment.id, "instrument__id": instrument.id}
         pages = self._client.pages("dataset/", parse_dataset, query)
         return sorted((it for page in pages for it in page), key=lambda dataset: dataset.id)
+
+
+def _whole(record: Datafile, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Pass the bytes of a record on; raises `TransientError` where others come in the end."""
+    size, checksum = 0, hashlib.md5(usedforsecurity=False)
+    for piece in pieces:
+        size += len(piece)
+        checksum.update(piece)
+        yield piece
+    if (size, checksum.hexdigest()) != (record.size, record.checksum):
+        raise TransientError(
+            f"The server gave other bytes of {record.name} than it has verified.",
+            hint="If this stays, ask the facility's administrator to look at the server's storage.",
+            code="server.strange-answer",
+        )
 
 
 def _first(values: Sequence[T], fits: Callable[[T], bool]) -> T | None:

@@ -3,7 +3,7 @@
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeVar
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
@@ -133,6 +133,24 @@ class Client:
             return reply
 
         return self._repeat(attempt, lambda error: _is_untouched(error))
+
+    def read(self, path: str, patience: float, take: Callable[[Iterable[bytes]], T]) -> T:
+        """Return what `take` makes of a file's bytes, from the first, perhaps several times."""
+
+        def attempt() -> T:
+            taken: list[T] = []
+            request = Request(
+                "GET", path, patience=patience, take=lambda pieces: taken.append(take(pieces))
+            )
+            reply = self.exchange(request)
+            if 300 <= reply.status < 400:
+                raise self._refused(reply)  # the file is somewhere else, where our key stays away
+            self.check(reply, (200,))
+            if not taken:
+                raise StrangeAnswerError(f"{self.wire.host} gives an empty page for a file.")
+            return taken[0]
+
+        return self._persist(attempt)
 
     def exchange(self, request: Request) -> Reply:
         """Send a request once, when the server has had the rest that it asked for."""

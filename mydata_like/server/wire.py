@@ -6,7 +6,7 @@ address, redirects are not followed, and links that a server sends are not used.
 
 import ssl
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from types import MappingProxyType
@@ -50,6 +50,8 @@ class Request:
     """What is asked of the server; `path` lies below `/api/v1/` and ends with a slash.
 
     `patience` is how long the answer may take where that is longer than the settings say.
+    `take` is given the bytes of a good answer as they come, which has no body then; that is
+    for files, which may be larger than any other answer.
     """
 
     method: str
@@ -58,6 +60,7 @@ class Request:
     body: bytes | Iterable[bytes] | None = None
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     patience: float = 0.0
+    take: Callable[[Iterator[bytes]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ class Wire:
             allow_redirects=False,
             stream=True,
         ) as response:
-            body = _read(response)
+            body = _read(response, request.take)
             if not response.headers:
                 # Broken off after the status, which looks like an empty answer to the library.
                 raise requests.ConnectionError
@@ -146,7 +149,11 @@ class Wire:
                 session.close()
 
 
-def _read(response: requests.Response) -> bytes:
+def _read(response: requests.Response, take: Callable[[Iterator[bytes]], None] | None) -> bytes:
+    page = response.headers.get("Content-Type", "").startswith("text/html")
+    if take is not None and response.status_code == 200 and not page:
+        take(response.iter_content(_PIECE))
+        return b""
     body = bytearray()
     for piece in response.iter_content(_PIECE):
         body += piece

@@ -2,8 +2,9 @@
 
 import re
 import warnings
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pathspec import GitIgnoreSpec
 from pydantic import AfterValidator, Field
@@ -30,7 +31,8 @@ class Scope(StrEnum):
     DATASET = "dataset"
 
 
-class ArchiveRule(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class ArchiveRule:
     """Files that match `pattern` and are smaller than `below` bytes are kept in archives.
 
     The pattern is one of a .gitignore file, for the path below the data directory. The rule

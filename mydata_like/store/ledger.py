@@ -45,7 +45,7 @@ COUNT = """
         UNION ALL SELECT -count(*), -count(*) FILTER (WHERE state = :verified)
         FROM entries WHERE root = :root AND dataset = :dataset AND archive != ''
         UNION ALL SELECT count(*), count(*) FILTER (WHERE state = :verified)
-        FROM archives WHERE root = :root AND dataset = :dataset
+        FROM archives WHERE root = :root AND dataset = :dataset AND state != 'staged'
     )
 """
 RECORD = (
@@ -60,6 +60,7 @@ RECORD_ARCHIVE = (
     "INSERT OR REPLACE INTO archives (root, dataset, path, size, modified_ns, state, checksum,"
     " remote, datafile) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+FORGET_ARCHIVE = "DELETE FROM archives WHERE root = ? AND dataset = ? AND path = ?"
 EMPTY = "DELETE FROM entries WHERE root = ? AND dataset = ? AND archive = ? AND archive != ''"
 FOLLOW = (
     "UPDATE entries SET state = ?, datafile = ? WHERE root = ? AND dataset = ? AND archive = ?"
@@ -193,6 +194,13 @@ class SqliteLedger:
             else:
                 cursor.execute(EMPTY, place)
                 cursor.executemany(RECORD, [(self._root, *entry) for entry in members])
+
+    def forget_archive(self, archive: Archive) -> None:
+        """Drop an archive; its members are in none then."""
+        place = self._root, archive.dataset, archive.path
+        with self._transaction() as cursor:
+            cursor.execute(FORGET_ARCHIVE, place)
+            cursor.execute(EMPTY, place)
 
     def record_run(self, past: PastRun) -> None:
         """Keep a run; the same run again replaces what was kept of it."""

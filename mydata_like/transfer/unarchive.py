@@ -7,7 +7,7 @@ so does an index that says other things than the headers do. Nothing is believed
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
@@ -15,7 +15,8 @@ from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError
 from mydata_like.core.format import format_path
-from mydata_like.transfer.archive import FORMAT, INDEX_ENDING
+from mydata_like.core.model import ArchiveMember
+from mydata_like.transfer.archive import FORMAT, INDEX_ENDING, measure_archive
 from mydata_like.transfer.tar import BLOCK, check_name, padding
 
 _LARGEST_INDEX: Final = 256 * 1024 * 1024
@@ -51,7 +52,20 @@ def read_index(chunks: Iterable[bytes]) -> list[Indexed]:
 
     Raises `ArchiveError`, at the first thing that does not look like one of ours.
     """
-    return _read_index(_Streamed(chunks))
+    tape = _Streamed(chunks)
+    index = _read_index(tape)
+    tape.end()
+    return index
+
+
+class TarArchives:
+    """What the engine knows of archives: `core.archives.ArchiveFormat`."""
+
+    def measure(self, name: bytes, members: Sequence[ArchiveMember]) -> int:
+        return measure_archive(name, members)
+
+    def read_index(self, chunks: Iterable[bytes]) -> list[Indexed]:
+        return read_index(chunks)
 
 
 class ArchiveFile:
@@ -125,6 +139,11 @@ class _Streamed:
     def skip(self, count: int) -> None:
         for _ in self._take(count):
             pass
+
+    def end(self) -> None:
+        """Come to the end, which must be here; who reads an archive reads all of it."""
+        if self._left or any(self._chunks):
+            raise _damaged("something follows its end")
 
     def _take(self, count: int) -> Iterator[memoryview]:
         while count:

@@ -165,6 +165,21 @@ def test_an_archive_counts_once_and_its_members_do_not(ledger: Ledger) -> None:
     ledger.record([entry(b"plain"), entry(b"waits", EntryState.STAGED), entry(b"x", dataset=THERE)])
     verified = archive(EntryState.VERIFIED)
     ledger.record_archive(verified, [inside(b"a", verified), inside(b"b", verified)])
-    ledger.record_archive(archive(name="b-0002.tar"), [])
+    ledger.record_archive(archive(EntryState.REGISTERED, "b-0002.tar"), [])
 
     assert ledger.count_entries(HERE) == DatasetStats(4, 2)
+
+
+def test_an_archive_without_a_record_does_not_count(ledger: Ledger) -> None:
+    ledger.record_archive(archive(EntryState.STAGED), [])
+
+    assert ledger.count_entries(HERE) == DatasetStats(0, 0)
+
+
+def test_a_forgotten_archive_leaves_no_member(ledger: Ledger) -> None:
+    ledger.record_archive(archive(), [inside(b"a", archive())])
+
+    ledger.forget_archive(archive())
+
+    assert ledger.find_archives(HERE) == {}
+    assert ledger.find_entries([b"a"]) == {}

@@ -25,7 +25,8 @@ class MemoryLedger:
             for entry in list(self.entries.values())
             if entry.dataset == dataset and not entry.archive
         ]
-        rows += self.find_archives(dataset).values()
+        archives = self.find_archives(dataset).values()
+        rows += [archive for archive in archives if archive.state is not EntryState.STAGED]
         return DatasetStats(len(rows), sum(row.state is EntryState.VERIFIED for row in rows))
 
     def record(self, entries: Sequence[Entry]) -> None:
@@ -49,6 +50,10 @@ class MemoryLedger:
         for key in inside:
             del self.entries[key]
         self.record(members)
+
+    def forget_archive(self, archive: Archive) -> None:
+        self.record_archive(archive, [])
+        del self.archives[archive.dataset, archive.path]
 
     def flush(self) -> None:
         pass

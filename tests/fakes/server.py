@@ -1,8 +1,9 @@
 """ScriptedServer: the API in dictionaries, with faults on request."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, islice
+from typing import TypeVar
 
 from mydata_like.core.errors import RejectedError
 from mydata_like.core.model import (
@@ -22,6 +23,7 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import ExperimentDraft
 
+T = TypeVar("T")
 ACCOUNT = User(1, "facility", "Facility Account")
 MANAGERS = Group(1, "managers")
 FACILITY = Facility(1, "Demo Facility", MANAGERS)
@@ -45,6 +47,7 @@ class ScriptedServer:
         self.late_faults: dict[str, list[BaseException]] = {}
         self.calls: Counter[str] = Counter()
         self.bad: set[str] = set()
+        self.contents: dict[str, bytes] = {}
         self.refused: set[str] = set()
         self.asked: list[DatafileId] = []
         self.has_stats = True
@@ -128,6 +131,10 @@ class ScriptedServer:
     def fetch_datafiles(self, ids: Sequence[DatafileId]) -> list[Datafile]:
         self._called("fetch_datafiles")
         return [self.records[number] for number in ids if number in self.records]
+
+    def read_datafile(self, record: Datafile, take: Callable[[Iterable[bytes]], T]) -> T:
+        self._called("read_datafile")
+        return take([self.contents[record.name]])
 
     def register(self, records: Sequence[Registration]) -> None:
         self._called("register")

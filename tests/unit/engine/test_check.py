@@ -23,11 +23,13 @@ from mydata_like.core.model import (
     Staged,
     Wanted,
 )
+from mydata_like.engine.archives import Recall
 from mydata_like.engine.check import Check, times_agree
 from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.engine.knowledge import Knowledge
 from mydata_like.engine.retry import Gate
 from mydata_like.settings.schema import Data
+from mydata_like.transfer.unarchive import TarArchives
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ACCOUNT, FACILITY, ScriptedServer
@@ -61,11 +63,12 @@ class Bench:
         datasets = Datasets(
             self.server, IDENTITY, Data(**data), self.events.append, dry_run=dry_run
         )
-        knowledge = Knowledge(self.server, self.ledger, gate)
+        recall = Recall(self.server, self.ledger, gate, self.events.append, TarArchives())
+        knowledge = Knowledge(self.server, self.ledger, gate, recall)
         self.check = Check(knowledge, datasets, self.events.append, box="staging")
 
     def __call__(self, *groups):
-        return [item for items in self.check(iter(groups)) for item in items]
+        return [item for checked in self.check(iter(groups)) for item in checked.open]
 
     def make_dataset(self) -> Dataset:
         """Let the server have the dataset of `a_folder()`, with a file that we never look at."""

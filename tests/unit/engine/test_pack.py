@@ -7,6 +7,7 @@ from mydata_like.core.model import Payload, Registered
 from mydata_like.engine.choices import Choices
 from mydata_like.engine.pack import Pack
 from mydata_like.settings.schema import Transfer
+from mydata_like.transfer.unarchive import TarArchives
 from tests.fakes.clock import FakeClock
 from tests.fakes.source import ListSource
 from tests.unit.engine.files import a_record, a_staged, a_wanted
@@ -16,7 +17,11 @@ SETTINGS = Transfer(batch_below=100, batch_bytes=300, batch_files=5, batch_age=2
 
 def pack(items, *, starving=False, clock=None):
     clock = clock or FakeClock()
-    return list(Pack(SETTINGS, clock, Choices(id))(ListSource(items, clock, starving=starving)))
+    return list(
+        Pack(SETTINGS, clock, Choices(id), TarArchives())(
+            ListSource(items, clock, starving=starving)
+        )
+    )
 
 
 def test_what_is_wanted_again_joins_the_others():
@@ -25,7 +30,7 @@ def test_what_is_wanted_again_joins_the_others():
     choices.retry("alice")
     clock = FakeClock()
 
-    packed = Pack(SETTINGS, clock, choices)(ListSource([[a_wanted("a")]], clock))
+    packed = Pack(SETTINGS, clock, choices, TarArchives())(ListSource([[a_wanted("a")]], clock))
 
     assert names(packed) == [["a", "again"]]
 

@@ -19,7 +19,7 @@ from mydata_like.settings.checking import check_values
 def test_a_rule_says_which_files_from_how_many_on_and_in_which_company(text, below, files, scope):
     rule = parse_archive_rule(text)
 
-    assert rule[1:] == (below, files, scope)
+    assert (rule.below, rule.files, rule.scope) == (below, files, scope)
 
 
 def test_a_pattern_is_one_of_a_gitignore_file():

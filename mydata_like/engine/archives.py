@@ -1,0 +1,148 @@
+"""What is known of a dataset's archives: the ledger's rows beside the server's records.
+
+Archives that the ledger does not know (it was lost, or a run was killed while the server made
+the record) are read from the server, whose index tells which local files they hold.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from mydata_like.core.archives import (
+    Archive,
+    ArchiveFormat,
+    Indexed,
+    archive_path,
+    is_archive_name,
+)
+from mydata_like.core.errors import ArchiveError, Problem, RejectedError
+from mydata_like.core.events import Notice
+from mydata_like.core.model import Datafile, Dataset, Entry, EntryState, LocalFile
+from mydata_like.core.ports import Emit, Ledger, ServerAPI
+from mydata_like.engine.retry import Gate
+
+logger = logging.getLogger(__name__)
+
+Records = Mapping[tuple[str, str], Datafile]
+
+
+class Standing(Enum):
+    """How an archive stands: with `STAGED` its bytes are there, and the server has to be told."""
+
+    STAGED = "staged"
+    REGISTERED = "registered"
+    VERIFIED = "verified"
+    GONE = "gone"
+
+
+def judge_archive(archive: Archive, record: Datafile | None) -> Standing:
+    """Return how an archive of the ledger stands, by the server's record of its name."""
+    if record is None or not record.replicas:
+        return Standing.STAGED if archive.state is EntryState.STAGED else Standing.GONE
+    repaired = archive.state is EntryState.REPAIRED
+    if (record.size, record.checksum) != (archive.size, archive.checksum):
+        return Standing.STAGED if repaired else Standing.GONE
+    return Standing.VERIFIED if record.verified and not repaired else Standing.REGISTERED
+
+
+class Holdings(NamedTuple):
+    """What the archives of a dataset hold, as far as a listing of it tells.
+
+    `inside` are files of archives that the ledger had not known, by key. With `unread` there
+    are archives that cannot be read before the server has verified them.
+    """
+
+    archives: Mapping[str, Archive]
+    inside: Mapping[bytes, Entry]
+    unread: bool = False
+
+
+class Recall:
+    """Brings the ledger's knowledge of archives up to what the server has."""
+
+    def __init__(
+        self, server: ServerAPI, ledger: Ledger, gate: Gate, emit: Emit, form: ArchiveFormat
+    ) -> None:
+        self._server = server
+        self._ledger = ledger
+        self._gate = gate
+        self._emit = emit
+        self._form = form
+
+    def __call__(self, dataset: Dataset, folder: bytes, records: Records) -> Holdings:
+        """Return what the archives hold, given all records of their dataset.
+
+        `folder` is the dataset folder's path. Raises `TransientError` where the server has an
+        archive that could not be read just now: what it holds must not be sent again.
+        """
+        rows = self._ledger.find_archives(dataset.id).values()
+        known = {row.path: self._catch_up(row, records.get(row.place)) for row in rows}
+        inside: dict[bytes, Entry] = {}
+        unread = False
+        for record in _unknown(records, known):
+            if record.replicas and not record.verified and record.replicas[0].verified_at is None:
+                unread = True
+                continue
+            archive, entries = self._recall(record, folder)
+            known[archive.path] = archive
+            inside.update((entry.key, entry) for entry in entries)
+        return Holdings(known, inside, unread)
+
+    def _catch_up(self, archive: Archive, record: Datafile | None) -> Archive:
+        """Note that an archive was verified or lost while we did not look."""
+        standing = judge_archive(archive, record)
+        if record is None and standing is Standing.GONE:
+            self._ledger.forget_archive(archive)
+        elif record and standing is Standing.VERIFIED and archive.state is not EntryState.VERIFIED:
+            archive = archive._replace(state=EntryState.VERIFIED, datafile=record.id)
+            self._ledger.record_archive(archive)
+        return archive
+
+    def _recall(self, record: Datafile, folder: bytes) -> tuple[Archive, list[Entry]]:
+        """Read an archive's index, and let the ledger know what it holds."""
+        index = self._read(record) if record.verified else None
+        state = EntryState.FAILED if index is None else EntryState.VERIFIED
+        archive = Archive(
+            record.dataset,
+            archive_path(record.directory or "", record.name),
+            record.size,
+            max((member.modified_ns for member in index or ()), default=0),
+            state,
+            record.checksum,
+            record.replicas[0].uri if record.replicas else "",
+            record.id,
+        )
+        entries = [_entry(archive, folder, member) for member in index or () if member.checksum]
+        self._ledger.record_archive(archive, entries)
+        return archive, entries
+
+    def _read(self, record: Datafile) -> list[Indexed] | None:
+        """Return an archive's index, or None for what is no archive or not given to us."""
+        logger.info("Reading the archive %s (datafile %d)", record.name, record.id)
+        try:
+            return self._gate.call(
+                lambda: self._server.read_datafile(record, self._form.read_index)
+            )
+        except ArchiveError as error:
+            logger.info("Datafile %d is no archive of ours: %s", record.id, error)
+        except RejectedError as error:
+            message = f"The server does not let us read the archive {record.name}: {error.message}"
+            hint = "What it holds is sent again, since nobody can tell what that is."
+            self._emit(Notice(problem=Problem("archive.unreadable", message, hint)))
+        return None
+
+
+def _unknown(records: Records, known: Mapping[str, Archive]) -> Iterator[Datafile]:
+    """Yield records that may be archives, oldest first: later ones hold later states of files."""
+    for record in sorted(records.values(), key=lambda record: record.id):
+        path = archive_path(record.directory or "", record.name)
+        if is_archive_name(record.name) and path not in known:
+            yield record
+
+
+def _entry(archive: Archive, folder: bytes, member: Indexed) -> Entry:
+    """Return the row of a file that an archive holds; the first folder is the dataset's own."""
+    key = folder + b"/" + member.name.partition(b"/")[2]
+    file = LocalFile(b"", key, b"", b"", member.size, member.modified_ns, 0, 0)
+    return archive.entry(file, member.checksum)
