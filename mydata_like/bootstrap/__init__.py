@@ -31,6 +31,8 @@ from mydata_like.bootstrap.sparing import go_second
 from mydata_like.bootstrap.state import State, look_at_state
 from mydata_like.bootstrap.surroundings import open_log
 from mydata_like.bootstrap.trial import Result, Step, try_out
+from mydata_like.bootstrap.watching import Onlookers, WatchOrder, heartbeat_file, keep_watch
+from mydata_like.store.heartbeat import Heartbeat
 from mydata_like.store.ledger import PastRun
 from mydata_like.system.clock import SystemClock
 from mydata_like.transfer.extraction import extract_member, verify_member
@@ -42,10 +44,12 @@ __all__ = [
     "ApiKeyFate",
     "ArchiveFile",
     "Audience",
+    "Heartbeat",
     "HostKey",
     "Job",
     "Kept",
     "OldSshKey",
+    "Onlookers",
     "Order",
     "PastRun",
     "Result",
@@ -53,11 +57,14 @@ __all__ = [
     "Step",
     "SystemClock",
     "Takeover",
+    "WatchOrder",
     "carry_over",
     "extract_member",
     "find_api_key",
     "find_places",
     "go_second",
+    "heartbeat_file",
+    "keep_watch",
     "load_settings",
     "look_at_state",
     "offer_takeover",

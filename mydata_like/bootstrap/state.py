@@ -8,8 +8,10 @@ from pathlib import Path
 from mydata_like.bootstrap.admission import standing_file
 from mydata_like.bootstrap.job import ledger_file
 from mydata_like.bootstrap.settings import find_places, find_state
+from mydata_like.bootstrap.watching import heartbeat_file
 from mydata_like.core.errors import AlreadyRunningError
 from mydata_like.settings.schema import Settings, find_missing
+from mydata_like.store.heartbeat import Heartbeat, read_heartbeat
 from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.store.standing import Awaited, Standing
 from mydata_like.system.clock import SystemClock
@@ -29,6 +31,7 @@ class State:
     running: bool
     runs: tuple[PastRun, ...]
     awaited: Awaited | None = None
+    heartbeat: Heartbeat | None = None  # the last sign of life of a `watch`
 
     def as_record(self) -> Mapping[str, object]:
         """Return the state as plain values for JSON."""
@@ -36,6 +39,7 @@ class State:
             "missing": list(self.missing),
             "running": self.running,
             "awaited": self.awaited and self.awaited.as_record(),
+            "heartbeat": self.heartbeat and self.heartbeat.as_record(),
             "runs": [
                 dict(past.summary) | {"started": past.started.isoformat()} for past in self.runs
             ],
@@ -59,6 +63,7 @@ def look_at_state(settings: Settings, config: Path | None) -> State:
         running=_is_running(find_state(settings, places), root),
         runs=runs,
         awaited=Standing.load(standing_file(settings, places)).awaited,
+        heartbeat=read_heartbeat(heartbeat_file(settings, places)),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from mydata_like import __version__
-from mydata_like.cli import archives, importing, registering, settings, standing
+from mydata_like.cli import archives, importing, registering, settings, standing, watching
 from mydata_like.cli.options import (
     AcceptOption,
     ConfigOption,
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 app.command("register")(registering.register)
 app.command("status")(standing.status)
+app.command("watch")(watching.watch)
 settings.app.command("import")(importing.import_settings)
 app.add_typer(settings.app)
 app.add_typer(archives.app)

@@ -36,6 +36,7 @@ from mydata_like.core.events import (
     RunFinished,
     RunPaused,
     RunResumed,
+    RunScheduled,
     RunStarted,
     TransferRetried,
     event_record,
@@ -95,7 +96,7 @@ def _carry_out(task: Task) -> int:
             report.show(event)
             if task.dry_run:
                 preview.show(event)
-            _log(event)
+            log_event(event)
 
         controller = Controller(cancel, emit)
         audience = bootstrap.Audience(emit, tally, cancel, redaction.add, controller)
@@ -176,12 +177,14 @@ def _tell_end(task: Task, finished: RunFinished) -> None:
         print_lines(summarise(finished))
 
 
-def _log(event: Event) -> None:
+def log_event(event: Event) -> None:
     """Keep for the maintainer what a person may ask about later."""
     match event:
         case FileFailed() | FolderFailed() | RunPaused() | Notice() | TransferRetried():
             logger.warning("%s", event)
-        case RunStarted() | RunFinished() | ChannelChanged() | RunResumed() | LimitsChanged():
+        case RunStarted() | RunFinished() | RunScheduled() | RunResumed():
+            logger.info("%s", event)
+        case ChannelChanged() | LimitsChanged():
             logger.info("%s", event)
         case FileRetried() | CommandDone() | CommandRefused():
             logger.info("%s", event)

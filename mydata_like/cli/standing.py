@@ -1,5 +1,7 @@
 """`mydata-like status`: what is set, what the last runs brought."""
 
+from datetime import datetime
+
 import typer
 
 from mydata_like import bootstrap
@@ -7,7 +9,9 @@ from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.format import format_size
+from mydata_like.core.format import format_duration, format_size
+
+OVERDUE = 120.0  # seconds after the last sign of life, of which there are two a minute
 
 
 def status(
@@ -33,16 +37,37 @@ def status(
     lines.append(f"Data directory: {settings.data.directory or '-'}")
     lines.append(f"Server: {settings.server.url or '-'}")
     if found.awaited:
-        since = f"{found.awaited.since.astimezone():%Y-%m-%d %H:%M}"
+        since = _local(found.awaited.since)
         lines.append(f"Waiting for approval since {since}: {found.awaited.problem.message}")
         lines.append(found.awaited.problem.hint)
+    if found.heartbeat:
+        lines.append(_describe_watch(found.heartbeat, bootstrap.SystemClock().now()))
     lines.append("A run is at work." if found.running else "No run is at work.")
     lines += [_describe_run(past) for past in found.runs]
     print_lines(lines)
 
 
+def _describe_watch(beat: bootstrap.Heartbeat, now: datetime) -> str:
+    """Return how the `watch` does that runs without a window."""
+    ago = (now - beat.at).total_seconds()
+    if beat.state == "stopped":
+        return f"The watch was stopped at {_local(beat.at)}."
+    if ago > OVERDUE:
+        return (
+            f"The watch gave its last sign of life {format_duration(ago)} ago, at "
+            f"{_local(beat.at)}: it does not run any more, or the computer slept."
+        )
+    due = f"; the next run is due at {_local(beat.next_start)}" if beat.next_start else ""
+    doing = {"running": "carries out a run", "paused": "is paused"}.get(beat.state, "waits")
+    return f"The watch {doing} since {_local(beat.since)}{due}."
+
+
+def _local(moment: datetime) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
+
+
 def _describe_run(past: bootstrap.PastRun) -> str:
-    began = f"{past.started.astimezone():%Y-%m-%d %H:%M}"
+    began = _local(past.started)
     if past.finished is None:
         return f"{began}  was cut off; the next run carries on"
     sums = past.summary

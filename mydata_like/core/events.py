@@ -235,6 +235,17 @@ class CommandRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunScheduled:
+    """The next run starts by itself at this time (UTC), or never (`at` is null).
+
+    `kind` is that of the schedule; a watch also starts when new files have settled.
+    """
+
+    at: datetime | None
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """Something a person should know; nothing failed because of it."""
 
@@ -283,6 +294,7 @@ Event = (
     | RunResumed
     | CommandDone
     | CommandRefused
+    | RunScheduled
     | Notice
     | RunFinished
 )

@@ -29,6 +29,7 @@ from mydata_like.core.events import (
     RunFinished,
     RunPaused,
     RunResumed,
+    RunScheduled,
     RunStarted,
     TransferFinished,
     TransferProgressed,
@@ -191,7 +192,9 @@ class Tally:
                 self._take_back(event)
             case TransferStarted() | TransferProgressed() | TransferRetried() | TransferFinished():
                 self._follow(event)
-            case FolderFound() | FileStaged() | FileRegistered() | CommandDone() | CommandRefused():
+            case FolderFound() | FileStaged() | FileRegistered():
+                pass
+            case CommandDone() | CommandRefused() | RunScheduled():
                 pass
             case _:
                 self._follow_run(event)

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from time import monotonic
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
+from weakref import WeakSet
 
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.ports import Cancel
@@ -32,6 +33,7 @@ class CancelFlag:
         self._event = threading.Event()
         self._lock = threading.Lock()
         self._reason = ""
+        self._parts: WeakSet[CancelFlag] = WeakSet()
 
     @property
     def reason(self) -> str:
@@ -49,6 +51,16 @@ class CancelFlag:
             if not self._event.is_set():
                 self._reason = reason
                 self._event.set()
+        for part in list(self._parts):
+            part.set(reason)
+
+    def part(self) -> "CancelFlag":
+        """Return a request of its own for a part of the work: made with this one, or alone."""
+        part = CancelFlag()
+        self._parts.add(part)
+        if self.is_set():
+            part.set(self._reason)
+        return part
 
 
 class Stoppable(Cancel, Protocol):

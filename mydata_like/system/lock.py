@@ -28,13 +28,30 @@ def lock_data_directory(state: Path, data_directory: bytes, clock: Clock) -> Ite
     """
     directory = os.path.realpath(data_directory)
     name = hashlib.sha256(directory).hexdigest()[:16]
-    note = state / f"run-{name}.json"
-    lock = FileLock(state / f"run-{name}.lock", timeout=0, mode=0o600)
+    what = f"Another run is at work on {format_path(directory)}"
+    with _hold(state, f"run-{name}", what, clock):
+        yield
+
+
+@contextmanager
+def lock_watch(state: Path, clock: Clock) -> Iterator[None]:
+    """Be the one `watch` of this installation; raises as `lock_data_directory` does."""
+    with _hold(state, "watch", "Another watch is at work here", clock):
+        yield
+
+
+@contextmanager
+def _hold(state: Path, name: str, what: str, clock: Clock) -> Iterator[None]:
+    note = state / f"{name}.json"
+    lock = FileLock(state / f"{name}.lock", timeout=0, mode=0o600)
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
-        raise _already_running(directory, note) from None
+        raise AlreadyRunningError(
+            f"{what}{_describe_holder(note)}.",
+            hint="Wait until it has ended, or stop it there.",
+        ) from None
     except (OSError, NotImplementedError) as error:
         raise RunError(
             f"No lock can be made in {state}: {error}.",
@@ -63,13 +80,6 @@ def _write_note(note: Path, clock: Clock) -> None:
         draft.replace(note)
     except OSError as error:
         logger.warning("The lock's note %s could not be written: %s", note, error)
-
-
-def _already_running(directory: bytes, note: Path) -> AlreadyRunningError:
-    return AlreadyRunningError(
-        f"Another run is at work on {format_path(directory)}{_describe_holder(note)}.",
-        hint="Wait until it has ended, or stop it there.",
-    )
 
 
 def _describe_holder(note: Path) -> str:

@@ -1,0 +1,197 @@
+"""A watch, put together: the schedule's loop, its signs of life, and a run for each start."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+from mydata_like.bootstrap.connection import require_complete
+from mydata_like.bootstrap.job import Audience, Order, open_job
+from mydata_like.bootstrap.monitoring import Pulse, look_back, send_signals
+from mydata_like.bootstrap.registration import trust_host_keys
+from mydata_like.bootstrap.settings import (
+    find_places,
+    find_sources,
+    find_state,
+    load_settings,
+    prepare_places,
+)
+from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.events import Event, Notice
+from mydata_like.core.ports import Emit
+from mydata_like.engine.monitor import Monitor
+from mydata_like.engine.run import RunEnd
+from mydata_like.engine.schedule import Rule
+from mydata_like.engine.tally import Tally
+from mydata_like.engine.watching import Duties, Ended, Plan, Watch
+from mydata_like.engine.workers import CancelFlag, WorkerGroup
+from mydata_like.settings.schema import Settings
+from mydata_like.store.moments import Moments
+from mydata_like.store.paths import Places
+from mydata_like.system.changes import FolderChanges
+from mydata_like.system.clock import SystemClock
+from mydata_like.system.lock import lock_watch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOrder:
+    """What a watch is asked to do, beside what the settings say."""
+
+    config: Path | None = None
+    assignments: tuple[str, ...] = ()
+    host_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Onlookers:
+    """Who follows a watch, and who may stop it."""
+
+    emit: Emit
+    cancel: CancelFlag
+    hide: Callable[[str], None]  # told every secret, so that no log shows it
+
+
+def heartbeat_file(settings: Settings, places: Places) -> Path:
+    """Return where a watch leaves its signs of life."""
+    return find_state(settings, places) / "heartbeat.json"
+
+
+def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
+    """Start runs as the settings say, until asked to stop.
+
+    Raises a `RunError` where the watch cannot begin. Once it has, nothing ends it but the
+    request to stop: what goes wrong is told, and tried again.
+    """
+    lookout = Lookout(order, onlookers.emit)
+    settings, places = lookout.settings, find_places(order.config)
+    require_complete(settings, order.config)
+    prepare_places(settings, places)
+    clock = SystemClock()
+    state = find_state(settings, places)
+    with lock_watch(state, clock):
+        pulse = Pulse(heartbeat_file(settings, places), clock, onlookers.emit)
+        memory = Moments(state / "schedule.json")
+        pulse.follow(
+            Monitor(
+                settings.monitor,
+                memory,
+                lambda since: look_back(lookout.settings, places, since, clock),
+            )
+        )
+        runner = Runner(order, onlookers, lookout, pulse)
+        with _watched(settings) as changes:
+            _tell_start(settings, changes, runner.emit)
+            duties = Duties(
+                look=lookout.look,
+                run=runner.run,
+                memory=memory,
+                hints=changes,
+            )
+            watch = Watch(duties, clock, onlookers.cancel, runner.emit)
+            with WorkerGroup(onlookers.cancel) as group:
+                group.start("heartbeat", lambda: pulse.keep_beating(onlookers.cancel))
+                watch.keep()
+
+
+class Lookout:
+    """The settings as they are now; wrong ones are told, and the last right ones count on."""
+
+    def __init__(self, order: WatchOrder, emit: Emit) -> None:
+        self._order = order
+        self._emit = emit
+        self._stamp = self._read_stamp()
+        self.settings = self._load()
+
+    def look(self) -> Plan:
+        """Return what the schedule is now."""
+        stamp = self._read_stamp()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self.settings = self._load()
+            except UploaderError as error:
+                message = f"The settings were changed and are wrong now. {error.message}"
+                hint = f"{error.hint} Until then the ones before count.".strip()
+                self._emit(Notice(problem=Problem(error.problem_code, message, hint)))
+        schedule = self.settings.schedule
+        return Plan(Rule.of(schedule), self.settings.filters.settle_seconds)
+
+    def _load(self) -> Settings:
+        loaded = load_settings(self._order.config, self._order.assignments)
+        return trust_host_keys(loaded.settings, self._order.host_keys)
+
+    def _read_stamp(self) -> tuple[tuple[int, int], ...]:
+        """Return what changes whenever a settings file does."""
+        sources = find_sources(self._order.config)
+        files = (sources.user, sources.managed)
+        return tuple(_stamp(file) for file in files if file)
+
+
+class Runner:
+    """Carries out the runs of a watch."""
+
+    def __init__(
+        self, order: WatchOrder, onlookers: Onlookers, lookout: Lookout, pulse: Pulse
+    ) -> None:
+        self._order = order
+        self._onlookers = onlookers
+        self._lookout = lookout
+        self._pulse = pulse
+
+    def emit(self, event: Event) -> None:
+        """Tell everybody of an event."""
+        self._onlookers.emit(event)
+        self._pulse.show(event)
+
+    def run(self, reason: str) -> Ended:
+        """Carry out a run; what keeps it from its end is told, and never raised."""
+        settings = self._lookout.settings
+        try:
+            end = self._carry(settings)
+        except UploaderError as error:
+            self._pulse.note_failure(error.problem)
+            self._onlookers.emit(Notice(problem=error.problem))
+            return Ended(complete=False)
+        for problem in send_signals(settings, end.finished):
+            self.emit(Notice(problem=problem))
+        return Ended(complete=end.finished.problem is None, waiting=end.finished.waiting)
+
+    def _carry(self, settings: Settings) -> RunEnd:
+        tally = Tally(SystemClock())
+
+        def emit(event: Event) -> None:
+            tally.add(event)
+            self.emit(event)
+
+        cancel = self._onlookers.cancel.part()
+        audience = Audience(emit, tally, cancel, self._onlookers.hide)
+        order = Order(config=self._order.config, patience=inf)
+        with open_job(settings, order, audience) as job:
+            return job()
+
+
+@contextmanager
+def _watched(settings: Settings) -> Iterator[FolderChanges]:
+    assert settings.data.directory
+    with closing(FolderChanges(settings.data.directory)) as changes:
+        yield changes
+
+
+def _tell_start(settings: Settings, changes: FolderChanges, emit: Emit) -> None:
+    kind = settings.schedule.kind
+    if kind == "manual":
+        message = "No run starts by itself: schedule.kind is manual."
+        hint = "Set one with, for example: mydata-like settings set schedule.kind watch"
+        emit(Notice(problem=Problem("schedule.manual", message, hint)))
+    if kind == "watch" and changes.problem:
+        hint = "New files are found by scans, every schedule.minutes."
+        emit(Notice(problem=Problem("schedule.no-signs", changes.problem, hint)))
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)

@@ -1,0 +1,118 @@
+"""`mydata-like watch`: runs by the schedule, without a window, for as long as it is left to."""
+
+import sys
+from contextlib import ExitStack
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from mydata_like import bootstrap
+from mydata_like.bootstrap.service import Service
+from mydata_like.cli import service as services
+from mydata_like.cli.options import AcceptOption, ConfigOption, EventsOption, SetOption
+from mydata_like.cli.report import EventLines, PlainLines, Report, print_lines, summarise
+from mydata_like.cli.running import Shape, log_event, stopped_by_signals, tell_failure
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.events import Event, RunFinished, RunScheduled, RunStarted
+from mydata_like.core.format import format_path
+from mydata_like.engine.workers import CancelFlag
+
+InstallOption = Annotated[
+    bool, typer.Option("--install", help="Install the service that does this, and start it.")
+]
+UninstallOption = Annotated[bool, typer.Option("--uninstall", help="Stop and remove the service.")]
+PrintOption = Annotated[
+    bool, typer.Option("--print", help="Print the service's definition; change nothing.")
+]
+SystemOption = Annotated[
+    bool,
+    typer.Option(
+        "--system", help="With these: a service of the whole computer, not of the person."
+    ),
+]
+
+_SCHEDULES = {
+    "manual": "by hand only",
+    "startup": "with the program",
+    "saved": "when settings are saved",
+    "once": "once",
+}
+
+
+def watch(  # noqa: PLR0913 - each is an option of its own
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    accept: AcceptOption = None,
+    *,
+    events: EventsOption = False,
+    install: InstallOption = False,
+    uninstall: UninstallOption = False,
+    show: PrintOption = False,
+    everyone: SystemOption = False,
+) -> None:
+    """Start runs as the schedule says, until stopped; or install the service that does it."""
+    shape = Shape.EVENTS if events else Shape.TEXT
+    order = bootstrap.WatchOrder(
+        config=config, assignments=tuple(assignments or ()), host_keys=tuple(accept or ())
+    )
+    acts = {services.install: install, services.uninstall: uninstall, services.show: show}
+    chosen = [act for act, wanted in acts.items() if wanted]
+    if len(chosen) > 1 or (everyone and not chosen):
+        raise typer.BadParameter("Choose one of --install, --uninstall and --print.")
+    try:
+        if chosen:
+            settings = bootstrap.load_settings(config, order.assignments).settings
+            raise typer.Exit(chosen[0](Service(settings, config, everyone=everyone)))
+        _watch(order, shape)
+    except UploaderError as error:
+        tell_failure(error, shape)
+        raise typer.Exit(error.exit_code) from None
+    except Cancelled:
+        pass  # being stopped is how a watch ends
+
+
+def _watch(order: bootstrap.WatchOrder, shape: Shape) -> None:
+    settings = bootstrap.load_settings(order.config, order.assignments).settings
+    cancel = CancelFlag()
+    report: Report = EventLines(sys.stdout) if shape is Shape.EVENTS else WatchLines()
+    with ExitStack() as stack:
+        redaction = stack.enter_context(bootstrap.open_log(settings, order.config))
+        stack.enter_context(stopped_by_signals(cancel))
+
+        def emit(event: Event) -> None:
+            report.show(event)
+            log_event(event)
+
+        bootstrap.keep_watch(order, bootstrap.Onlookers(emit, cancel, redaction.add))
+
+
+class WatchLines:
+    """What a person, or a journal, has to know of a watch, a line each."""
+
+    def __init__(self) -> None:
+        self._lines = PlainLines(_write)
+
+    def show(self, event: Event) -> None:
+        """Print the event, if it is worth a line."""
+        match event:
+            case RunStarted(at=at, data_directory=directory):
+                self._lines = PlainLines(_write)  # each run names its own problems
+                print_lines([f"{_local(at)} A run over {format_path(directory)} begins."])
+            case RunFinished(at=at):
+                print_lines(f"{_local(at)} {line}" for line in summarise(event))
+            case RunScheduled(at=None, kind=kind):
+                print_lines([f"No further run is due: runs start {_SCHEDULES.get(kind, kind)}."])
+            case RunScheduled(at=at) if at is not None:
+                print_lines([f"The next run is due at {_local(at)}."])
+            case _:
+                self._lines.show(event)
+        sys.stdout.flush()
+
+
+def _local(moment: datetime) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
