@@ -20,6 +20,7 @@ from mydata_like.bootstrap.settings import (
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.events import Event, Notice
 from mydata_like.core.ports import Emit
+from mydata_like.engine.controller import Controller
 from mydata_like.engine.monitor import Monitor
 from mydata_like.engine.run import RunEnd
 from mydata_like.engine.schedule import Rule
@@ -45,11 +46,12 @@ class WatchOrder:
 
 @dataclass(frozen=True, slots=True)
 class Onlookers:
-    """Who follows a watch, and who may stop it."""
+    """Who follows a watch, and who may stop it or give it commands."""
 
     emit: Emit
     cancel: CancelFlag
     hide: Callable[[str], None]  # told every secret, so that no log shows it
+    controller: Controller
 
 
 def heartbeat_file(settings: Settings, places: Places) -> Path:
@@ -165,7 +167,8 @@ class Runner:
             self.emit(event)
 
         cancel = self._onlookers.cancel.part()
-        audience = Audience(emit, tally, cancel, self._onlookers.hide)
+        onlookers = self._onlookers
+        audience = Audience(emit, tally, cancel, onlookers.hide, onlookers.controller)
         order = Order(config=self._order.config, patience=inf)
         with open_job(settings, order, audience) as job:
             return job()

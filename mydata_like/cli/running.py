@@ -100,7 +100,7 @@ def _carry_out(task: Task) -> int:
 
         controller = Controller(cancel, emit)
         audience = bootstrap.Audience(emit, tally, cancel, redaction.add, controller)
-        _follow_commands(task.shape, controller)
+        follow_commands(task.shape, controller)
         with bootstrap.open_job(settings, order, audience) as job:
             end = job(dry_run=task.dry_run)
     if task.dry_run and task.shape is Shape.TEXT and not end.finished.problem:
@@ -110,7 +110,7 @@ def _carry_out(task: Task) -> int:
     return end.exit_code
 
 
-def _follow_commands(shape: Shape, controller: Controller) -> None:
+def follow_commands(shape: Shape, controller: Controller) -> None:
     """Obey a program that reads the events; a person has the keyboard's signals."""
     if shape is Shape.EVENTS:
         follow_standard_input(controller.obey)

@@ -12,10 +12,17 @@ from mydata_like.bootstrap.service import Service
 from mydata_like.cli import service as services
 from mydata_like.cli.options import AcceptOption, ConfigOption, EventsOption, SetOption
 from mydata_like.cli.report import EventLines, PlainLines, Report, print_lines, summarise
-from mydata_like.cli.running import Shape, log_event, stopped_by_signals, tell_failure
+from mydata_like.cli.running import (
+    Shape,
+    follow_commands,
+    log_event,
+    stopped_by_signals,
+    tell_failure,
+)
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, RunFinished, RunScheduled, RunStarted
 from mydata_like.core.format import format_path
+from mydata_like.engine.controller import Controller
 from mydata_like.engine.workers import CancelFlag
 
 InstallOption = Annotated[
@@ -74,6 +81,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
 
 def _watch(order: bootstrap.WatchOrder, shape: Shape) -> None:
     settings = bootstrap.load_settings(order.config, order.assignments).settings
+    bootstrap.go_second(settings)
     cancel = CancelFlag()
     report: Report = EventLines(sys.stdout) if shape is Shape.EVENTS else WatchLines()
     with ExitStack() as stack:
@@ -84,7 +92,10 @@ def _watch(order: bootstrap.WatchOrder, shape: Shape) -> None:
             report.show(event)
             log_event(event)
 
-        bootstrap.keep_watch(order, bootstrap.Onlookers(emit, cancel, redaction.add))
+        controller = Controller(cancel, emit)
+        follow_commands(shape, controller)
+        onlookers = bootstrap.Onlookers(emit, cancel, redaction.add, controller)
+        bootstrap.keep_watch(order, onlookers)
 
 
 class WatchLines:

@@ -192,9 +192,14 @@ class Tally:
                 self._take_back(event)
             case TransferStarted() | TransferProgressed() | TransferRetried() | TransferFinished():
                 self._follow(event)
-            case FolderFound() | FileStaged() | FileRegistered():
-                pass
-            case CommandDone() | CommandRefused() | RunScheduled():
+            case (
+                FolderFound()
+                | FileStaged()
+                | FileRegistered()
+                | CommandDone()
+                | CommandRefused()
+                | RunScheduled()
+            ):
                 pass
             case _:
                 self._follow_run(event)

@@ -9,7 +9,7 @@ from mydata_like.core.events import RunScheduled
 from mydata_like.core.ports import Cancel, Clock, Emit
 from mydata_like.engine.schedule import Rule, find_due, is_believable, is_open
 
-TICK: Final = 10.0  # seconds after which clock, settings and signs of change are looked at again
+TICK: Final = 5.0  # seconds after which clock, settings and signs of change are looked at again
 FIRST_RETRY: Final = 60.0  # seconds after which a run that could not begin is tried again
 LONGEST_RETRY: Final = 3600.0
 PATIENCE: Final = 10  # times the settling time that files which never rest are waited for

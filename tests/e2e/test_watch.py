@@ -1,0 +1,170 @@
+"""`mydata-like watch` as people start it: the service, a second one, its end, its commands."""
+
+import json
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from tests.site import make_data, open_site
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = pytest.mark.e2e
+
+SYSTEMCTL = """\
+#!/bin/sh
+echo "$@" >> "{record}"
+{end}
+"""
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home with a `systemctl` of its own, which writes down what it is asked to do."""
+    (tmp_path / "bin").mkdir()
+    return tmp_path
+
+
+def give_systemctl(home, end="exit 0"):
+    tool = home / "bin" / "systemctl"
+    tool.write_text(SYSTEMCTL.format(record=home / "asked", end=end))
+    tool.chmod(stat.S_IRWXU)
+
+
+def command(home, *words):
+    environment = {
+        "PATH": str(home / "bin"),
+        "HOME": str(home),
+        "MYDATA_LIKE_HOME": str(home / "own files"),
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "mydata_like", *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def unit(home):
+    return home / ".config" / "systemd" / "user" / "mydata-like.service"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="systemd is Linux's")
+class TestService:
+    def test_it_is_installed_and_removed_again(self, home):
+        give_systemctl(home)
+        installed = command(home, "watch", "--install")
+        text = unit(home).read_text()
+        removed = command(home, "watch", "--uninstall")
+
+        assert installed.returncode == 0, installed.stderr
+        assert f'Environment="MYDATA_LIKE_HOME={home / "own files"}"' in text
+        assert ' "watch"' in text
+        assert removed.returncode == 0, removed.stderr
+        assert not unit(home).exists()
+        assert (home / "asked").read_text().splitlines() == [
+            "--user daemon-reload",
+            "--user enable --now mydata-like.service",
+            "--user disable --now mydata-like.service",
+        ]
+
+    def test_where_the_system_refuses_the_commands_are_told(self, home):
+        give_systemctl(home, 'echo "no bus" >&2; exit 1')
+        installed = command(home, "watch", "--install")
+
+        assert installed.returncode == 1
+        assert "no bus" in installed.stdout
+        assert "systemctl --user enable --now mydata-like.service" in installed.stdout
+        assert unit(home).exists()
+
+    def test_a_service_of_somebody_else_is_left_alone(self, home):
+        unit(home).parent.mkdir(parents=True)
+        unit(home).write_text("[Unit]\n")
+
+        for words in ("--install", "--uninstall"):
+            refused = command(home, "watch", words)
+            assert refused.returncode == 2
+            assert "was not made by this program" in refused.stderr
+        assert unit(home).read_text() == "[Unit]\n"
+
+    def test_printing_changes_nothing(self, home):
+        printed = command(home, "watch", "--print")
+
+        assert printed.returncode == 0
+        assert "[Service]" in printed.stdout
+        assert not unit(home).exists()
+
+    def test_removing_what_is_not_there_is_no_failure(self, home):
+        removed = command(home, "watch", "--uninstall")
+
+        assert removed.returncode == 0
+        assert "There is no service" in removed.stdout
+
+
+@pytest.fixture
+def site(tmp_path):
+    make_data(tmp_path / "site", tiny_files=3, large=10_000)
+    with open_site(tmp_path / "site") as site:
+        yield site
+
+
+def next_event(process, name):
+    for line in process.stdout:
+        event = json.loads(line)
+        if event["event"] == name:
+            return event
+    raise AssertionError(f"no {name}: {process.stderr.read()}")
+
+
+@needs_sshd
+def test_a_watch_lives_until_it_is_stopped_and_a_second_one_says_so(site):
+    watch = site.start("watch", "--events", settings=["schedule.kind=startup"])
+    finished = next_event(watch, "run_finished")
+    scheduled = next_event(watch, "run_scheduled")
+    second = site.command("watch")
+    beat = json.loads((site.state / "heartbeat.json").read_text())
+    watch.terminate()
+    _, complaints = watch.communicate(timeout=60)
+
+    assert finished["verified"] == finished["found"] > 0
+    assert scheduled == {"event": "run_scheduled", "at": None, "kind": "startup"}
+    assert second.code == 3
+    assert "Another watch is at work here" in second.complaints
+    assert beat["state"] == "waiting"
+    assert beat["pid"] == watch.pid
+    assert beat["last"]["verified"] == finished["found"]
+    assert (watch.returncode, complaints) == (0, "")
+    assert json.loads((site.state / "heartbeat.json").read_text())["state"] == "stopped"
+    assert "was stopped" in site.command("status").output
+
+
+@needs_sshd
+def test_a_good_run_tells_the_dead_mans_switch(site, tmp_path):
+    signal = tmp_path / "signal.json"
+    choices = ["schedule.kind=startup", f"monitor.signal_file={signal}"]
+    watch = site.start("watch", "--events", settings=choices)
+    next_event(watch, "run_scheduled")
+    watch.terminate()
+    watch.communicate(timeout=60)
+
+    sums = json.loads(signal.read_text())
+    assert sums["verified"] == sums["found"] > 0
+
+
+@needs_sshd
+def test_settings_that_are_changed_count_at_once_and_wrong_ones_are_told(site):
+    watch = site.start("watch", "--events", settings=["schedule.minutes=7"])
+    assert next_event(watch, "run_scheduled")["kind"] == "manual"
+    right = site.config.read_text()
+    site.config.write_text(right + "\n[schedule]\nkind = 7\n")
+    notice = next_event(watch, "notice")
+    site.config.write_text(right + '\n[schedule]\nkind = "saved"\n')
+    finished = next_event(watch, "run_finished")
+    watch.terminate()
+    watch.communicate(timeout=60)
+
+    assert "The settings were changed and are wrong now" in notice["problem"]["message"]
+    assert finished["verified"] == finished["found"] > 0
