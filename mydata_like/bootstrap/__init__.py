@@ -32,6 +32,7 @@ from mydata_like.bootstrap.state import State, look_at_state
 from mydata_like.bootstrap.surroundings import open_log
 from mydata_like.bootstrap.trial import Result, Step, try_out
 from mydata_like.bootstrap.watching import Onlookers, WatchOrder, heartbeat_file, keep_watch
+from mydata_like.bootstrap.whereabouts import Whereabouts, find_whereabouts
 from mydata_like.store.heartbeat import Heartbeat
 from mydata_like.store.ledger import PastRun
 from mydata_like.system.clock import SystemClock
@@ -58,10 +59,12 @@ __all__ = [
     "SystemClock",
     "Takeover",
     "WatchOrder",
+    "Whereabouts",
     "carry_over",
     "extract_member",
     "find_api_key",
     "find_places",
+    "find_whereabouts",
     "go_second",
     "heartbeat_file",
     "keep_watch",

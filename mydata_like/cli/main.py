@@ -5,7 +5,15 @@ from typing import Annotated
 import typer
 
 from mydata_like import __version__
-from mydata_like.cli import archives, importing, registering, settings, standing, watching
+from mydata_like.cli import (
+    archives,
+    importing,
+    registering,
+    settings,
+    standing,
+    watching,
+    whereabouts,
+)
 from mydata_like.cli.options import (
     AcceptOption,
     ConfigOption,
@@ -25,6 +33,7 @@ app = typer.Typer(
 app.command("register")(registering.register)
 app.command("status")(standing.status)
 app.command("watch")(watching.watch)
+app.command("where")(whereabouts.where)
 settings.app.command("import")(importing.import_settings)
 app.add_typer(settings.app)
 app.add_typer(archives.app)

@@ -111,7 +111,7 @@ def archive_name(folder: str, members: Sequence[ArchiveMember], number: int) -> 
 
 def is_archive_name(name: str) -> bool:
     """Return whether an archive of ours may have this name."""
-    return name.endswith(".tar") and _NAME.fullmatch(name) is not None
+    return _NAME.fullmatch(name) is not None
 
 
 def member_name(folder: bytes, file: LocalFile) -> bytes:

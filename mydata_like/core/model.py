@@ -15,6 +15,8 @@ ExperimentId = NewType("ExperimentId", int)
 DatasetId = NewType("DatasetId", int)
 DatafileId = NewType("DatafileId", int)
 
+NO_CHECKSUM = "0" * 32  # of a record that was made before its bytes came
+
 
 class Layout(StrEnum):
     """How levels of folders map to owner, experiment and dataset; the texts are MyData's."""
@@ -172,6 +174,11 @@ class Datafile(NamedTuple):
     @property
     def verified(self) -> bool:
         return any(replica.verified for replica in self.replicas)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether its bytes are still to come, in chunks: then it describes none of any file."""
+        return self.checksum == NO_CHECKSUM and not self.verified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ the record) are read from the server, whose index tells which local files they h
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 Records = Mapping[tuple[str, str], Datafile]
 
 
-class Standing(Enum):
-    """How an archive stands: with `STAGED` its bytes are there, and the server has to be told."""
+class Verdict(Enum):
+    """How far an archive has come: `STAGED` are its bytes, of which the server has to be told."""
 
     STAGED = "staged"
     REGISTERED = "registered"
@@ -36,14 +36,14 @@ class Standing(Enum):
     GONE = "gone"
 
 
-def judge_archive(archive: Archive, record: Datafile | None) -> Standing:
-    """Return how an archive of the ledger stands, by the server's record of its name."""
+def judge_archive(archive: Archive, record: Datafile | None) -> Verdict:
+    """Return how far an archive of the ledger has come, by the server's record of its name."""
     if record is None or not record.replicas:
-        return Standing.STAGED if archive.state is EntryState.STAGED else Standing.GONE
+        return Verdict.STAGED if archive.state is EntryState.STAGED else Verdict.GONE
     repaired = archive.state is EntryState.REPAIRED
     if (record.size, record.checksum) != (archive.size, archive.checksum):
-        return Standing.STAGED if repaired else Standing.GONE
-    return Standing.VERIFIED if record.verified and not repaired else Standing.REGISTERED
+        return Verdict.STAGED if repaired else Verdict.GONE
+    return Verdict.VERIFIED if record.verified and not repaired else Verdict.REGISTERED
 
 
 class Holdings(NamedTuple):
@@ -91,10 +91,10 @@ class Recall:
 
     def _catch_up(self, archive: Archive, record: Datafile | None) -> Archive:
         """Note that an archive was verified or lost while we did not look."""
-        standing = judge_archive(archive, record)
-        if record is None and standing is Standing.GONE:
+        verdict = judge_archive(archive, record)
+        if record is None and verdict is Verdict.GONE:
             self._ledger.forget_archive(archive)
-        elif record and standing is Standing.VERIFIED and archive.state is not EntryState.VERIFIED:
+        elif record and verdict is Verdict.VERIFIED and archive.state is not EntryState.VERIFIED:
             archive = archive._replace(state=EntryState.VERIFIED, datafile=record.id)
             self._ledger.record_archive(archive)
         return archive
@@ -133,12 +133,14 @@ class Recall:
         return None
 
 
-def _unknown(records: Records, known: Mapping[str, Archive]) -> Iterator[Datafile]:
-    """Yield records that may be archives, oldest first: later ones hold later states of files."""
-    for record in sorted(records.values(), key=lambda record: record.id):
-        path = archive_path(record.directory or "", record.name)
-        if is_archive_name(record.name) and path not in known:
-            yield record
+def _unknown(records: Records, known: Mapping[str, Archive]) -> list[Datafile]:
+    """Return records that may be archives, oldest first: later ones hold later states of files."""
+    possible = [
+        record
+        for (directory, name), record in records.items()
+        if is_archive_name(name) and archive_path(directory, name) not in known
+    ]
+    return sorted((it for it in possible if not it.unfinished), key=lambda record: record.id)
 
 
 def _entry(archive: Archive, folder: bytes, member: Indexed) -> Entry:

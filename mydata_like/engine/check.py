@@ -29,7 +29,7 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Emit
 from mydata_like.core.staging import staged_path
-from mydata_like.engine.archives import Standing, judge_archive
+from mydata_like.engine.archives import Verdict, judge_archive
 from mydata_like.engine.datasets import Datasets, OwnerUnknownError
 from mydata_like.engine.knowledge import DatasetView, Knowledge
 from mydata_like.engine.workers import KeyedOnce
@@ -180,12 +180,12 @@ class Check:
         member = ArchiveMember(file, member_name(view.folder, file), entry.checksum)
         stand_in = archive.as_file(view.folder)
         wanted = Wanted(stand_in, view.dataset, archive.remote, record, members=(member,))
-        standing = judge_archive(archive, record)
-        if standing is Standing.STAGED:
+        verdict = judge_archive(archive, record)
+        if verdict is Verdict.STAGED:
             return Staged(wanted, archive.checksum)
-        if standing is Standing.GONE or record is None:
+        if verdict is Verdict.GONE or record is None:
             return None
-        if standing is Standing.VERIFIED:
+        if verdict is Verdict.VERIFIED:
             return entry._replace(state=EntryState.VERIFIED, datafile=record.id)
         return Registered(wanted, archive.checksum, record.id, record.replicas[0].verified_at)
 

@@ -80,10 +80,10 @@ class DatasetView:
 
     def is_archive(self, file: LocalFile) -> bool:
         """Return whether a local file has the name of an archive that holds other files."""
-        name = file.name.decode()
-        if not is_archive_name(name):
+        if not file.name.endswith(b".tar") or not is_archive_name(file.name.decode()):
             return False
-        known = self._find_archives().get(archive_path(file.directory.decode(), name))
+        path = archive_path(file.directory.decode(), file.name.decode())
+        known = self._find_archives().get(path)
         return known is not None and known.state is not EntryState.FAILED
 
     def _find_archives(self) -> Mapping[str, Archive]:

@@ -13,7 +13,7 @@ import xxhash
 
 from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import RejectedError, TransientError
-from mydata_like.core.model import Datafile, Wanted
+from mydata_like.core.model import NO_CHECKSUM, Datafile, Wanted
 from mydata_like.core.ports import Progress
 from mydata_like.server.bodies import Source
 from mydata_like.server.client import Client, json_request
@@ -28,7 +28,6 @@ from mydata_like.server.records import expect
 from mydata_like.server.replies import plain
 from mydata_like.server.wire import Request
 
-_UNKNOWN: Final = "0" * 32
 _NEVER: Final = "1970-01-01T00:00:00+00:00"
 _LARGEST: Final = 100 * 1024 * 1024
 _BUFFER: Final = 1024 * 1024
@@ -75,7 +74,7 @@ class ChunkedUpload:
     def _make(self, wanted: Wanted) -> None:
         """Make the unfinished record; a lost reply is settled by looking for it."""
         document = draft_record(self._client, wanted)
-        document |= {"md5sum": _UNKNOWN, "modification_time": _NEVER}
+        document |= {"md5sum": NO_CHECKSUM, "modification_time": _NEVER}
         replica = {"url": wanted.remote, "location": self._box, "protocol": "file"}
         document["replicas"] = [replica]
         request = json_request("POST", "mydata_dataset_file/", document)
@@ -87,7 +86,7 @@ class ChunkedUpload:
 
     def _find_slot(self, wanted: Wanted, found: list[tuple[Datafile, Any]]) -> _Slot | None:
         for record, row in found:
-            fits = (record.checksum, record.size) == (_UNKNOWN, wanted.file.size)
+            fits = (record.checksum, record.size) == (NO_CHECKSUM, wanted.file.size)
             if fits and record.replicas and record.replicas[0].location == self._box:
                 return _Slot(record.id, expect(row["replicas"][0], "id", int))
         return None

@@ -27,6 +27,13 @@ FIND = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive FROM entries WHERE root = ? AND key IN (%s)"
 )
+# By the name of the file, or of the archive that holds it; every row is looked at.
+FIND_NAMED = (
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive FROM entries WHERE root = :root AND (key = :name OR archive = :text"
+    " OR substr(key, -length(:ending)) = :ending"
+    " OR substr(archive, -length(:text) - 1) = '/' || :text) ORDER BY key"
+)
 LIST = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive FROM entries WHERE root = ? AND key > ? AND key < ? ORDER BY key LIMIT ?"
@@ -142,6 +149,13 @@ class SqliteLedger:
             ledger._root = row[0] if row else NO_ROOT
         return ledger
 
+    @property
+    def outdated(self) -> bool:
+        """Whether the file is of an older version, which the next run brings up to date."""
+        with self._used() as cursor:
+            (version,) = cursor.execute("PRAGMA user_version").fetchone()
+        return int(version) < len(schema.MIGRATIONS)
+
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
         """Return what is known about these files; unknown ones are left out."""
         found: dict[bytes, Entry] = {}
@@ -152,6 +166,14 @@ class SqliteLedger:
                 rows = cursor.execute(query, (self._root, *part)).fetchall()
             found.update((row[0], entry) for row in rows if (entry := _parse_entry(row)))
         return found
+
+    def find_named(self, name: bytes) -> list[Entry]:
+        """Return the entries of files of this name, or of those in an archive of this name."""
+        text = name.decode("utf-8", "replace")
+        chosen = {"root": self._root, "name": name, "ending": b"/" + name, "text": text}
+        with self._used() as cursor:
+            rows = cursor.execute(FIND_NAMED, chosen).fetchall()
+        return [entry for row in rows if (entry := _parse_entry(row))]
 
     def iter_entries(self, prefix: bytes = b"") -> Iterator[Entry]:
         """Yield the entries whose keys begin with `prefix`, in the order of their keys."""
