@@ -10,7 +10,8 @@ undisturbed run over such a fifth took. In two rounds of four it is counted from
 that the server hears, since what happens before hurts nobody, and in one of four it comes a few
 milliseconds after a request that changes something there. After each kill nothing may be
 there twice or with false bytes. At a cycle's end one undisturbed run has to make everything
-complete, and a further one has nothing to do. The cycles use the SSH stacks and HTTP in turn.
+complete, and a further one has nothing to do. The cycles use the SSH stacks, HTTP and archives in
+turn.
 """
 
 import argparse
@@ -29,11 +30,13 @@ from tests.invariants import check_complete, check_idle, check_untouched, find_f
 from tests.site import Picture, Site, finish, kill_group, left_behind, open_site
 
 ROUNDS_OF_A_CYCLE = 5
+ARCHIVED = 'archive.rules=["* below 100 kB from 5 files", "* below 4 kB by dataset"]'
 WAYS = {
-    "libssh": "transfer.ssh=libssh",
-    "paramiko": "transfer.ssh=paramiko",
-    "system": "transfer.ssh=system",
-    "http": "transfer.method=http",
+    "libssh": ("transfer.ssh=libssh",),
+    "paramiko": ("transfer.ssh=paramiko",),
+    "system": ("transfer.ssh=system",),
+    "http": ("transfer.method=http",),
+    "archives": ("transfer.ssh=libssh", ARCHIVED),
 }
 REPLACES_NOTHING = "http"  # what came over HTTP has left the staging area, and stays as it is
 FOLDERS = (
@@ -143,7 +146,7 @@ class KillTest:
         Tree(folder / "data", self._chance).grow(self._share)
         with open_site(folder) as site:
             began = time.monotonic()
-            process = site.start("run", "--json", settings=(WAYS[way],))
+            process = site.start("run", "--json", settings=WAYS[way])
             _await(process, lambda: bool(site.server.requests))
             heard = time.monotonic()
             check_complete(site, finish(process))
@@ -155,7 +158,7 @@ class KillTest:
         before = Picture.take(tree.folder)
         whole = number % 2 == 0  # the process group, else the engine alone
         self._heard = len(site.server.requests)
-        process = site.start("run", "--json", settings=(WAYS[way],))
+        process = site.start("run", "--json", settings=WAYS[way])
         moment = self._wait_for_the_moment(site, process, number, way)
         ended = process.poll() is not None
         if whole:
@@ -209,8 +212,8 @@ class KillTest:
     def _finish(self, site: Site, way: str) -> None:
         before = Picture.take(site.data)
         try:
-            check_complete(site, site.run(WAYS[way]))
-            check_idle(site, WAYS[way])
+            check_complete(site, site.run(*WAYS[way]))
+            check_idle(site, *WAYS[way])
             check_untouched(before)
         except AssertionError as error:
             self.report.wrongs.append(str(error))

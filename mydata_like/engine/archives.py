@@ -38,6 +38,8 @@ class Verdict(Enum):
 
 def judge_archive(archive: Archive, record: Datafile | None) -> Verdict:
     """Return how far an archive of the ledger has come, by the server's record of its name."""
+    if archive.state is EntryState.FAILED:
+        return Verdict.GONE
     if record is None or not record.replicas:
         return Verdict.STAGED if archive.state is EntryState.STAGED else Verdict.GONE
     repaired = archive.state is EntryState.REPAIRED

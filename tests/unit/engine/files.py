@@ -27,7 +27,7 @@ def a_file(name: str = "a.txt", *, size: int = 3, directory: str = "") -> LocalF
 
 
 def a_folder(name: str = "Set 1", owner: str = "alice") -> DatasetFolder:
-    path = f"/data/{owner}/{name}".encode()
+    path = f"{owner}/{name}".encode()
     return DatasetFolder(
         path=path, name=name, title=None, owner_kind=OwnerKind.USERNAME, owner=owner
     )

@@ -108,7 +108,7 @@ def test_one_listing_answers_for_a_whole_group():
 
     assert [item.file.name for item in wanted] == [b"b", b"c"]
     assert bench.server.calls["list_datafiles"] == 1
-    assert bench.of_kind(FilesKnown) == [FilesKnown(folder=b"/data/alice/Set 1", files=1, bytes=3)]
+    assert bench.of_kind(FilesKnown) == [FilesKnown(folder=b"alice/Set 1", files=1, bytes=3)]
 
 
 def test_what_the_listing_told_is_kept_in_the_ledger():

@@ -90,6 +90,8 @@ class ScriptedChannel:
         if isinstance(answer, BaseException):
             raise answer
         progress(payload.size)
+        if isinstance(answer, list):
+            return answer
         return [
             Unsent(index, *answer[index]) if index in answer else Sent(index, CHECKSUM)
             for index in range(len(payload.members))
