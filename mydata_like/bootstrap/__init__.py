@@ -13,9 +13,10 @@ from mydata_like.bootstrap.job import Audience, Job, Order, open_job
 from mydata_like.bootstrap.registration import (
     Admission,
     HostKey,
+    fetch_server_settings,
+    load_trusting,
     register,
     trust_host,
-    trust_host_keys,
 )
 from mydata_like.bootstrap.settings import (
     HOME,
@@ -62,6 +63,7 @@ __all__ = [
     "Whereabouts",
     "carry_over",
     "extract_member",
+    "fetch_server_settings",
     "find_api_key",
     "find_places",
     "find_whereabouts",
@@ -69,6 +71,7 @@ __all__ = [
     "heartbeat_file",
     "keep_watch",
     "load_settings",
+    "load_trusting",
     "look_at_state",
     "offer_takeover",
     "open_job",
@@ -80,7 +83,6 @@ __all__ = [
     "save_settings",
     "store_api_key",
     "trust_host",
-    "trust_host_keys",
     "try_out",
     "verify_member",
 ]

@@ -4,9 +4,11 @@ import logging
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from mydata_like.bootstrap.connection import Connection, ensure_uuid
+from mydata_like.bootstrap.server_settings import Mirror
 from mydata_like.bootstrap.settings import find_state
 from mydata_like.core.errors import (
     AccessDeniedError,
@@ -73,16 +75,24 @@ def standing_file(settings: Settings, places: Places) -> Path:
     return find_state(settings, places) / f"standing-{host}.json"
 
 
+class Kept(NamedTuple):
+    """What is kept on the disk of how we stand with a server, and of what it sets for us."""
+
+    standing: Path
+    server_settings: Mirror
+
+
 class Petition:
     """Our request to be let into the staging area: made once, then asked about."""
 
     def __init__(
-        self, connection: Connection, applicant: Applicant, file: Path, clock: Clock, emit: Emit
+        self, connection: Connection, applicant: Applicant, kept: Kept, clock: Clock, emit: Emit
     ) -> None:
         self.applicant = applicant
         self._connection = connection
         self._uploaders = Uploaders(connection.client)
-        self._file = file
+        self._file = kept.standing
+        self._server_settings = kept.server_settings
         self._clock = clock
         self._emit = emit
         self._area: StagingArea | None = None  # the first that we were told
@@ -210,6 +220,8 @@ class Petition:
         ours, theirs = self.applicant.seat, record.seat
         if theirs is None or (theirs.is_same(ours) and theirs.is_out_of_date(ours)):
             self._take_seat(record)
+        elif theirs.is_same(ours) and self._server_settings.needs_clock(record):
+            self._take_seat(record)  # the server's answer tells what its clock shows
         elif not theirs.is_same(ours) and not self._told_of_copy:
             self._told_of_copy = True
             self._emit(Notice(problem=_describe_copy(ours, theirs)))
@@ -219,6 +231,9 @@ class Petition:
         seat = self.applicant.seat.format(self._clock.now())
         try:
             self._uploaders.take_seat(record, installation, instrument, seat)
+            written = self._uploaders.find_uploader(installation.uuid)
+            if written is not None:
+                self._server_settings.learn_clock(record, written)
         except ItemError as error:  # what the server cannot remember cannot be compared
             logger.warning("the server did not take our computer's traits: %s", error)
 

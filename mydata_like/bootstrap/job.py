@@ -18,6 +18,7 @@ from mydata_like.bootstrap.connection import (
     require_complete,
 )
 from mydata_like.bootstrap.patience import choose_patience
+from mydata_like.bootstrap.server_settings import refresh_settings, tell_change
 from mydata_like.bootstrap.settings import (
     find_api_key,
     find_places,
@@ -49,6 +50,7 @@ from mydata_like.engine.tally import Tally
 from mydata_like.engine.verify import Verify
 from mydata_like.engine.workers import Stoppable
 from mydata_like.server.api import HttpServer
+from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.store.paths import Places
@@ -64,6 +66,7 @@ class Order:
     config: Path | None = None
     dry_run: bool = False
     patience: float | None = None  # of a run that nobody watches, in seconds, possibly infinite
+    reload: Callable[[], Loaded] | None = None  # reads all settings again, the server's included
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         if not order.dry_run:
             stack.enter_context(lock_data_directory(find_state(settings, places), root, clock))
         gate = build_gate(settings, order, audience, clock)
-        connection = stack.enter_context(connected(settings, order, audience, gate))
+        settings, connection = connect(settings, order, audience, gate, stack)
         ledger = SqliteLedger.open(ledger_file(settings, places, root), root, clock)
         stack.callback(ledger.close)
         if ledger.problem:
@@ -151,14 +154,29 @@ def connected(
     key, _ = find_api_key(settings, open_secrets(order.config))
     audience.hide(key.reveal())
 
-    def connect() -> Connection:
+    def open_it() -> Connection:
         return open_connection(settings, key, gate.clock, audience.cancel, dry_run=order.dry_run)
 
-    connection = connect() if order.patience is None else gate.call(connect)
+    connection = open_it() if order.patience is None else gate.call(open_it)
     try:
         yield connection
     finally:
         connection.close()
+
+
+def connect(
+    settings: Settings, order: Order, audience: Audience, gate: Gate, stack: ExitStack
+) -> tuple[Settings, Connection]:
+    """Return a connection, and the settings with what the server sets for us now."""
+    connection = stack.enter_context(connected(settings, order, audience, gate))
+    places = find_places(order.config)
+    if not order.reload or not refresh_settings(connection, settings, places, gate.clock):
+        return settings, connection
+    loaded = order.reload()
+    tell_change(loaded, audience.emit)
+    if loaded.settings != settings:
+        connection = stack.enter_context(connected(loaded.settings, order, audience, gate))
+    return loaded.settings, connection
 
 
 def _surround(

@@ -1,15 +1,18 @@
 """Registering by hand: approval, and the keys of the staging hosts."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mydata_like.bootstrap.connection import require_complete
-from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
-from mydata_like.bootstrap.settings import find_places, prepare_places
+from mydata_like.bootstrap.job import Audience, Order, build_gate, connect, connected
+from mydata_like.bootstrap.server_settings import refresh_settings
+from mydata_like.bootstrap.settings import find_places, load_settings, prepare_places
 from mydata_like.bootstrap.staging import list_endpoints, open_petition
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
+from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.connect import fetch_host_key
 from mydata_like.ssh.hosts import accept_host_key, check_host_key
@@ -57,13 +60,24 @@ def register(
     places = find_places(order.config)
     prepare_places(settings, places)
     gate = build_gate(settings, order, audience, SystemClock())
-    with connected(settings, order, audience, gate) as connection:
+    with ExitStack() as stack:
+        settings, connection = connect(settings, order, audience, gate, stack)
         petition = open_petition(connection, settings, places, audience.emit)
         if here:
             petition.take_seat()
         area = petition.request() if order.patience is None else gate.call(petition.request)
     endpoints = list_endpoints(petition, area, settings, places)
     return Admission(area, _find_unknown(endpoints))
+
+
+def fetch_server_settings(settings: Settings, order: Order, audience: Audience) -> bool:
+    """Ask the server what it sets for this uploader; return whether that is new."""
+    require_complete(settings, order.config)
+    places, clock = find_places(order.config), SystemClock()
+    prepare_places(settings, places)
+    gate = build_gate(settings, order, audience, clock)
+    with connected(settings, order, audience, gate) as connection:
+        return refresh_settings(connection, settings, places, clock)
 
 
 def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:
@@ -88,6 +102,14 @@ def _meet(endpoint: Endpoint) -> HostKey | None:
 def trust_host(key: HostKey) -> None:
     """Trust this host's key from now on."""
     accept_host_key(key.known_hosts, key.host, key.port, key.key)
+
+
+def load_trusting(
+    config: Path | None, assignments: Sequence[str], fingerprints: tuple[str, ...]
+) -> Loaded:
+    """Return the settings, which trust these fingerprints as well; raises as loading does."""
+    loaded = load_settings(config, assignments)
+    return replace(loaded, settings=trust_host_keys(loaded.settings, fingerprints))
 
 
 def trust_host_keys(settings: Settings, fingerprints: tuple[str, ...]) -> Settings:

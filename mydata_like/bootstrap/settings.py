@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.file import edit_settings_file
@@ -14,8 +15,10 @@ from mydata_like.settings.policy import Loaded, Sources, preview_settings
 from mydata_like.settings.policy import load_settings as load_layers
 from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
+from mydata_like.settings.server_layer import ServerLayer, read_server_layer
 from mydata_like.store.paths import Places, is_protected, make_private_folder
 from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
+from mydata_like.store.server_settings import ServerSettings, load_server_settings
 from mydata_like.store.vault import KeyringSecrets
 
 HOME = "MYDATA_LIKE_HOME"  # a folder for all of the program's own files
@@ -50,7 +53,23 @@ def load_settings(config: Path | None = None, assignments: Sequence[str] = ()) -
             hint="Check the path after --config.",
         )
     loaded = load_layers(find_sources(config, assignments))
+    kept = load_server_settings(server_settings_file(loaded.settings, find_places(config)))
+    if kept is not None and kept.texts:
+        loaded = load_layers(replace(loaded.sources, server=_read_layer(kept, loaded.settings)))
     return _warn_of_open_locks(loaded)
+
+
+def server_settings_file(settings: Settings, places: Places) -> Path:
+    """Return where it is kept what the server of the settings sets for this uploader."""
+    host = urlsplit(settings.server.url).netloc.replace(":", "_")
+    return find_state(settings, places) / f"server-settings-{host}.json"
+
+
+def _read_layer(kept: ServerSettings, here: Settings) -> ServerLayer:
+    origin = urlsplit(here.server.url).netloc
+    if kept.changed_at:
+        origin += f", changed {kept.changed_at.astimezone():%Y-%m-%d %H:%M}"
+    return read_server_layer(kept.texts, here, origin, kept.changed_at)
 
 
 def find_legacy() -> Path | None:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from mydata_like.bootstrap.admission import Petition, describe_applicant, standing_file
+from mydata_like.bootstrap.admission import Kept, Petition, describe_applicant, standing_file
 from mydata_like.bootstrap.connection import Connection
+from mydata_like.bootstrap.server_settings import open_mirror
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem, StagingError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import StagingArea, Wanted
@@ -108,8 +109,9 @@ def open_petition(
 ) -> Petition:
     """Return this installation's request for approval, ready to be made."""
     applicant = describe_applicant(connection, settings, places)
-    file = standing_file(settings, places)
-    return Petition(connection, applicant, file, SystemClock(), emit)
+    clock = SystemClock()
+    kept = Kept(standing_file(settings, places), open_mirror(settings, places, clock))
+    return Petition(connection, applicant, kept, clock, emit)
 
 
 def _over_http(

@@ -9,13 +9,13 @@ from pathlib import Path
 from mydata_like.bootstrap.connection import require_complete
 from mydata_like.bootstrap.job import Audience, Order, open_job
 from mydata_like.bootstrap.monitoring import Pulse, look_back, send_signals
-from mydata_like.bootstrap.registration import trust_host_keys
+from mydata_like.bootstrap.registration import load_trusting
 from mydata_like.bootstrap.settings import (
     find_places,
     find_sources,
     find_state,
-    load_settings,
     prepare_places,
+    server_settings_file,
 )
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.events import Event, Notice
@@ -27,6 +27,7 @@ from mydata_like.engine.schedule import Rule
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import Duties, Ended, Plan, Watch
 from mydata_like.engine.workers import CancelFlag, WorkerGroup
+from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.moments import Moments
 from mydata_like.store.paths import Places
@@ -102,8 +103,8 @@ class Lookout:
     def __init__(self, order: WatchOrder, emit: Emit) -> None:
         self._order = order
         self._emit = emit
-        self._stamp = self._read_stamp()
-        self.settings = self._load()
+        self.settings = self.load().settings
+        self._stamp: object = None  # so that a change meanwhile is not overlooked
 
     def look(self) -> Plan:
         """Return what the schedule is now."""
@@ -111,22 +112,24 @@ class Lookout:
         if stamp != self._stamp:
             self._stamp = stamp
             try:
-                self.settings = self._load()
+                self.settings = self.load().settings
             except UploaderError as error:
                 message = f"The settings were changed and are wrong now. {error.message}"
                 hint = f"{error.hint} Until then the ones before count.".strip()
                 self._emit(Notice(problem=Problem(error.problem_code, message, hint)))
         schedule = self.settings.schedule
-        return Plan(Rule.of(schedule), self.settings.filters.settle_seconds)
+        return Plan(Rule.of(schedule), self.settings.filters.settle_seconds, self.settings)
 
-    def _load(self) -> Settings:
-        loaded = load_settings(self._order.config, self._order.assignments)
-        return trust_host_keys(loaded.settings, self._order.host_keys)
+    def load(self) -> Loaded:
+        """Return the settings as they are now; raises as loading does."""
+        order = self._order
+        return load_trusting(order.config, order.assignments, order.host_keys)
 
     def _read_stamp(self) -> tuple[tuple[int, int], ...]:
         """Return what changes whenever a settings file does."""
-        sources = find_sources(self._order.config)
-        files = (sources.user, sources.managed)
+        sources, places = find_sources(self._order.config), find_places(self._order.config)
+        files = [sources.user, sources.managed]
+        files.append(server_settings_file(self.settings, places))
         return tuple(_stamp(file) for file in files if file)
 
 
@@ -169,7 +172,7 @@ class Runner:
         cancel = self._onlookers.cancel.part()
         onlookers = self._onlookers
         audience = Audience(emit, tally, cancel, onlookers.hide, onlookers.controller)
-        order = Order(config=self._order.config, patience=inf)
+        order = Order(config=self._order.config, patience=inf, reload=self._lookout.load)
         with open_job(settings, order, audience) as job:
             return job()
 

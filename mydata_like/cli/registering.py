@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Annotated
@@ -86,8 +87,9 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
 
 
 def _register(asked: Asked, shape: Shape) -> None:
-    settings = bootstrap.load_settings(asked.config, asked.assignments).settings
-    order = bootstrap.Order(config=asked.config, patience=inf if asked.wait else None)
+    reload = partial(bootstrap.load_settings, asked.config, asked.assignments)
+    settings, patience = reload().settings, inf if asked.wait else None
+    order = bootstrap.Order(config=asked.config, patience=patience, reload=reload)
     told = PlainLines(sys.stderr.write if shape is Shape.JSON else sys.stdout.write)
     with _attending(settings, asked.config, told.show) as audience:
         place = bootstrap.register(settings, order, audience, here=asked.here)
@@ -121,8 +123,7 @@ def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[
 
 def _check(asked: Asked, shape: Shape) -> int:
     """Tell of each step whether it is well; return the exit code of the first that is not."""
-    settings = bootstrap.load_settings(asked.config, asked.assignments).settings
-    settings = bootstrap.trust_host_keys(settings, asked.accept)
+    settings = bootstrap.load_trusting(asked.config, asked.assignments, asked.accept).settings
     order = bootstrap.Order(config=asked.config, dry_run=True)
     steps = []
     with _attending(settings, asked.config, lambda event: None) as audience:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -80,11 +81,11 @@ def carry_out(task: Task) -> int:
 
 
 def _carry_out(task: Task) -> int:
-    settings = bootstrap.load_settings(task.config, task.assignments).settings
-    settings = bootstrap.trust_host_keys(settings, task.host_keys)
+    reload = partial(bootstrap.load_trusting, task.config, task.assignments, task.host_keys)
+    settings = reload().settings
     bootstrap.go_second(settings)
     cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
-    order = bootstrap.Order(config=task.config, dry_run=task.dry_run)
+    order = bootstrap.Order(config=task.config, dry_run=task.dry_run, reload=reload)
     with ExitStack() as stack:
         redaction = stack.enter_context(bootstrap.open_log(settings, task.config))
         stack.enter_context(stopped_by_signals(cancel))

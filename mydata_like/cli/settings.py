@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,9 +14,12 @@ from rich.table import Table
 
 from mydata_like import bootstrap
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.core.errors import SettingsError
-from mydata_like.settings.policy import Explanation, Given, Loaded, find_setting
-from mydata_like.settings.schema import find_missing, iter_settings
+from mydata_like.cli.running import stopped_by_signals
+from mydata_like.core.errors import SettingsError, UploaderError
+from mydata_like.engine.tally import Tally
+from mydata_like.engine.workers import CancelFlag
+from mydata_like.settings.policy import Explanation, Given, Loaded, Source, find_setting
+from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.text import format_value, parse_value, plain_value
 
 app = typer.Typer(name="settings", help="Show, explain, check and change settings.")
@@ -126,6 +130,35 @@ def store_key(
         owner = bootstrap.store_api_key(settings, secrets, text, store.value)
         where = "keyring" if store is Store.KEYRING else "secrets file, which is not encrypted"
         typer.echo(f"The API key of {owner.account} on {owner.origin} is in the {where}.")
+
+
+@app.command("fetch")
+def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
+    """Ask the server what it sets for this uploader, and show it."""
+    try:
+        with problems_told():
+            settings = bootstrap.load_settings(config, assignments or ()).settings
+            changed = _fetch(settings, config)
+            loaded = bootstrap.load_settings(config, assignments or ())
+    except UploaderError as error:
+        typer.echo("\n".join(filter(None, (error.message, error.hint))), err=True)
+        raise typer.Exit(error.exit_code) from None
+    typer.echo("The server's settings were changed." if changed else "Nothing is new.")
+    layer = loaded.sources.server
+    for key in sorted(layer.values) if layer else ():
+        entry = loaded.explain(key)
+        theirs = next(given for given in entry.given if given.source is Source.SERVER)
+        counts = "" if entry.winner is theirs else f" (does not count: {_source_text(entry)})"
+        typer.echo(f"{key} = {format_value(entry.setting, theirs.value)}{counts}")
+    _tell_warnings(loaded)
+
+
+def _fetch(settings: Settings, config: Path | None) -> bool:
+    cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
+    with bootstrap.open_log(settings, config) as redaction, stopped_by_signals(cancel):
+        audience = bootstrap.Audience(tally.add, tally, cancel, redaction.add)
+        order = bootstrap.Order(config=config, dry_run=True)
+        return bootstrap.fetch_server_settings(settings, order, audience)
 
 
 @contextmanager

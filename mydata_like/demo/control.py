@@ -51,6 +51,7 @@ def _commands(server: EmbeddedServer) -> dict[str, Callable[..., Any]]:
         "public_keys": server.public_keys,
         "key_of": server.key_of,
         "revoke_key": server.revoke_key,
+        "set_settings": server.set_settings,
         "set_immutable": server.set_immutable,
         "hold_verification": server.hold_verification,
         "release_verification": server.release_verification,

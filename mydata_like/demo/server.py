@@ -21,6 +21,7 @@ from mydata_like.demo.preset import ACCOUNT, Person, add_person, fill
 from mydata_like.demo.site import Site
 from mydata_like.demo.store import Store
 from mydata_like.demo.times import Times
+from mydata_like.demo.uploaders import keep_settings
 from mydata_like.demo.verifier import Verifier
 
 
@@ -169,6 +170,13 @@ class EmbeddedServer:
             comments or None,
             uuid,
         )
+
+    def set_settings(self, uuid: str, settings: Mapping[str, str]) -> None:
+        """Set some of the settings of an uploader, as an administrator does."""
+        row = self._store.row("SELECT id FROM uploader WHERE uuid = ?", uuid)
+        if row is None:
+            raise KeyError(uuid)
+        keep_settings(self._store, self._times, row["id"], settings)
 
     def public_keys(self, *, approved: bool = True) -> list[str]:
         """Return the public keys of requests, for the staging host's `authorized_keys`."""

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Response, request
@@ -10,7 +11,8 @@ from mydata_like.demo.answers import Refusal, answer_json, denied, failed
 from mydata_like.demo.approval import approve
 from mydata_like.demo.queries import Filters, cut, read_json, read_page
 from mydata_like.demo.site import Caller, Site, caller, id_in, require_permission, uri_of
-from mydata_like.demo.store import Row
+from mydata_like.demo.store import Row, Store
+from mydata_like.demo.times import Times
 
 _LIMITS = (
     dict.fromkeys(("name", "contact_name", "contact_email", "hostname", "architecture"), 64)
@@ -77,24 +79,9 @@ class Uploaders:
                 "UPDATE uploader SET name = ?, details = ? WHERE id = ?", name, details, number
             )
             if "settings" in data:
-                self._keep_settings(number, data["settings"])
+                pairs = {str(row["key"]): str(row["value"]) for row in data["settings"]}
+                keep_settings(self._store, self._site.times, number, pairs)
         return answer_json(self._show(number), 200 if request.method == "PUT" else 202)
-
-    def _keep_settings(self, uploader: int, settings: list[dict[str, Any]]) -> None:
-        """Keep these settings of an uploader; others that it has stay as they are."""
-        for entry in settings:
-            self._store.change(
-                "INSERT INTO uploader_setting (uploader, key, value) VALUES (?, ?, ?)"
-                " ON CONFLICT (uploader, key) DO UPDATE SET value = excluded.value",
-                uploader,
-                str(entry["key"]),
-                str(entry["value"]),
-            )
-        self._store.change(
-            "UPDATE uploader SET settings_updated = ? WHERE id = ?",
-            self._site.times.now(),
-            uploader,
-        )
 
     def _show(self, number: int) -> dict[str, Any]:
         row = self._store.row("SELECT * FROM uploader WHERE id = ?", number)
@@ -120,6 +107,19 @@ class Uploaders:
             "settings_downloaded": None,
             "settings_updated": row["settings_updated"],
         }
+
+
+def keep_settings(store: Store, times: Times, uploader: int, settings: Mapping[str, str]) -> None:
+    """Keep these settings of an uploader; others that it has stay as they are."""
+    for key, value in settings.items():
+        store.change(
+            "INSERT INTO uploader_setting (uploader, key, value) VALUES (?, ?, ?)"
+            " ON CONFLICT (uploader, key) DO UPDATE SET value = excluded.value",
+            uploader,
+            key,
+            value,
+        )
+    store.change("UPDATE uploader SET settings_updated = ? WHERE id = ?", times.now(), uploader)
 
 
 class Registrations:

@@ -33,10 +33,14 @@ class Hints(Protocol):
 
 
 class Plan(NamedTuple):
-    """What the settings say: when to run, and how long files settle, in seconds."""
+    """What the settings say: when to run, and how long files settle, in seconds.
+
+    `settings` are all of them, so that a change of any is seen.
+    """
 
     rule: Rule
     settle: float
+    settings: object = None
 
 
 class Memory(Protocol):

@@ -121,9 +121,9 @@ class Uploaders:
         def make() -> UploaderRecord:
             return self._client.create(f"{_UPLOADER}/", document, _parse_uploader)
 
-        known = self._find_uploader(installation.uuid)
+        known = self.find_uploader(installation.uuid)
         if known is None:
-            find = self._find_uploader
+            find = self.find_uploader
             return self._once.ensure(
                 (_UPLOADER, installation.uuid), lambda: find(installation.uuid), make
             )
@@ -194,7 +194,8 @@ class Uploaders:
         document["instruments"] = [self._client.wire.uri("instrument", instrument.id)]
         return document
 
-    def _find_uploader(self, uuid: str) -> UploaderRecord | None:
+    def find_uploader(self, uuid: str) -> UploaderRecord | None:
+        """Return the server's record of an installation, None where there is none."""
         query = {"uuid": uuid}
         page = self._client.fetch(f"{_UPLOADER}/", page_parser(_parse_uploader), query)
         return page.rows[0][1] if page.rows else None

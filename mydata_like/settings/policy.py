@@ -1,7 +1,7 @@
 """Which layer decides each setting, and which ones are locked."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,6 +18,7 @@ from mydata_like.settings.problems import (
     unknown_key,
 )
 from mydata_like.settings.schema import Settings, settings_by_key
+from mydata_like.settings.server_layer import ServerLayer
 from mydata_like.settings.text import parse_value
 
 PREFIX = "MYDATA_LIKE_"
@@ -28,6 +29,7 @@ class Source(StrEnum):
 
     DEFAULT = "default"
     MANAGED = "managed file"
+    SERVER = "server"  # stronger than the user's file where it was changed later
     USER = "user file"
     ENVIRONMENT = "environment"
     OPTION = "command line"
@@ -35,10 +37,11 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """All that settings are made of: two files, the environment, and `section.key=value` texts."""
+    """All that settings are made of: files, server, environment, `section.key=value` texts."""
 
     user: Path
     managed: Path | None = None
+    server: ServerLayer | None = None
     environment: Mapping[str, str]
     assignments: Sequence[str] = ()
 
@@ -94,9 +97,18 @@ def load_settings(sources: Sources) -> Loaded:
     """Read, merge and check all layers.
 
     Raises InvalidSettingsError with all that is wrong in any layer, and SettingsError
-    for an option that would set a locked key.
+    for an option that would set a locked key. What the server sets never makes anything wrong:
+    where it does not go together with the other layers it is left out, with a warning.
     """
-    return _load(sources, _read_files(sources))
+    files = _read_files(sources)
+    try:
+        return _load(sources, files)
+    except InvalidSettingsError as error:
+        if sources.server is None:
+            raise
+        loaded = _load(replace(sources, server=None), files)
+        warning = f"The server's settings do not go together with those here: {error.problems[0]}"
+        return replace(loaded, warnings=(*loaded.warnings, warning))
 
 
 def preview_settings(sources: Sources, changes: Mapping[str, object]) -> Loaded:
@@ -147,7 +159,11 @@ def _load(sources: Sources, files: Mapping[Source, SettingsFile]) -> Loaded:
         sources=sources,
         given=given,
         locked_by=locked_by,
-        warnings=(*_warn(given, locked_by), *_warn_variables(sources.environment)),
+        warnings=(
+            *_warn(given, locked_by),
+            *_warn_variables(sources.environment),
+            *(sources.server.warnings if sources.server else ()),
+        ),
     )
 
 
@@ -155,15 +171,31 @@ def _read_layers(
     sources: Sources, files: Mapping[Source, SettingsFile], problems: list[SettingProblem]
 ) -> Iterable[tuple[str, Given]]:
     """Yield what each layer gives, the weakest first; adds to the problems."""
-    for source, file in files.items():
-        for key, value in file.values.items():
-            yield key, Given(source, value, str(file.path), file.lines.get(key, 0))
+    for source in _order(sources):
+        if source is Source.SERVER:
+            yield from _read_server(sources)
+        else:
+            file = files[source]
+            for key, value in file.values.items():
+                yield key, Given(source, value, str(file.path), file.lines.get(key, 0))
     for key, setting in settings_by_key().items():
         variable = variable_of(key)
         if variable in sources.environment:
             value = parse_value(setting, sources.environment[variable])
             yield key, Given(Source.ENVIRONMENT, value, variable)
-    for assignment in sources.assignments:
+    yield from _read_assignments(sources.assignments, problems)
+
+
+def _read_server(sources: Sources) -> Iterable[tuple[str, Given]]:
+    if sources.server:
+        for key, value in sources.server.values.items():
+            yield key, Given(Source.SERVER, value, sources.server.origin)
+
+
+def _read_assignments(
+    assignments: Iterable[str], problems: list[SettingProblem]
+) -> Iterable[tuple[str, Given]]:
+    for assignment in assignments:
         key, separator, text = assignment.partition("=")
         key = key.strip()
         if not separator:
@@ -173,6 +205,25 @@ def _read_layers(
             problems.append(SettingProblem(key, message, "--set"))
         else:
             yield key, Given(Source.OPTION, parse_value(settings_by_key()[key], text), "--set")
+
+
+def _order(sources: Sources) -> Iterable[Source]:
+    """Yield the layers that are files or the server's, the weakest first."""
+    if sources.managed:
+        yield Source.MANAGED
+    own = [Source.USER]
+    if sources.server:
+        changed_at = sources.server.changed_at
+        newer = changed_at is not None and changed_at.timestamp() > _changed_at(sources.user)
+        own.insert(1 if newer else 0, Source.SERVER)
+    yield from own
+
+
+def _changed_at(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def variable_of(key: str) -> str:

@@ -1,0 +1,102 @@
+"""Whole runs whose settings the server's administrator changes."""
+
+import os
+import time
+
+import pytest
+
+from mydata_like.bootstrap import load_settings
+from mydata_like.settings.policy import Source
+from tests.site import make_data, open_site
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+LATER = 10.0  # seconds, more than the clocks of a machine and its files differ
+
+
+@pytest.fixture
+def site(tmp_path):
+    make_data(tmp_path / "site", tiny_files=5, large=50_000)
+    with open_site(tmp_path / "site") as site:
+        age(site, LATER)
+        yield site
+
+
+def age(site, seconds):
+    """Let the settings file be so old."""
+    moment = time.time() - seconds
+    os.utime(site.config, (moment, moment))
+
+
+def explain(site, key):
+    return load_settings(site.config).explain(key)
+
+
+def notices(ended):
+    return {event["problem"]["code"]: event["problem"] for event in ended.events("notice")}
+
+
+def test_a_change_on_the_server_counts_in_the_next_run(site):
+    before = site.run_events()
+    site.server.set_settings(site.uuid, {"filters.excludes": "*.dat", "no_such_key": "1"})
+    after = site.run_events()
+    again = site.run_events()
+
+    assert before.sums["skipped"] == 0
+    told = notices(after)
+    assert "filters.excludes" in told["settings.from-server"]["message"]
+    assert "no_such_key" in told["settings.server-ignored"]["message"]
+    assert "settings.from-server" not in notices(again)
+    winner = explain(site, "filters.excludes").winner
+    assert winner.source is Source.SERVER
+    assert winner.origin.startswith("127.0.0.1:")
+
+
+def test_the_newer_of_server_and_user_counts_though_their_clocks_show_other_zones(site):
+    site.run()
+    site.server.set_settings(site.uuid, {"transfer.attempts": "9"})
+    site.run()
+    assert explain(site, "transfer.attempts").value == 9
+
+    text = site.config.read_text()
+    site.config.write_text(text.replace("[transfer]", "[transfer]\nattempts = 4"))
+    age(site, -LATER)
+    site.run()
+    assert explain(site, "transfer.attempts").value == 4
+
+    age(site, LATER)
+    assert explain(site, "transfer.attempts").value == 9
+
+
+def test_settings_from_before_our_own_do_not_count(site):
+    site.command("register")
+    site.server.set_settings(site.uuid, {"transfer.attempts": "9"})
+    for kept in site.state.glob("server-settings-*"):
+        kept.unlink()  # as if this computer were new
+    text = site.config.read_text()
+    site.config.write_text(text.replace("[transfer]", "[transfer]\nattempts = 4"))
+    age(site, -LATER)
+    site.run()
+    site.run()
+
+    assert explain(site, "transfer.attempts").value == 4
+
+
+def test_the_servers_settings_count_while_it_is_away(site):
+    site.run()
+    site.server.set_settings(site.uuid, {"transfer.attempts": "9"})
+    site.run()
+    site.server.stop()
+
+    assert explain(site, "transfer.attempts").value == 9
+
+
+def test_fetch_shows_what_the_server_sets(site):
+    site.run()
+    site.server.set_settings(site.uuid, {"max_upload_retries": "9", "server.proxy": "http://x:1"})
+    fetched = site.command("settings", "fetch")
+
+    assert fetched.code == 0, fetched.complaints
+    assert "transfer.attempts = " in fetched.output
+    assert "server.proxy from the server is ignored" in fetched.complaints

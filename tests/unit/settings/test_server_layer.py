@@ -1,0 +1,149 @@
+"""What the server sets: in MyData's words or ours, and what it may not decide on."""
+
+import os
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mydata_like.settings.checking import check_values
+from mydata_like.settings.policy import Source, Sources, load_settings
+from mydata_like.settings.schema import Settings, settings_by_key
+from mydata_like.settings.server_layer import FORBIDDEN, read_server_layer
+
+NOON = datetime(2026, 6, 3, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def layer(texts, here=None, changed_at=NOON):
+    return read_server_layer(texts, here or Settings(), "data.example.org", changed_at)
+
+
+def load(tmp_path, texts, user="", *, changed=HOUR, managed=None, **environment):
+    """Load settings whose user file was written `changed` before the server's were changed."""
+    file = tmp_path / "settings.toml"
+    file.write_text(user)
+    moment = (NOON - changed).timestamp()
+    os.utime(file, (moment, moment))
+    rules = tmp_path / "managed.toml"
+    rules.write_text(managed or "")
+    sources = Sources(user=file, managed=rules, server=layer(texts), environment=environment)
+    return load_settings(sources)
+
+
+def test_keys_of_mydata_and_our_own_are_understood():
+    found = layer({"ignore_new_files_minutes": "3", "transfer.channels": "2"})
+
+    assert found.values == {"filters.settle_seconds": 180.0, "transfer.channels": 2}
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "why"),
+    [
+        ("no_such_key", "1", "MyData has no such key"),
+        ("no.such_key", "1", "there is no such setting"),
+        ("transfer.channels", "many", "must be a whole number"),
+        ("timer_minutes", "often", ""),
+        ("k" * 500, "1", "MyData has no such key"),
+    ],
+)
+def test_what_cannot_be_used_is_reported(key, text, why):
+    found = layer({key: text})
+
+    assert not found.values
+    (warning,) = found.warnings
+    assert why in warning
+    assert len(warning) < 200
+
+
+def test_every_forbidden_pattern_is_of_a_setting():
+    for pattern in FORBIDDEN:
+        prefix = pattern.rstrip("*")
+        assert any(key.startswith(prefix) for key in settings_by_key())
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("mytardis_url", "https://evil.example.org"),
+        ("data_directory", "/"),
+        ("transfer.host_keys", "SHA256:" + "A" * 43),
+        ("transfer.key_file", "/etc/ssh/key"),
+        ("server.allow_http", "true"),
+        ("server.proxy", "http://evil.example.org:3128"),
+        ("monitor.signal_url", "https://evil.example.org"),
+        ("advanced.state_directory", "/tmp/elsewhere"),
+    ],
+)
+def test_the_server_cannot_send_us_elsewhere(key, text):
+    found = layer({key: text})
+
+    assert not found.values
+    assert "only this computer may decide on it" in found.warnings[0]
+
+
+def test_what_the_server_repeats_of_ours_is_not_worth_a_word():
+    here, _ = check_values({"server.url": "https://data.example.org", "server.username": "ann"})
+    texts = {"mytardis_url": "https://data.example.org/", "username": "ann", "uuid": "1-2-3"}
+
+    assert layer(texts, here).warnings == ()
+
+
+def test_the_api_key_of_the_server_is_neither_taken_nor_repeated():
+    found = layer({"api_key": "canary-7f3a"})
+
+    assert not found.values
+    assert "canary" not in "".join(found.warnings)
+
+
+def test_the_newer_one_of_server_and_user_counts(tmp_path):
+    user = "[transfer]\nchannels = 3\n"
+
+    newer = load(tmp_path, {"transfer.channels": "7"}, user)
+    older = load(tmp_path, {"transfer.channels": "7"}, user, changed=-HOUR)
+
+    assert newer.settings.transfer.channels == 7
+    assert newer.explain("transfer.channels").winner.source is Source.SERVER
+    assert older.settings.transfer.channels == 3
+    assert [given.source for given in older.explain("transfer.channels").given] == [
+        Source.DEFAULT,
+        Source.SERVER,
+        Source.USER,
+    ]
+
+
+def test_the_server_counts_where_the_user_says_nothing(tmp_path):
+    loaded = load(tmp_path, {"transfer.channels": "7"}, changed=-HOUR)
+
+    assert loaded.settings.transfer.channels == 7
+
+
+def test_where_nobody_knows_the_time_the_users_file_counts(tmp_path):
+    file = tmp_path / "settings.toml"
+    file.write_text("[transfer]\nchannels = 3\n")
+    unknown = layer({"transfer.channels": "7"}, changed_at=None)
+
+    loaded = load_settings(Sources(user=file, server=unknown, environment={}))
+    assert loaded.settings.transfer.channels == 3
+
+
+def test_a_locked_key_is_not_the_servers(tmp_path):
+    managed = '[locked]\nkeys = ["transfer.channels"]\n[transfer]\nchannels = 2\n'
+    loaded = load(tmp_path, {"transfer.channels": "7"}, managed=managed)
+
+    assert loaded.settings.transfer.channels == 2
+    assert any("is locked" in warning for warning in loaded.warnings)
+
+
+def test_the_environment_is_stronger(tmp_path):
+    loaded = load(tmp_path, {"transfer.channels": "7"}, MYDATA_LIKE_TRANSFER_CHANNELS="5")
+
+    assert loaded.settings.transfer.channels == 5
+
+
+def test_what_does_not_go_together_with_ours_stops_nothing(tmp_path):
+    loaded = load(tmp_path, {"schedule.kind": "weekly"}, "[schedule]\nminutes = 9\n")
+
+    assert loaded.settings.schedule.kind == "manual"
+    assert loaded.settings.schedule.minutes == 9
+    assert any("do not go together" in warning for warning in loaded.warnings)
