@@ -1,5 +1,6 @@
 """Makes archives of tiny files where the settings say so; all else passes by."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from mydata_like.core.archives import archive_name, archive_path, member_name
@@ -24,6 +25,7 @@ MOST_MEMBERS = 10_000  # of one archive; bounds its index, and what a channel is
 # What a member takes beside its bytes, at most: headers and padding, and its line in the index.
 OVERHEAD = 2560
 PER_CHARACTER = 8  # of its name: once in a header, up to six times over in the index
+FRAME = 4096  # the index's own header and the end, at most
 
 
 class Bundle:
@@ -86,19 +88,26 @@ class _Names:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._taken: dict[DatasetId, set[str]] = {}
+        self._counts: Counter[tuple[DatasetId, str]] = Counter()  # by directory
 
     def choose(
         self, dataset: Dataset, directory: str, stem: str, members: Sequence[ArchiveMember]
     ) -> str:
         if dataset.id not in self._taken:
-            self._taken[dataset.id] = set(self._ledger.find_archives(dataset.id))
+            self._take_stock(dataset.id)
         taken = self._taken[dataset.id]
-        number = 1 + sum(path.rpartition("/")[0] == directory for path in taken)
+        number = self._counts[dataset.id, directory] + 1
         while archive_path(directory, archive_name(stem, members, number)) in taken:
             number += 1
         name = archive_name(stem, members, number)
         taken.add(archive_path(directory, name))
+        self._counts[dataset.id, directory] += 1
         return name
+
+    def _take_stock(self, dataset: DatasetId) -> None:
+        known = self._ledger.find_archives(dataset)
+        self._taken[dataset] = set(known)
+        self._counts.update((dataset, archive.place[0]) for archive in known.values())
 
 
 class _Folder:
@@ -195,17 +204,17 @@ class _Pool:
         self._enough = enough
         self._seen = 0
         self._held: list[Wanted] = []
-        self._size = 0
+        self._size = FRAME
 
     def take(self, item: Wanted | None) -> Iterator[Wanted]:
         """Take a file, None for one that needs nothing; yield archives that are full."""
         self._seen += 1
         if item is not None:
             self._held.append(item)
-            self._size += _room(item)
+            self._size += self._room(item)
         if self._seen >= self._enough and self._is_full(len(self._held), self._size):
             *full, rest = self._parts()
-            self._held, self._size = rest, sum(map(_room, rest))
+            self._held, self._size = rest, FRAME + sum(map(self._room, rest))
             yield from map(self._build, full)
 
     def close(self) -> Iterator[Wanted]:
@@ -221,21 +230,19 @@ class _Pool:
     def _parts(self) -> list[list[Wanted]]:
         """Return what is held, in parts each of which fits into one archive."""
         parts: list[list[Wanted]] = [[]]
-        size = 0
+        size = FRAME
         for item in self._held:
-            size += _room(item)
+            size += self._room(item)
             if parts[-1] and self._is_full(len(parts[-1]) + 1, size):
                 parts.append([])
-                size = _room(item)
+                size = FRAME + self._room(item)
             parts[-1].append(item)
         return parts
 
+    def _room(self, item: Wanted) -> int:
+        """Return what a file takes of an archive, at most."""
+        name = len(member_name(self._folder.path, item.file))
+        return item.file.size + OVERHEAD + PER_CHARACTER * name
+
     def _build(self, files: Sequence[Wanted]) -> Wanted:
         return self._bundle.build(self._folder, self._directory, files)
-
-
-def _room(item: Wanted) -> int:
-    """Return what a file takes of an archive, at most."""
-    file = item.file
-    name = len(file.directory) + len(file.name)
-    return file.size + OVERHEAD + PER_CHARACTER * name

@@ -45,7 +45,7 @@ def index_name(archive: bytes) -> bytes:
 
 def measure_archive(name: bytes, members: Sequence[ArchiveMember]) -> int:
     """Return how many bytes an archive will have."""
-    return _Layout(name, members).size
+    return _Places(name, members).size
 
 
 def open_content(member: Member) -> "Source | ArchiveSource":
@@ -64,12 +64,12 @@ class ArchiveSource:
     may_have_holes = False
 
     def __init__(self, name: bytes, modified_ns: int, members: Sequence[ArchiveMember]) -> None:
-        self._layout = _Layout(name, members)
+        self._places = _Places(name, members)
         self._members = members
         self._modified = _seconds(modified_ns)
         self._checksum = hashlib.md5(usedforsecurity=False)
         self._readings: list[Reading] = []
-        self.size = self._layout.size
+        self.size = self._places.size
         self.remaining = self.size
 
     @property
@@ -111,8 +111,8 @@ class ArchiveSource:
             yield _head(member)
             yield from self._content(member.file)
             yield tar.padding(member.file.size)
-        index = self._layout.index([reading.checksum for reading in self._readings])
-        yield tar.header(self._layout.index_name, len(index), self._modified)
+        index = self._places.index([reading.checksum for reading in self._readings])
+        yield tar.header(self._places.index_name, len(index), self._modified)
         yield index
         yield tar.padding(len(index))
         yield tar.END
@@ -147,7 +147,7 @@ class ArchiveSource:
         self._readings.append(Reading("", problem))
 
 
-class _Layout:
+class _Places:
     """Where everything lies in an archive."""
 
     def __init__(self, name: bytes, members: Sequence[ArchiveMember]) -> None:

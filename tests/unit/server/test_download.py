@@ -1,0 +1,103 @@
+"""Datafiles that come back: all of their bytes, or an error."""
+
+import hashlib
+
+import pytest
+
+from mydata_like.core.errors import (
+    ArchiveError,
+    RejectedError,
+    ServerUnavailableError,
+    TransientError,
+)
+from mydata_like.core.model import Datafile, DatafileId, DatasetId
+from mydata_like.server.api import HttpServer
+from mydata_like.server.client import Client
+from mydata_like.settings.schema import Server
+from tests.fakes.clock import FakeClock
+from tests.fakes.web import raw, reply, web_server
+
+CONTENT = bytes(range(256)) * 80_000  # 20 MB: more than any other answer may have
+PATH = "dataset_file/5/download/"
+RECORD = Datafile(
+    DatafileId(5), DatasetId(1), "", "a.tar", len(CONTENT), hashlib.md5(CONTENT).hexdigest(), "", ()
+)
+
+
+@pytest.fixture
+def web():
+    with web_server() as server:
+        yield server
+
+
+@pytest.fixture
+def server(web):
+    clock = FakeClock()
+    client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+    yield HttpServer(client)
+    client.close()
+
+
+def test_a_large_file_comes_in_pieces(web, server):
+    web.on("GET", PATH, reply(body=CONTENT, kind="application/x-tar"))
+
+    size, most = server.read_datafile(RECORD, lambda pieces: _sum_and_most(pieces))
+
+    assert size == len(CONTENT)
+    assert most <= 64 * 1024
+
+
+def _sum_and_most(pieces):
+    sizes = [len(piece) for piece in pieces]
+    return sum(sizes), max(sizes)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply(body=CONTENT[:-1], kind="application/x-tar"),
+        reply(body=CONTENT[:-1] + b"x", kind="application/x-tar"),
+        raw(b"HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nshort"),
+        reply(503),
+    ],
+    ids=["fewer bytes", "other bytes", "cut", "busy"],
+)
+def test_other_bytes_than_those_of_the_record_are_never_taken(web, server, answer):
+    web.on("GET", PATH, answer)
+
+    with pytest.raises(TransientError):
+        server.read_datafile(RECORD, lambda pieces: b"".join(pieces))
+
+
+def test_what_came_cut_is_asked_for_again(web, server):
+    good = reply(body=CONTENT, kind="application/x-tar")
+    web.on("GET", PATH, raw(b"HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nshort"), good)
+
+    assert server.read_datafile(RECORD, lambda pieces: b"".join(pieces)) == CONTENT
+
+
+@pytest.mark.parametrize("status", [302, 403, 404])
+def test_what_is_refused_or_elsewhere_is_no_matter_of_the_whole_run(web, server, status):
+    web.on("GET", PATH, reply(status, Location="https://elsewhere.example.org/", kind="text/html"))
+
+    with pytest.raises(RejectedError):
+        server.read_datafile(RECORD, list)
+
+
+def test_a_web_page_is_no_file(web, server):
+    web.on("GET", PATH, reply(body=b"<html>Log in</html>", kind="text/html"))
+
+    with pytest.raises(ServerUnavailableError):
+        server.read_datafile(RECORD, list)
+
+
+def test_who_has_seen_enough_may_stop(web, server):
+    web.on("GET", PATH, reply(body=CONTENT, kind="application/x-tar"))
+
+    def refuse(pieces):
+        next(iter(pieces))
+        raise ArchiveError("This is none.")
+
+    with pytest.raises(ArchiveError):
+        server.read_datafile(RECORD, refuse)
+    assert web.count("GET", PATH) == 1
