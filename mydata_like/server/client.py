@@ -20,14 +20,14 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.ports import Cancel, Clock
 from mydata_like.server.records import Account, ShapeError, page_parser, parse_account
-from mydata_like.server.replies import excerpt, parse_rest, plain
+from mydata_like.server.replies import excerpt, find_server_address, parse_rest, plain
 from mydata_like.server.wire import (
     BrokenOffError,
     NotReachedError,
     Reply,
     Request,
     Wire,
-    proxy_refused,
+    proxy_wants_password,
 )
 from mydata_like.settings.schema import Server
 
@@ -40,6 +40,7 @@ _PROOF_LASTS: Final = 30.0
 _WALKS: Final = 4  # times that a listing which changes under us is walked anew
 _BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
 _FAILING: Final = ("server.busy", "server.error")
+_LOGIN_FIRST: Final = 511  # of a network that wants its own login; RFC 6585
 _UNTOUCHED: Final = 429  # the one busy answer which says that nothing was done
 
 Query = Mapping[str, str | int]
@@ -175,8 +176,10 @@ class Client:
             self._raise_moved(reply)
         if status in (401, 403):
             self._raise_denied()
+        if status == _LOGIN_FIRST:
+            self._raise_web_page()
         if status == 407:
-            raise proxy_refused(self.wire.host)
+            raise proxy_wants_password(self.wire.host)
         raise self._busy(reply) if status in _BUSY else self._refused(reply)
 
     def prove(self, within: float = _PROOF_LASTS) -> Account:
@@ -296,16 +299,23 @@ class Client:
 
     def _raise_moved(self, reply: Reply) -> NoReturn:
         target = plain(reply.headers.get("Location", ""), 300)
+        address = find_server_address(target)
+        hint = (
+            f"If that is your server now: mydata-like settings set server.url {address}"
+            if address
+            else "If your server has moved, change server.url in the settings."
+        )
         raise SettingsError(
             f"{self.wire.host} sends us to another address: {target or 'it does not say which'}.",
-            hint="If that is your server, change the server address in the settings.",
+            hint=f"{hint} If this network wants a login first, open any page in a browser.",
             code="server.moved",
         )
 
     def _raise_web_page(self) -> NoReturn:
         raise ServerUnavailableError(
             f"The address {self.wire.host} answers with a web page.",
-            hint="Check the server address, and whether this network wants a login first.",
+            hint="If this network wants a login first, open any page in a browser and log in; "
+            "else check the server address.",
             code="server.web-page",
         )
 

@@ -1,12 +1,15 @@
 """What a reply says beside its JSON: its beginning as plain text, the rest that it asks for."""
 
+import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
 from mydata_like.core.format import format_path
 from mydata_like.server.wire import Reply
+from mydata_like.settings.values import parse_url
 
+_SAFE: Final = re.compile(r"[A-Za-z0-9:/._~\[\]-]+")  # nothing that a shell would act upon
 LONGEST_REST: Final = 3600.0  # seconds a server may make us wait at most
 
 
@@ -21,6 +24,19 @@ def excerpt(reply: Reply, secret: str) -> str:
     if secret:
         text = text.replace(secret, "...")
     return plain(" ".join(text[:1000].split()), 200)
+
+
+def find_server_address(target: str) -> str:
+    """Return the address of a server, as the settings want it, that a redirect names.
+
+    Empty where it names none: what leads elsewhere than to an API is no address of a server.
+    """
+    address, api, _ = target.partition("/api/v1/")
+    try:
+        parse_url(address)
+    except ValueError:
+        return ""
+    return address if api and _SAFE.fullmatch(address) else ""
 
 
 def parse_rest(reply: Reply, now: datetime) -> float:

@@ -14,11 +14,15 @@ from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import NewConnectionError
 
 from mydata_like import __version__
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.ports import Cancel, Clock
+from mydata_like.settings.values import DIRECT
+from mydata_like.ssh.race import NoAnswerError, connect_first
 
+_LONGEST_DIAL: Final = 60.0  # seconds, where a caller named none
 _SLICE: Final = 0.25  # seconds within which a blocked read notices a request to stop
 
 
@@ -83,11 +87,29 @@ class _LimitedResponse(HTTPResponse):
         self.fp = io.BufferedReader(_LimitedReader(sock, raw))
 
 
-class _HttpConnection(HTTPConnection):
+class _Dialled(HTTPConnection):
+    """A connection whose time limit is for all addresses of the host together."""
+
+    def _new_conn(self) -> socket.socket:
+        timeout = self.timeout if isinstance(self.timeout, int | float) else _LONGEST_DIAL
+        try:
+            found = socket.getaddrinfo(self._dns_host, self.port, type=socket.SOCK_STREAM)
+            sock = connect_first(found, timeout)
+        except (socket.gaierror, UnicodeError) as error:
+            raise NewConnectionError(self, "its name is not known") from error
+        except NoAnswerError as error:
+            raise NewConnectionError(self, str(error)) from error
+        for option in self.socket_options or ():
+            sock.setsockopt(*option)
+        sock.settimeout(timeout)
+        return sock
+
+
+class _HttpConnection(_Dialled):
     response_class = _LimitedResponse
 
 
-class _HttpsConnection(HTTPSConnection):
+class _HttpsConnection(_Dialled, HTTPSConnection):
     response_class = _LimitedResponse
 
 
@@ -150,10 +172,17 @@ class ApiKey(AuthBase):
 
 
 class Session(requests.Session):
-    """A session that neither follows nor reads redirects, and takes no cookies."""
+    """A session that neither follows nor reads redirects, and takes no cookies.
 
-    def __init__(self, trust: ssl.SSLContext) -> None:
+    `proxy` is the address of a proxy, `none` to go directly, or empty for what the system says
+    (`HTTPS_PROXY`, `NO_PROXY` and their like).
+    """
+
+    def __init__(self, trust: ssl.SSLContext, proxy: str = "") -> None:
         super().__init__()
+        if proxy:
+            self.trust_env = False
+            self.proxies = {} if proxy == DIRECT else {"http": proxy, "https": proxy}
         self.mount("https://", _Adapter(trust))
         self.mount("http://", _Adapter(trust))
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import requests
 import truststore
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProxyError
+from urllib3.exceptions import HTTPError, NewConnectionError, ProxyError
 
 from mydata_like.core.errors import (
     Cancelled,
@@ -137,7 +137,7 @@ class Wire:
     def _session(self) -> Session:
         session: Session | None = getattr(self._local, "session", None)
         if session is None:
-            session = self._local.session = Session(self._trust)
+            session = self._local.session = Session(self._trust, self._settings.proxy)
             with self._lock:
                 self._sessions.append(session)
         return session
@@ -251,18 +251,29 @@ def _explain_trust(cause: BaseException, host: str) -> UploaderError | None:
 
 def _explain_way(cause: BaseException, host: str) -> UploaderError | None:
     if isinstance(cause, ProxyError):
-        return proxy_refused(host)
-    if isinstance(cause, NewConnectionError | ConnectTimeoutError):
+        said = " ".join(str(inner) for inner in _causes(cause))
+        if "407" in said:
+            return proxy_wants_password(host)
+        return ServerUnavailableError(
+            f"The proxy on the way to {host} does not let us through.",
+            hint="Check the proxy: the setting server.proxy, or else the environment variable "
+            "HTTPS_PROXY; the setting none goes directly.",
+            code="server.proxy",
+        )
+    if isinstance(cause, NewConnectionError):
+        why = str(cause).rpartition(": ")[2]
         hint = "Check the network and the server address."
-        return NotReachedError(f"{host} cannot be reached.", hint=hint)
+        return NotReachedError(f"{host} cannot be reached: {why}.", hint=hint)
     return None
 
 
-def proxy_refused(host: str) -> ServerUnavailableError:
-    """Say that the way to the server is closed."""
+def proxy_wants_password(host: str) -> ServerUnavailableError:
+    """Say that a proxy lets through only those whom it knows (status 407)."""
     return ServerUnavailableError(
-        f"The proxy on the way to {host} does not let us through.",
-        hint="Check the proxy (environment variable HTTPS_PROXY), and whether it wants a password.",
+        f"The proxy on the way to {host} wants an account and a password.",
+        hint="Set them in the environment of this program, "
+        "HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT, and leave the setting server.proxy empty; "
+        "or ask for a way without a password.",
         code="server.proxy",
     )
 

@@ -7,7 +7,16 @@ from pydantic_core import PydanticCustomError
 
 from mydata_like.core.model import Layout
 from mydata_like.settings.about import About
-from mydata_like.settings.values import Age, Email, Line, OptionalPath, Url, is_loopback, parse_url
+from mydata_like.settings.values import (
+    Age,
+    Email,
+    Line,
+    OptionalPath,
+    Proxy,
+    Url,
+    is_loopback,
+    parse_url,
+)
 
 
 class Section(BaseModel):
@@ -52,11 +61,12 @@ class Server(Section):
         ),
     ] = None
     proxy: Annotated[
-        Line,
+        Proxy,
         About(
             "Proxy",
             "The address of the proxy on the way to the server, as in "
-            "http://proxy.example.org:3128; empty takes the system's, none goes directly.",
+            "http://proxy.example.org:3128; empty takes the system's, none goes directly. One "
+            "that wants a password is set in the environment (HTTPS_PROXY).",
         ),
     ] = ""
     allow_http: Annotated[

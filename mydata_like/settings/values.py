@@ -18,6 +18,8 @@ CIPHERS = (
     "aes256-ctr",
 )
 
+DIRECT = "none"  # for a proxy: there is none on the way
+
 _DAY = 86_400.0
 _YEAR = 365.25 * _DAY
 _UNITS = {"day": _DAY, "week": 7 * _DAY, "month": _YEAR / 12, "year": _YEAR}
@@ -110,6 +112,16 @@ def _check_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _check_proxy(text: str) -> str:
+    text = _check_text(text)
+    if not text or text.lower() == DIRECT:
+        return text.lower()
+    parts = parse_url(text)
+    if parts.path.strip("/"):
+        raise ValueError("must end with the port: a proxy has no path")
+    return text.rstrip("/")
+
+
 def _check_email(text: str) -> str:
     text = _check_text(text)
     if text and not _EMAIL.fullmatch(text):
@@ -171,6 +183,7 @@ def once_each(noun: str) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
 
 
 Line = Annotated[str, AfterValidator(_check_text)]
+Proxy = Annotated[str, AfterValidator(_check_proxy)]
 Url = Annotated[str, AfterValidator(_check_url)]
 Email = Annotated[str, AfterValidator(_check_email)]
 Age = Annotated[str, AfterValidator(_check_age)]

@@ -137,15 +137,20 @@ class Handler(BaseHTTPRequestHandler):
             super().finish()
 
 
+class SixServer(Server):
+    address_family = socket.AF_INET6
+
+
 @contextmanager
-def web_server(context: ssl.SSLContext | None = None) -> Iterator[Web]:
-    """Serve on a free port of this machine."""
-    server = Server(("127.0.0.1", 0), Handler)
+def web_server(context: ssl.SSLContext | None = None, *, six: bool = False) -> Iterator[Web]:
+    """Serve on a free port of this machine, over IPv6 if wanted."""
+    server = SixServer(("::1", 0), Handler) if six else Server(("127.0.0.1", 0), Handler)
+    host = "[::1]" if six else "127.0.0.1"
     scheme = "http"
     if context:
         scheme = "https"
         server.socket = context.wrap_socket(server.socket, server_side=True)
-    web = server.web = Web(f"{scheme}://127.0.0.1:{server.server_address[1]}")
+    web = server.web = Web(f"{scheme}://{host}:{server.server_address[1]}")
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
