@@ -46,8 +46,7 @@ class Limits:
 
     def keep(self) -> None:
         """Follow the timetable, and leave to busy channels what the others do not use."""
-        local = self.clock.now().astimezone()
-        planned = find_planned(self._settings, local)
+        planned = self._find_planned()
         with self._lock:
             if planned != self._planned:
                 self._planned = planned
@@ -57,6 +56,7 @@ class Limits:
     def set_bandwidth(self, rate: float) -> None:
         """Let all channels together send so many bytes a second; 0 as fast as it goes."""
         with self._lock:
+            self._planned = self._find_planned()  # for which this takes the place
             self._change_bandwidth(rate, BY_HAND)
 
     def set_channels(self, count: int) -> None:
@@ -65,6 +65,9 @@ class Limits:
         allowed = self.channels.limit
         few = f"; of {count}, this computer and the staging host bear {allowed}"
         self._tell(BY_HAND + (few if allowed < count else ""))
+
+    def _find_planned(self) -> Planned:
+        return find_planned(self._settings, self.clock.now().astimezone())
 
     def _change_bandwidth(self, rate: float, reason: str) -> None:
         if rate != self.channels.bandwidth.total:

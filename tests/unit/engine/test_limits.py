@@ -87,6 +87,13 @@ def test_what_a_person_asked_for_holds_until_the_period_changes(bench):
     assert bench.told[-1] == (4, 50)
 
 
+def test_what_a_person_asked_for_before_the_run_looked_holds_as_well(bench):
+    bench.limits.set_bandwidth(20 * MB)
+    bench.limits.keep()
+
+    assert bench.told == [(4, 20)]
+
+
 def test_channels_are_changed_within_what_can_be_borne(bench):
     bench.limits.set_channels(2)
     bench.limits.set_channels(9)
