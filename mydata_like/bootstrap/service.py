@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mydata_like.bootstrap.settings import HOME, find_places, find_state
+from mydata_like.bootstrap.watching import WatchOrder
 from mydata_like.settings.schema import Settings
 from mydata_like.system.autostart import Autostart, find_autostart
 from mydata_like.system.installing import (
@@ -25,9 +26,11 @@ WINDOW = ("gui",)  # the words that open the window
 class Service:
     """The service of this installation, for the person alone or for the whole computer."""
 
-    def __init__(self, settings: Settings, config: Path | None, *, everyone: bool) -> None:
-        program = find_program()
+    def __init__(self, settings: Settings, order: WatchOrder, *, everyone: bool) -> None:
+        program, config = find_program(), order.config
         chosen = ("--config", str(config.absolute())) if config else ()
+        chosen += tuple(word for text in order.assignments for word in ("--set", text))
+        chosen += tuple(word for key in order.host_keys for word in ("--accept-host-key", key))
         home = os.environ.get(HOME)
         errand = Errand(
             words=(*program, "watch", *chosen),

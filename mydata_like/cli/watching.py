@@ -70,7 +70,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     try:
         if chosen:
             settings = bootstrap.load_settings(config, order.assignments).settings
-            raise typer.Exit(chosen[0](Service(settings, config, everyone=everyone)))
+            raise typer.Exit(chosen[0](Service(settings, order, everyone=everyone)))
         _watch(order, shape)
     except UploaderError as error:
         tell_failure(error, shape)

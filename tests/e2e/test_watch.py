@@ -91,10 +91,10 @@ class TestService:
         assert unit(home).read_text() == "[Unit]\n"
 
     def test_printing_changes_nothing(self, home):
-        printed = command(home, "watch", "--print")
+        printed = command(home, "watch", "--print", "--set", "schedule.kind=watch")
 
         assert printed.returncode == 0
-        assert "[Service]" in printed.stdout
+        assert '"watch" "--set" "schedule.kind=watch"' in printed.stdout
         assert not unit(home).exists()
 
     def test_removing_what_is_not_there_is_no_failure(self, home):
