@@ -28,7 +28,7 @@ class Service:
 
     def __init__(self, settings: Settings, order: WatchOrder, *, everyone: bool) -> None:
         program, config = find_program(), order.config
-        chosen = ("--config", str(config.absolute())) if config else ()
+        chosen: tuple[str, ...] = ("--config", str(config.absolute())) if config else ()
         chosen += tuple(word for text in order.assignments for word in ("--set", text))
         chosen += tuple(word for key in order.host_keys for word in ("--accept-host-key", key))
         home = os.environ.get(HOME)
