@@ -18,6 +18,7 @@ from mydata_like.bootstrap.registration import (
     register,
     trust_host,
 )
+from mydata_like.bootstrap.service import apply_autostart
 from mydata_like.bootstrap.settings import (
     HOME,
     find_api_key,
@@ -61,6 +62,7 @@ __all__ = [
     "Takeover",
     "WatchOrder",
     "Whereabouts",
+    "apply_autostart",
     "carry_over",
     "extract_member",
     "fetch_server_settings",

@@ -66,6 +66,7 @@ class Order:
     config: Path | None = None
     dry_run: bool = False
     patience: float | None = None  # of a run that nobody watches, in seconds, possibly infinite
+    reason: str = "person"  # why it starts, as of `RunStarted`
     reload: Callable[[], Loaded] | None = None  # reads all settings again, the server's included
 
 
@@ -89,16 +90,17 @@ class Job:
     root: bytes
     ledger: SqliteLedger
     clock: Clock
+    reason: str  # as of `RunStarted`
 
     def __call__(self, *, dry_run: bool = False) -> RunEnd:
-        """Run, and keep the sums of it in the ledger."""
+        """Run, and keep the sums of it, and why it began, in the ledger."""
         started = self.clock.now()
         if not dry_run:
             self.ledger.record_run(PastRun(self.name, started, None, {}))
-        end = self.run.execute(self.root, dry_run=dry_run)
+        end = self.run.execute(self.root, dry_run=dry_run, reason=self.reason)
         if not dry_run:
-            past = PastRun(self.name, started, end.finished.at, event_record(end.finished))
-            self.ledger.record_run(past)
+            sums = event_record(end.finished) | {"reason": self.reason}
+            self.ledger.record_run(PastRun(self.name, started, end.finished.at, sums))
         return end
 
 
@@ -143,7 +145,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         around = _surround(settings, staging.transport, ledger, audience, outside)
         stages = _build_stages(settings, outside, datasets, around)
         name = str(uuid.uuid4())
-        yield Job(name, Run(name, stages, around), root, ledger, clock)
+        yield Job(name, Run(name, stages, around), root, ledger, clock, order.reason)
 
 
 @contextmanager

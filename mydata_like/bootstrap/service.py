@@ -66,13 +66,11 @@ class Service:
         remove_definition(self.definition)
 
 
-def apply_autostart(settings: Settings) -> bool:
-    """Make or remove the start at a login as the settings say; return whether it changed."""
+def apply_autostart(settings: Settings) -> str:
+    """Make or remove the start at a login as the settings say; return where that is written."""
     entry = open_autostart()
-    if entry.is_on == settings.window.start_at_login:
-        return False
     entry.turn(on=settings.window.start_at_login)
-    return True
+    return entry.place
 
 
 def open_autostart() -> Autostart:

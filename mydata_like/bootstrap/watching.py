@@ -153,7 +153,7 @@ class Runner:
         """Carry out a run; what keeps it from its end is told, and never raised."""
         settings = self._lookout.settings
         try:
-            end = self._carry(settings)
+            end = self._carry(settings, reason)
         except UploaderError as error:
             self._pulse.note_failure(error.problem)
             self._onlookers.emit(Notice(problem=error.problem))
@@ -162,7 +162,7 @@ class Runner:
             self.emit(Notice(problem=problem))
         return Ended(complete=end.finished.problem is None, waiting=end.finished.waiting)
 
-    def _carry(self, settings: Settings) -> RunEnd:
+    def _carry(self, settings: Settings, reason: str) -> RunEnd:
         tally = Tally(SystemClock())
 
         def emit(event: Event) -> None:
@@ -172,7 +172,9 @@ class Runner:
         cancel = self._onlookers.cancel.part()
         onlookers = self._onlookers
         audience = Audience(emit, tally, cancel, onlookers.hide, onlookers.controller)
-        order = Order(config=self._order.config, patience=inf, reload=self._lookout.load)
+        order = Order(
+            config=self._order.config, patience=inf, reason=reason, reload=self._lookout.load
+        )
         with open_job(settings, order, audience) as job:
             return job()
 

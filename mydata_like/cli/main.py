@@ -86,6 +86,17 @@ def demo(
 
 
 @app.command()
+def gui() -> None:
+    """Open the window."""
+    typer.echo(
+        "This version has no window yet.\n"
+        "Upload once with: mydata-like run; by a schedule with: mydata-like watch",
+        err=True,
+    )
+    raise typer.Exit(2)
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(f"mydata-like {__version__}")

@@ -24,6 +24,8 @@ from mydata_like.settings.text import format_value, parse_value, plain_value
 
 app = typer.Typer(name="settings", help="Show, explain, check and change settings.")
 
+AUTOSTART = "window.start_at_login"  # which takes effect when it is set
+
 KeyArgument = Annotated[str, typer.Argument(metavar="SECTION.KEY")]
 
 
@@ -176,6 +178,10 @@ def problems_told() -> Iterator[None]:
 def _save(config: ConfigOption, key: str, value: object) -> None:
     left = bootstrap.save_settings(config, {key: value})
     typer.echo(f"{key} is {'removed' if value is None else 'saved'}.")
+    if key == AUTOSTART:
+        settings = bootstrap.load_settings(config).settings
+        where = bootstrap.apply_autostart(settings)
+        typer.echo(f"{'Made' if settings.window.start_at_login else 'Removed'}: {where}.")
     for problem in left:
         typer.echo(f"Still wrong: {problem}", err=True)
 

@@ -1,5 +1,6 @@
 """`mydata-like status`: what is set, what the last runs brought."""
 
+from collections.abc import Iterator
 from datetime import datetime
 
 import typer
@@ -43,8 +44,7 @@ def status(
     if found.heartbeat:
         lines.append(_describe_watch(found.heartbeat, bootstrap.SystemClock().now()))
     lines.append("A run is at work." if found.running else "No run is at work.")
-    lines += [_describe_run(past) for past in found.runs]
-    print_lines(lines)
+    print_lines([*lines, *_describe_runs(found)])
 
 
 def _describe_watch(beat: bootstrap.Heartbeat, now: datetime) -> str:
@@ -66,6 +66,12 @@ def _local(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
+def _describe_runs(found: bootstrap.State) -> Iterator[str]:
+    for past in found.runs:
+        at_work = found.running and past is found.runs[0] and past.finished is None
+        yield f"{_local(past.started)}  is at work" if at_work else _describe_run(past)
+
+
 def _describe_run(past: bootstrap.PastRun) -> str:
     began = _local(past.started)
     if past.finished is None:
@@ -76,4 +82,6 @@ def _describe_run(past: bootstrap.PastRun) -> str:
     )
     size = sums.get("bytes", 0)
     sent = format_size(size if isinstance(size, int) else 0)
-    return f"{began}  {sums.get('found', 0)} found = {counts}; {sent} sent"
+    reason = sums.get("reason", "person")
+    why = "" if reason == "person" else f" ({reason})"
+    return f"{began}  {sums.get('found', 0)} found = {counts}; {sent} sent{why}"

@@ -39,11 +39,17 @@ SystemOption = Annotated[
     ),
 ]
 
+REASONS = {
+    "settled": "new files have settled",
+    "retry": "the one before could not do its work",
+    "startup": "the watch has started",
+    "saved": "the settings were changed",
+}
 _SCHEDULES = {
     "manual": "by hand only",
     "startup": "with the program",
     "saved": "when settings are saved",
-    "once": "once",
+    "once": "once, at a time that has passed",
 }
 
 
@@ -107,9 +113,10 @@ class WatchLines:
     def show(self, event: Event) -> None:
         """Print the event, if it is worth a line."""
         match event:
-            case RunStarted(at=at, data_directory=directory):
+            case RunStarted(at=at, data_directory=directory, reason=reason):
                 self._lines = PlainLines(_write)  # each run names its own problems
-                print_lines([f"{_local(at)} A run over {format_path(directory)} begins."])
+                why = REASONS.get(reason, reason)
+                print_lines([f"{_local(at)} A run over {format_path(directory)} begins ({why})."])
             case RunFinished(at=at):
                 print_lines(f"{_local(at)} {line}" for line in summarise(event))
             case RunScheduled(at=None, kind=kind):

@@ -15,12 +15,17 @@ from mydata_like.core.format import format_path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run began; `at` is wall-clock time in UTC."""
+    """A run began; `at` is wall-clock time in UTC.
+
+    `reason` is "person", or of a run that began by itself the kind of its schedule, "settled"
+    (new files have settled) or "retry" (the one before could not do its work).
+    """
 
     run: str
     at: datetime
     data_directory: bytes
     dry_run: bool = False
+    reason: str = "person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

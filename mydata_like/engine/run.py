@@ -82,7 +82,7 @@ class Run:
         self._stages = stages
         self._around = around
 
-    def execute(self, root: bytes, *, dry_run: bool = False) -> "RunEnd":
+    def execute(self, root: bytes, *, dry_run: bool = False, reason: str = "person") -> "RunEnd":
         """Bring every local file below `root` to its outcome, and return the sums.
 
         What ends the run early stands in the sums' `problem`; no error of the world outside
@@ -90,7 +90,9 @@ class Run:
         """
         around = self._around
         now = around.clock.now()
-        around.emit(RunStarted(run=self._name, at=now, data_directory=root, dry_run=dry_run))
+        around.emit(
+            RunStarted(run=self._name, at=now, data_directory=root, dry_run=dry_run, reason=reason)
+        )
         problem, exit_code = None, 0
         try:
             with around.controller.over(around.controls):

@@ -20,7 +20,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.ports import Cancel, Clock
 from mydata_like.server.records import Account, ShapeError, page_parser, parse_account
-from mydata_like.server.replies import excerpt, find_server_address, parse_rest, plain
+from mydata_like.server.replies import API, excerpt, find_server_address, parse_rest, plain
 from mydata_like.server.wire import (
     BrokenOffError,
     NotReachedError,
@@ -299,6 +299,8 @@ class Client:
 
     def _raise_moved(self, reply: Reply) -> NoReturn:
         target = plain(reply.headers.get("Location", ""), 300)
+        if target and API not in target:  # such as the login page of a network
+            self._raise_web_page(f", {target}")
         address = find_server_address(target)
         hint = (
             f"If that is your server now: mydata-like settings set server.url {address}"
@@ -307,13 +309,13 @@ class Client:
         )
         raise SettingsError(
             f"{self.wire.host} sends us to another address: {target or 'it does not say which'}.",
-            hint=f"{hint} If this network wants a login first, open any page in a browser.",
+            hint=hint,
             code="server.moved",
         )
 
-    def _raise_web_page(self) -> NoReturn:
+    def _raise_web_page(self, which: str = "") -> NoReturn:
         raise ServerUnavailableError(
-            f"The address {self.wire.host} answers with a web page.",
+            f"The address {self.wire.host} answers with a web page{which}.",
             hint="If this network wants a login first, open any page in a browser and log in; "
             "else check the server address.",
             code="server.web-page",

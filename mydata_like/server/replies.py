@@ -10,6 +10,7 @@ from mydata_like.server.wire import Reply
 from mydata_like.settings.values import parse_url
 
 _SAFE: Final = re.compile(r"[A-Za-z0-9:/._~\[\]-]+")  # nothing that a shell would act upon
+API: Final = "/api/v1/"  # where every request goes, below the server's address
 LONGEST_REST: Final = 3600.0  # seconds a server may make us wait at most
 
 
@@ -31,7 +32,7 @@ def find_server_address(target: str) -> str:
 
     Empty where it names none: what leads elsewhere than to an API is no address of a server.
     """
-    address, api, _ = target.partition("/api/v1/")
+    address, api, _ = target.partition(API)
     try:
         parse_url(address)
     except ValueError:

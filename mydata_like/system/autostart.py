@@ -24,6 +24,11 @@ class FileAutostart:
         self._definition = definition
 
     @property
+    def place(self) -> str:
+        """Where the entry is written."""
+        return str(self._definition.file)
+
+    @property
     def is_on(self) -> bool:
         """Whether the entry is there and would start this very program."""
         try:
@@ -44,6 +49,11 @@ class RegistryAutostart:
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self._line = list2cmdline(words)
+
+    @property
+    def place(self) -> str:
+        """Where the entry is written."""
+        return rf"HKEY_CURRENT_USER\{_RUN}\{NAME}"
 
     @property
     def is_on(self) -> bool:

@@ -104,6 +104,20 @@ class TestService:
         assert "There is no service" in removed.stdout
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the XDG entry is Linux's")
+def test_the_start_at_a_login_is_made_and_removed_with_its_setting(home):
+    entry = home / ".config" / "autostart" / "mydata-like.desktop"
+
+    made = command(home, "settings", "set", "window.start_at_login", "true")
+    text = entry.read_text()
+    removed = command(home, "settings", "unset", "window.start_at_login")
+
+    assert str(entry) in made.stdout
+    assert 'gui"' in text
+    assert removed.returncode == 0, removed.stderr
+    assert not entry.exists()
+
+
 @pytest.fixture
 def site(tmp_path):
     make_data(tmp_path / "site", tiny_files=3, large=10_000)
@@ -122,6 +136,7 @@ def next_event(process, name):
 @needs_sshd
 def test_a_watch_lives_until_it_is_stopped_and_a_second_one_says_so(site):
     watch = site.start("watch", "--events", settings=["schedule.kind=startup"])
+    started = next_event(watch, "run_started")
     finished = next_event(watch, "run_finished")
     scheduled = next_event(watch, "run_scheduled")
     second = site.command("watch")
@@ -129,6 +144,7 @@ def test_a_watch_lives_until_it_is_stopped_and_a_second_one_says_so(site):
     watch.terminate()
     _, complaints = watch.communicate(timeout=60)
 
+    assert started["reason"] == "startup"
     assert finished["verified"] == finished["found"] > 0
     assert scheduled == {"event": "run_scheduled", "at": None, "kind": "startup"}
     assert second.code == 3

@@ -190,9 +190,8 @@ def test_a_network_that_wants_a_login_first_is_recognised(web):
     [
         (
             "https://new.example.org/tardis/api/v1/user/?format=json",
-            "mydata-like settings set server.url https://new.example.org/tardis ",
+            "mydata-like settings set server.url https://new.example.org/tardis",
         ),
-        ("https://login.example.org/hotspot?next=x", None),
         ("/api/v1/user/", None),
         ("https://x.example.org/$(reboot)/api/v1/user/", None),
         ("", None),
@@ -205,8 +204,19 @@ def test_a_server_that_moved_is_told_with_the_command_that_follows_it(web, targe
         server.fetch_account()
 
     assert caught.value.problem_code == "server.moved"
-    hint = f"{caught.value.hint} "
     if command is None:
-        assert "settings set" not in hint
+        assert "settings set" not in caught.value.hint
     else:
-        assert command.strip() in hint
+        assert caught.value.hint.endswith(command)
+
+
+def test_a_login_page_elsewhere_is_no_server_that_moved(web):
+    target = "https://login.example.org/hotspot?next=x"
+    web.rules.append(lambda asked: reply(302, b"", "text/html", Location=target))
+
+    with server_at(web.url) as server, pytest.raises(ServerUnavailableError) as caught:
+        server.fetch_account()
+
+    assert caught.value.problem_code == "server.web-page"
+    assert target in caught.value.message
+    assert "in a browser" in caught.value.hint
