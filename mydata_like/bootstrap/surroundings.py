@@ -1,21 +1,32 @@
 """What surrounds every command: the log, with all secrets hidden in it."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mydata_like.bootstrap.settings import find_places
+from mydata_like.core.errors import UploaderError
 from mydata_like.settings.schema import Settings
 from mydata_like.store.secrets import VARIABLE
 from mydata_like.system.logs import LogStyle, Redaction, logging_to
 
+logger = logging.getLogger(__name__)
+
 
 @contextmanager
 def open_log(settings: Settings, config: Path | None) -> Iterator[Redaction]:
-    """Log to this installation's file; what is added to the redaction never appears there."""
+    """Log to this installation's file; what is added to the redaction never appears there.
+
+    What ends the command early is logged as well.
+    """
     redaction = Redaction()
     redaction.add(os.environ.get(VARIABLE, ""))
     style = LogStyle(level=settings.advanced.log_level)
     with logging_to(find_places(config).logs, redaction, style):
-        yield redaction
+        try:
+            yield redaction
+        except UploaderError as error:
+            logger.warning("The command ended early: %s", error.problem)
+            raise

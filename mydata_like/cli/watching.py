@@ -98,7 +98,7 @@ def _watch(order: bootstrap.WatchOrder, shape: Shape) -> None:
             report.show(event)
             log_event(event)
 
-        controller = Controller(cancel, emit)
+        controller = Controller(cancel, emit, again=True)
         follow_commands(shape, controller)
         onlookers = bootstrap.Onlookers(emit, cancel, redaction.add, controller)
         bootstrap.keep_watch(order, onlookers)

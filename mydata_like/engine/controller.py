@@ -19,7 +19,7 @@ from mydata_like.core.commands import (
 from mydata_like.core.errors import Cancelled, Problem
 from mydata_like.core.events import CommandDone, CommandRefused
 from mydata_like.core.ports import Emit
-from mydata_like.engine.choices import Choices
+from mydata_like.engine.choices import NOTHING_LEFT, Choices
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import Lock, Stoppable
@@ -39,63 +39,70 @@ class Controls:
 
 
 class Controller:
-    """Obeys commands, from any thread; it serves one run after the other.
+    """Obeys commands, from any thread, and answers each at once.
 
-    While no run goes they wait for the next one, and are answered then; only a request to
-    stop is obeyed at once.
+    What comes before a run is kept for it, and done when it begins. It serves one run, or
+    (`again`) one after the other.
     """
 
-    def __init__(self, cancel: Stoppable, emit: Emit) -> None:
+    def __init__(self, cancel: Stoppable, emit: Emit, *, again: bool = False) -> None:
         self._cancel = cancel
         self._emit = emit
+        self._again = again
         self._lock = Lock()
         self._controls: Controls | None = None
-        self._waiting: list[Asked] = []
+        self._kept: list[Command] = []
+        self._over = False
 
     def obey(self, line: bytes) -> None:
         """Carry out what a line asks for."""
         asked = parse_command(line)
         with self._lock:
-            if asked.command == Stop(now=True):
-                self._cancel.set("asked to stop")
-            if self._controls is None:
-                self._waiting.append(asked)
-            else:
-                self._answer(asked, self._controls)
+            if not self._over:  # the run's sums are the last that is said
+                self._answer(asked)
 
     @contextmanager
     def over(self, controls: Controls) -> Iterator[None]:
         """Let commands act on this run while this lasts."""
         with self._lock:
             self._controls = controls
-            waiting, self._waiting = self._waiting, []
-            for asked in waiting:
-                self._answer(asked, controls)
+            for command in self._kept:
+                self._try(command)
+            self._kept.clear()
         try:
             yield
         finally:
             with self._lock:
                 self._controls = None
+                self._over = not self._again
 
-    def _answer(self, asked: Asked, controls: Controls) -> None:
-        problem = (
-            asked.command
-            if isinstance(asked.command, Problem)
-            else self._try(asked.command, controls)
-        )
+    def _answer(self, asked: Asked) -> None:
+        command = asked.command
+        problem = command if isinstance(command, Problem) else self._try(command)
         if problem is None:
             self._emit(CommandDone(id=asked.id, command=asked.name))
         else:
             self._emit(CommandRefused(id=asked.id, command=asked.name, problem=problem))
 
-    def _try(self, command: Command, controls: Controls) -> Problem | None:
+    def _try(self, command: Command) -> Problem | None:
         """Act, and return why that is not possible, if it is not."""
+        if isinstance(command, Stop) and (command.now or self._controls is None):
+            self._cancel.set("asked to stop")
         if self._cancel.is_set():
             return None if isinstance(command, Stop) else ENDING
+        if self._controls is None:
+            return self._keep(command)
         try:
-            return _act(command, controls)
+            return _act(command, self._controls)
         except Cancelled:
             return ENDING
+
+    def _keep(self, command: Command) -> Problem | None:
+        """Keep a command for the run to come; of nothing there is nothing to retry."""
+        if isinstance(command, Retry):
+            return NOTHING_LEFT
+        self._kept.append(command)
+        return None
 
 
 def _act(command: Command, controls: Controls) -> Problem | None:

@@ -172,10 +172,11 @@ class Gate:
 
     def _probe(self, action: Callable[[], T], error: RunError) -> T:
         begun = self.clock.monotonic()
-        interval = FIRST_PROBE
+        interval, given_up = FIRST_PROBE, False
         try:
             while True:
                 if self.clock.monotonic() - begun >= self._patience(error):
+                    given_up = True
                     raise error
                 self._rest_until_probe(interval)
                 interval = min(interval * 2, LONGEST_PROBE)
@@ -185,7 +186,7 @@ class Gate:
                     error = again
                     self._tell_change(again.problem)
         finally:
-            self._open()
+            self._open(tell=not given_up)
 
     def _rest_until_probe(self, interval: float) -> None:
         due = self.clock.monotonic() + interval
@@ -198,6 +199,10 @@ class Gate:
             if self._reasons[_CONDITION].code != problem.code:
                 self._give_reason(_CONDITION, problem)
 
-    def _open(self) -> None:
+    def _open(self, *, tell: bool) -> None:
+        """Let all go on; of a run that ends here nobody is told that it does."""
         with self._lock:
-            self._take_back(_CONDITION)
+            if tell:
+                self._take_back(_CONDITION)
+            else:
+                self._reasons.pop(_CONDITION, None)

@@ -91,6 +91,8 @@ def test_a_wrong_api_key_is_refused_before_anything_is_made(site):
     assert (ended.code, ended.problem) == (3, "server.denied")
     assert site.changes() == []
     assert site.server.api_key not in ended.output + ended.complaints
+    (log,) = (site.place.folder / "home" / "logs").glob("*.log")
+    assert "server.denied" in log.read_text()
 
 
 def test_a_server_that_is_away_is_told_as_such(site):

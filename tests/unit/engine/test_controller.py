@@ -77,13 +77,39 @@ def test_a_persons_resuming_releases_the_person_only(bench):
     assert bench.controls.gate.held
 
 
-def test_what_comes_before_a_run_waits_for_it(bench):
-    bench.ask('"pause"', '"nonsense"')
-    assert bench.events == []
+def test_what_comes_before_a_run_is_answered_at_once_and_done_when_it_begins(bench):
+    bench.ask('"pause"', '"nonsense"', '"set_bandwidth", "bandwidth": 5', '"retry", "path": "x"')
+    answers = [
+        ("pause", "done"),
+        ("nonsense", "command.unknown"),
+        ("set_bandwidth", "done"),
+        ("retry", "command.nothing-to-retry"),
+    ]
+    assert bench.answers == answers
 
     with bench.controller.over(bench.controls):
         assert bench.controls.gate.held
-        assert bench.answers == [("pause", "done"), ("nonsense", "command.unknown")]
+        assert bench.controls.limits.channels.bandwidth.total == 5
+    assert bench.answers == answers
+
+
+def test_between_the_runs_of_a_watch_commands_are_for_the_next_one(bench):
+    controller = Controller(bench.cancel, bench.events.append, again=True)
+    with controller.over(bench.controls):
+        pass
+    controller.obey(b'{"command": "pause"}')
+    assert bench.answers == [("pause", "done")]
+
+    with controller.over(bench.controls):
+        assert bench.controls.gate.held
+    assert bench.answers == [("pause", "done")]
+
+
+def test_stopping_later_stops_at_once_where_nothing_is_under_way(bench):
+    bench.ask('"stop", "now": false')
+
+    assert bench.cancel.is_set()
+    assert bench.answers == [("stop", "done")]
 
 
 def test_stopping_waits_for_no_run(bench):
