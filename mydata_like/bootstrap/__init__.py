@@ -10,6 +10,7 @@ from mydata_like.bootstrap.importing import (
     plan_takeover,
 )
 from mydata_like.bootstrap.job import Audience, Job, Order, open_job
+from mydata_like.bootstrap.monitoring import send_signals
 from mydata_like.bootstrap.registration import (
     Admission,
     HostKey,
@@ -83,6 +84,7 @@ __all__ = [
     "register",
     "renew_identity",
     "save_settings",
+    "send_signals",
     "store_api_key",
     "trust_host",
     "try_out",

@@ -1,7 +1,7 @@
 """A watch, put together: the schedule's loop, its signs of life, and a run for each start."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -19,7 +19,7 @@ from mydata_like.bootstrap.settings import (
 )
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.events import Event, Notice
-from mydata_like.core.ports import Emit
+from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.monitor import Monitor
 from mydata_like.engine.run import RunEnd
@@ -34,6 +34,8 @@ from mydata_like.store.paths import Places
 from mydata_like.system.changes import FolderChanges
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_watch
+
+SIGNS_AGAIN = 300.0  # seconds after which signs that the system did not give are asked for again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +85,13 @@ def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
             )
         )
         runner = Runner(order, onlookers, lookout, pulse)
-        with _watched(settings) as changes:
-            _tell_start(settings, changes, runner.emit)
+        with closing(Signs(lookout, clock)) as signs:
+            _tell_start(settings, signs.problem, runner.emit)
             duties = Duties(
                 look=lookout.look,
                 run=runner.run,
                 memory=memory,
-                hints=changes,
+                hints=signs,
             )
             watch = Watch(duties, clock, onlookers.cancel, runner.emit)
             with WorkerGroup(onlookers.cancel) as group:
@@ -179,22 +181,48 @@ class Runner:
             return job()
 
 
-@contextmanager
-def _watched(settings: Settings) -> Iterator[FolderChanges]:
-    assert settings.data.directory
-    with closing(FolderChanges(settings.data.directory)) as changes:
-        yield changes
+class Signs:
+    """The signs of change in the data directory, also when that is another one, or comes back."""
+
+    def __init__(self, lookout: Lookout, clock: Clock) -> None:
+        self._lookout = lookout
+        self._clock = clock
+        self._open()
+
+    @property
+    def problem(self) -> str:
+        """Why the system gives no signs; empty where it does."""
+        return self._changes.problem
+
+    def take(self) -> bool:
+        """Return whether there was a sign since this was asked last."""
+        moved = self._directory != self._lookout.settings.data.directory
+        overdue = self.problem and self._clock.monotonic() - self._opened > SIGNS_AGAIN
+        if moved or overdue:
+            self.close()
+            self._open()
+            return not self.problem  # what came meanwhile gave none
+        return self._changes.take()
+
+    def close(self) -> None:
+        """Look for signs no longer."""
+        self._changes.close()
+
+    def _open(self) -> None:
+        self._directory = self._lookout.settings.data.directory
+        self._opened = self._clock.monotonic()
+        self._changes = FolderChanges(self._directory or Path())
 
 
-def _tell_start(settings: Settings, changes: FolderChanges, emit: Emit) -> None:
+def _tell_start(settings: Settings, no_signs: str, emit: Emit) -> None:
     kind = settings.schedule.kind
     if kind == "manual":
         message = "No run starts by itself: schedule.kind is manual."
         hint = "Set one with, for example: mydata-like settings set schedule.kind watch"
         emit(Notice(problem=Problem("schedule.manual", message, hint)))
-    if kind == "watch" and changes.problem:
+    if kind == "watch" and no_signs:
         hint = "New files are found by scans, every schedule.minutes."
-        emit(Notice(problem=Problem("schedule.no-signs", changes.problem, hint)))
+        emit(Notice(problem=Problem("schedule.no-signs", no_signs, hint)))
 
 
 def _stamp(file: Path) -> tuple[int, int]:

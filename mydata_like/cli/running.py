@@ -46,6 +46,7 @@ from mydata_like.engine.controller import Controller
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -104,11 +105,19 @@ def _carry_out(task: Task) -> int:
         follow_commands(task.shape, controller)
         with bootstrap.open_job(settings, order, audience) as job:
             end = job(dry_run=task.dry_run)
+        _send_signals(task, settings, end.finished)
     if task.dry_run and task.shape is Shape.TEXT and not end.finished.problem:
         print_lines(preview.lines(tally.totals))
     else:
         _tell_end(task, end.finished)
     return end.exit_code
+
+
+def _send_signals(task: Task, settings: Settings, finished: RunFinished) -> None:
+    """Tell the dead man's switch; the run's sums stay the last that is said."""
+    if not task.dry_run:
+        for problem in bootstrap.send_signals(settings, finished):
+            logger.warning("%s", problem)
 
 
 def follow_commands(shape: Shape, controller: Controller) -> None:

@@ -171,6 +171,32 @@ def test_a_good_run_tells_the_dead_mans_switch(site, tmp_path):
 
 
 @needs_sshd
+def test_a_single_run_tells_the_dead_mans_switch_too(site, tmp_path):
+    signal = tmp_path / "signal.json"
+    ended = site.run(f"monitor.signal_file={signal}")
+
+    assert json.loads(signal.read_text())["verified"] == ended.sums["verified"] > 0
+
+
+@needs_sshd
+def test_signs_come_from_the_folder_that_the_settings_name_now(site, tmp_path):
+    other = tmp_path / "other"
+    (other / "alice" / "New").mkdir(parents=True)
+    watch = site.start("watch", "--events", settings=["schedule.kind=watch"])
+    next_event(watch, "run_finished")
+    text = site.config.read_text()
+    site.config.write_text(text.replace(str(site.data), str(other)))
+    next_event(watch, "run_finished")  # of the folder as it is
+    (other / "alice" / "New" / "file").write_bytes(b"data")
+    started, finished = next_event(watch, "run_started"), next_event(watch, "run_finished")
+    watch.terminate()
+    watch.communicate(timeout=60)
+
+    assert started["reason"] == "settled"
+    assert (finished["found"], finished["verified"]) == (1, 1)
+
+
+@needs_sshd
 def test_settings_that_are_changed_count_at_once_and_wrong_ones_are_told(site):
     watch = site.start("watch", "--events", settings=["schedule.minutes=7"])
     assert next_event(watch, "run_scheduled")["kind"] == "manual"
