@@ -106,10 +106,7 @@ def _carry_out(task: Task) -> int:
         with bootstrap.open_job(settings, order, audience) as job:
             end = job(dry_run=task.dry_run)
         _send_signals(task, settings, end.finished)
-    if task.dry_run and task.shape is Shape.TEXT and not end.finished.problem:
-        print_lines(preview.lines(tally.totals))
-    else:
-        _tell_end(task, end.finished)
+    _tell_end(task, end.finished, preview.lines(tally.totals))
     return end.exit_code
 
 
@@ -180,11 +177,12 @@ def _open_report(shape: Shape, tally: Tally) -> Iterator[Report]:
         yield PlainLines(sys.stdout.write)
 
 
-def _tell_end(task: Task, finished: RunFinished) -> None:
+def _tell_end(task: Task, finished: RunFinished, preview: list[str]) -> None:
     if task.shape is Shape.JSON:
         print_json(event_record(finished))
     elif task.shape is Shape.TEXT:
-        print_lines(summarise(finished))
+        looked = task.dry_run and not finished.problem
+        print_lines(preview if looked else summarise(finished))
 
 
 def log_event(event: Event) -> None:
