@@ -5,7 +5,8 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from random import SystemRandom
 from urllib.parse import urlsplit
@@ -28,7 +29,7 @@ from mydata_like.bootstrap.settings import (
 )
 from mydata_like.bootstrap.sparing import spared
 from mydata_like.bootstrap.staging import find_staging, open_staging
-from mydata_like.core.events import Notice, event_record
+from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.engine.archives import Recall
 from mydata_like.engine.bandwidth import Bandwidth
@@ -36,6 +37,7 @@ from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.check import Check
 from mydata_like.engine.choices import Choices
+from mydata_like.engine.chronicle import Chronicle
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.datasets import Datasets
 from mydata_like.engine.knowledge import Knowledge
@@ -47,6 +49,7 @@ from mydata_like.engine.run import Run, RunEnd, Stages, Surroundings
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
 from mydata_like.engine.tally import Tally
+from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Verify
 from mydata_like.engine.workers import Stoppable
 from mydata_like.server.api import HttpServer
@@ -57,6 +60,8 @@ from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.unarchive import TarArchives
+
+KEEP_AFTER = 1.0  # seconds after which the ledger is told again how far a run has come
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,23 +90,32 @@ class Audience:
 class Job:
     """A run that is ready to go."""
 
-    name: str
     run: Run
     root: bytes
     ledger: SqliteLedger
     clock: Clock
     reason: str  # as of `RunStarted`
+    tally: Tally
+    chronicle: Chronicle
 
     def __call__(self, *, dry_run: bool = False) -> RunEnd:
         """Run, and keep the sums of it, and why it began, in the ledger."""
+        if dry_run:
+            return self.run.execute(self.root, dry_run=True, reason=self.reason)
         started = self.clock.now()
-        if not dry_run:
-            self.ledger.record_run(PastRun(self.name, started, None, {}))
-        end = self.run.execute(self.root, dry_run=dry_run, reason=self.reason)
-        if not dry_run:
-            sums = event_record(end.finished) | {"reason": self.reason}
-            self.ledger.record_run(PastRun(self.name, started, end.finished.at, sums))
+        with repeated(lambda: self._keep(started, None, self.tally.progress()), KEEP_AFTER):
+            end = self.run.execute(self.root, reason=self.reason)
+        self._keep(started, end.finished.at, end.finished)
+        self.chronicle.close(started, complete=end.finished.problem is None)
         return end
+
+    def _keep(
+        self, started: datetime, finished: datetime | None, sums: RunProgressed | RunFinished
+    ) -> None:
+        """Keep what is known of the run by now, for whoever looks into the ledger."""
+        self.chronicle.write()
+        record = event_record(sums) | {"reason": self.reason}
+        self.ledger.record_run(PastRun(self.run.name, started, finished, record))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +143,9 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
             stack.enter_context(lock_data_directory(find_state(settings, places), root, clock))
         gate = build_gate(settings, order, audience, clock)
         settings, connection = connect(settings, order, audience, gate, stack)
-        ledger = SqliteLedger.open(ledger_file(settings, places, root), root, clock)
-        stack.callback(ledger.close)
-        if ledger.problem:
-            audience.emit(Notice(problem=ledger.problem))
+        ledger = _open_ledger(ledger_file(settings, places, root), root, audience, stack)
+        chronicle = Chronicle(ledger)
+        audience = replace(audience, emit=both(audience.emit, chronicle.add))
         find = find_staging if order.dry_run else open_staging
         staging = gate.call(lambda: find(connection, settings, places, audience.emit))
         stack.callback(staging.transport.close)
@@ -140,12 +153,30 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         datasets = Datasets(
             connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
         )
-        controls = _build_controls(settings, staging.transport, gate, audience.emit)
+        controls = _build_controls(settings, staging.transport, gate, audience)
         outside = _Outside(connection.server, gate, controls, staging.box)
         around = _surround(settings, staging.transport, ledger, audience, outside)
         stages = _build_stages(settings, outside, datasets, around)
-        name = str(uuid.uuid4())
-        yield Job(name, Run(name, stages, around), root, ledger, clock, order.reason)
+        run = Run(str(uuid.uuid4()), stages, around)
+        yield Job(run, root, ledger, clock, order.reason, audience.tally, chronicle)
+
+
+def _open_ledger(file: Path, root: bytes, audience: Audience, stack: ExitStack) -> SqliteLedger:
+    ledger = SqliteLedger.open(file, root, SystemClock())
+    stack.callback(ledger.close)
+    if ledger.problem:
+        audience.emit(Notice(problem=ledger.problem))
+    return ledger
+
+
+def both(one: Emit, other: Emit) -> Emit:
+    """Return what tells two of every event."""
+
+    def emit(event: Event) -> None:
+        one(event)
+        other(event)
+
+    return emit
 
 
 @contextmanager
@@ -198,10 +229,14 @@ def _surround(
     )
 
 
-def _build_controls(settings: Settings, transport: Transport, gate: Gate, emit: Emit) -> Controls:
+def _build_controls(
+    settings: Settings, transport: Transport, gate: Gate, audience: Audience
+) -> Controls:
+    emit = audience.emit
     bandwidth = Bandwidth(gate.clock)
     channels = Channels(transport, gate, emit, bandwidth, settings.transfer.channels)
-    return Controls(gate, Limits(settings.limits, channels, gate.clock, emit), Choices(emit))
+    limits = Limits(settings.limits, channels, gate.clock, emit)
+    return Controls(gate, limits, Choices(emit), audience.cancel)
 
 
 def ledger_file(settings: Settings, places: Places, root: bytes) -> Path:

@@ -22,10 +22,11 @@ from mydata_like.core.events import Event, Notice
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.monitor import Monitor
-from mydata_like.engine.run import RunEnd
+from mydata_like.engine.run import INTERRUPTED, RunEnd
 from mydata_like.engine.schedule import Rule
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import Duties, Ended, Plan, Watch
+from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import CancelFlag, WorkerGroup
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
@@ -55,6 +56,7 @@ class Onlookers:
     cancel: CancelFlag
     hide: Callable[[str], None]  # told every secret, so that no log shows it
     controller: Controller
+    wishes: Wishes
 
 
 def heartbeat_file(settings: Settings, places: Places) -> Path:
@@ -92,8 +94,9 @@ def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
                 run=runner.run,
                 memory=memory,
                 hints=signs,
+                wished=onlookers.wishes.take,
             )
-            watch = Watch(duties, clock, onlookers.cancel, runner.emit)
+            watch = Watch(duties, clock, onlookers.wishes, runner.emit)
             with WorkerGroup(onlookers.cancel) as group:
                 group.start("heartbeat", lambda: pulse.keep_beating(onlookers.cancel))
                 watch.keep()
@@ -162,7 +165,9 @@ class Runner:
             return Ended(complete=False)
         for problem in send_signals(settings, end.finished):
             self.emit(Notice(problem=problem))
-        return Ended(complete=end.finished.problem is None, waiting=end.finished.waiting)
+        # What a person stopped is not tried again by itself.
+        complete = end.finished.problem in (None, INTERRUPTED)
+        return Ended(complete=complete, waiting=end.finished.waiting)
 
     def _carry(self, settings: Settings, reason: str) -> RunEnd:
         tally = Tally(SystemClock())

@@ -16,12 +16,13 @@ from mydata_like.cli import (
 )
 from mydata_like.cli.options import (
     AcceptOption,
+    BriefOption,
     ConfigOption,
     EventsOption,
     JsonOption,
     SetOption,
 )
-from mydata_like.cli.running import Shape, Task, carry_out
+from mydata_like.cli.running import Task, carry_out, choose_shape
 
 app = typer.Typer(
     help="Carry instrument data to a MyTardis server, and prove that every byte arrived.",
@@ -40,15 +41,17 @@ app.add_typer(archives.app)
 
 
 @app.command()
-def run(
+def run(  # noqa: PLR0913 - each is an option of its own
+    *,
     config: ConfigOption = None,
     assignments: SetOption = None,
     accept: AcceptOption = None,
     events: EventsOption = False,
+    brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Scan the data directory and upload what the server lacks, until all is verified."""
-    shape = choose_shape(events=events, as_json=as_json)
+    shape = choose_shape(events=events, brief=brief, as_json=as_json)
     raise typer.Exit(carry_out(Task(config, tuple(assignments or ()), shape, tuple(accept or ()))))
 
 
@@ -57,10 +60,11 @@ def scan(
     config: ConfigOption = None,
     assignments: SetOption = None,
     events: EventsOption = False,
+    brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Do a dry run: tell what would be uploaded; nothing is sent and nothing is made."""
-    shape = choose_shape(events=events, as_json=as_json)
+    shape = choose_shape(events=events, brief=brief, as_json=as_json)
     raise typer.Exit(carry_out(Task(config, tuple(assignments or ()), shape, dry_run=True)))
 
 
@@ -100,12 +104,3 @@ def gui() -> None:
 def version() -> None:
     """Print the version."""
     typer.echo(f"mydata-like {__version__}")
-
-
-def choose_shape(*, events: bool, as_json: bool) -> Shape:
-    """Return how a run is shown."""
-    if events and as_json:
-        raise typer.BadParameter("--events and --json exclude each other.")
-    if events:
-        return Shape.EVENTS
-    return Shape.JSON if as_json else Shape.TEXT

@@ -23,6 +23,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for program
 EventsOption = Annotated[
     bool, typer.Option("--events", help="Print every event as one line of JSON.")
 ]
+BriefOption = Annotated[
+    bool,
+    typer.Option(
+        "--brief", help="With --events: leave out those about single files; the sums are told."
+    ),
+]
 AcceptOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -1,6 +1,8 @@
 """What a run looks like: JSON lines for programs, plain lines, live bars on a terminal."""
 
 import json
+import logging
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -20,8 +22,15 @@ from mydata_like.core.events import (
     ChannelChanged,
     Event,
     FileFailed,
+    FileRegistered,
+    FileRetried,
+    FileSkipped,
     FilesKnown,
     FilesSeen,
+    FileStaged,
+    FileVerified,
+    FileWaiting,
+    FileWanted,
     FolderFailed,
     FolderFound,
     FolderSkipped,
@@ -35,6 +44,8 @@ from mydata_like.core.events import (
 from mydata_like.core.format import format_duration, format_path, format_size
 from mydata_like.engine.tally import Tally, Totals, Travel
 
+logger = logging.getLogger(__name__)
+
 REFRESHES = 5  # a second
 NAMED_PROBLEMS = 20  # after which only the log names further ones
 
@@ -46,18 +57,51 @@ class Report(Protocol):
         """Take the next event; called from any thread."""
 
 
-class EventLines:
-    """Every event as one line of JSON on standard output."""
+# What `brief` leaves out: events that come for every file or folder. Those of files that are
+# not well, and of every folder, are in the ledger; RunProgressed has the sums.
+DETAILS = (
+    FilesSeen
+    | FilesKnown
+    | FileWanted
+    | FileWaiting
+    | FileSkipped
+    | FileStaged
+    | FileRegistered
+    | FileVerified
+    | FileFailed
+    | FileRetried
+    | FolderFound
+    | FolderSkipped
+    | FolderFailed
+)
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+
+class EventLines:
+    """Every event, or (`brief`) those about the whole run, as a line of JSON each.
+
+    A reader that has gone is no reason for the run to end: nothing more is written then.
+    """
+
+    def __init__(self, stream: TextIO, *, brief: bool = False) -> None:
+        self._stream: TextIO | None = stream
+        self._brief = brief
         self._lock = Lock()
 
     def show(self, event: Event) -> None:
+        if self._brief and isinstance(event, DETAILS):
+            return
         line = json.dumps(event_record(event), ensure_ascii=False)
         with self._lock:
-            self._stream.write(line + "\n")
-            self._stream.flush()
+            if self._stream is None:
+                return
+            try:
+                self._stream.write(line + "\n")
+                self._stream.flush()
+            except BrokenPipeError:
+                logger.info("Nobody reads the events any more")
+                # What is left in the buffer must not fail when the program ends.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+                self._stream = None
 
 
 class PlainLines:

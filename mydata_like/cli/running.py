@@ -3,13 +3,15 @@
 import logging
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
 from types import FrameType
+
+import typer
 
 from mydata_like import bootstrap
 from mydata_like.cli.commands import follow_standard_input
@@ -52,11 +54,26 @@ logger = logging.getLogger(__name__)
 
 
 class Shape(Enum):
-    """How a run is shown: to a person, as one final JSON object, as a line an event."""
+    """How a run is shown: to a person, as one final JSON object, as a line an event.
+
+    Brief events leave out those about single files and folders.
+    """
 
     TEXT = "text"
     JSON = "json"
     EVENTS = "events"
+    BRIEF = "brief"
+
+
+def choose_shape(*, events: bool, brief: bool, as_json: bool = False) -> Shape:
+    """Return how a run is shown."""
+    if events and as_json:
+        raise typer.BadParameter("--events and --json exclude each other.")
+    if brief and not events:
+        raise typer.BadParameter("--brief goes with --events.")
+    if events:
+        return Shape.BRIEF if brief else Shape.EVENTS
+    return Shape.JSON if as_json else Shape.TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +134,15 @@ def _send_signals(task: Task, settings: Settings, finished: RunFinished) -> None
             logger.warning("%s", problem)
 
 
-def follow_commands(shape: Shape, controller: Controller) -> None:
-    """Obey a program that reads the events; a person has the keyboard's signals."""
-    if shape is Shape.EVENTS:
-        follow_standard_input(controller.obey)
+def follow_commands(
+    shape: Shape, controller: Controller, ended: Callable[[], None] | None = None
+) -> None:
+    """Obey a program that reads the events; a person has the keyboard's signals.
+
+    `ended` is called when the program has gone.
+    """
+    if shape in (Shape.EVENTS, Shape.BRIEF):
+        follow_standard_input(controller.obey, ended)
 
 
 @contextmanager
@@ -166,8 +188,8 @@ def tell_failure(error: UploaderError, shape: Shape) -> None:
 
 @contextmanager
 def _open_report(shape: Shape, tally: Tally) -> Iterator[Report]:
-    if shape is Shape.EVENTS:
-        yield EventLines(sys.stdout)
+    if shape in (Shape.EVENTS, Shape.BRIEF):
+        yield EventLines(sys.stdout, brief=shape is Shape.BRIEF)
     elif shape is Shape.JSON:
         yield PlainLines(sys.stderr.write)
     elif sys.stdout.isatty():

@@ -10,10 +10,17 @@ import typer
 from mydata_like import bootstrap
 from mydata_like.bootstrap.service import Service
 from mydata_like.cli import service as services
-from mydata_like.cli.options import AcceptOption, ConfigOption, EventsOption, SetOption
+from mydata_like.cli.options import (
+    AcceptOption,
+    BriefOption,
+    ConfigOption,
+    EventsOption,
+    SetOption,
+)
 from mydata_like.cli.report import EventLines, PlainLines, Report, print_lines, summarise
 from mydata_like.cli.running import (
     Shape,
+    choose_shape,
     follow_commands,
     log_event,
     stopped_by_signals,
@@ -23,6 +30,7 @@ from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, RunFinished, RunScheduled, RunStarted
 from mydata_like.core.format import format_path
 from mydata_like.engine.controller import Controller
+from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import CancelFlag
 
 InstallOption = Annotated[
@@ -36,6 +44,13 @@ SystemOption = Annotated[
     bool,
     typer.Option(
         "--system", help="With these: a service of the whole computer, not of the person."
+    ),
+]
+
+AttendedOption = Annotated[
+    bool,
+    typer.Option(
+        "--attended", help="With --events: end with standard input, after the run under way."
     ),
 ]
 
@@ -59,13 +74,15 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     accept: AcceptOption = None,
     *,
     events: EventsOption = False,
+    brief: BriefOption = False,
+    attended: AttendedOption = False,
     install: InstallOption = False,
     uninstall: UninstallOption = False,
     show: PrintOption = False,
     everyone: SystemOption = False,
 ) -> None:
     """Start runs as the schedule says, until stopped; or install the service that does it."""
-    shape = Shape.EVENTS if events else Shape.TEXT
+    shape = choose_shape(events=events, brief=brief)
     order = bootstrap.WatchOrder(
         config=config, assignments=tuple(assignments or ()), host_keys=tuple(accept or ())
     )
@@ -77,7 +94,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         if chosen:
             settings = bootstrap.load_settings(config, order.assignments).settings
             raise typer.Exit(chosen[0](Service(settings, order, everyone=everyone)))
-        _watch(order, shape)
+        _watch(order, shape, attended=attended)
     except UploaderError as error:
         tell_failure(error, shape)
         raise typer.Exit(error.exit_code) from None
@@ -85,11 +102,13 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         pass  # being stopped is how a watch ends
 
 
-def _watch(order: bootstrap.WatchOrder, shape: Shape) -> None:
+def _watch(order: bootstrap.WatchOrder, shape: Shape, *, attended: bool) -> None:
     settings = bootstrap.load_settings(order.config, order.assignments).settings
     bootstrap.go_second(settings)
     cancel = CancelFlag()
-    report: Report = EventLines(sys.stdout) if shape is Shape.EVENTS else WatchLines()
+    report: Report = WatchLines()
+    if shape is not Shape.TEXT:
+        report = EventLines(sys.stdout, brief=shape is Shape.BRIEF)
     with ExitStack() as stack:
         redaction = stack.enter_context(bootstrap.open_log(settings, order.config))
         stack.enter_context(stopped_by_signals(cancel))
@@ -98,9 +117,10 @@ def _watch(order: bootstrap.WatchOrder, shape: Shape) -> None:
             report.show(event)
             log_event(event)
 
-        controller = Controller(cancel, emit, again=True)
-        follow_commands(shape, controller)
-        onlookers = bootstrap.Onlookers(emit, cancel, redaction.add, controller)
+        wishes = Wishes(cancel)
+        controller = Controller(cancel, emit, wishes)
+        follow_commands(shape, controller, wishes.leave if attended else None)
+        onlookers = bootstrap.Onlookers(emit, cancel, redaction.add, controller, wishes)
         bootstrap.keep_watch(order, onlookers)
 
 

@@ -36,6 +36,18 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class StopRun:
+    """End the run as `Stop` does, but not the watch that started it."""
+
+    now: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Of a watch: begin a run now."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """Leave a file, or all that is in a folder, for a later run; `path` is as events print it."""
 
@@ -63,13 +75,15 @@ class SetBandwidth:
     bandwidth: float
 
 
-Command = Pause | Resume | Stop | Cancel | Retry | SetChannels | SetBandwidth
+Command = Start | Pause | Resume | Stop | StopRun | Cancel | Retry | SetChannels | SetBandwidth
 
 
 _KINDS: Final[dict[str, type[Command]]] = {
+    "start": Start,
     "pause": Pause,
     "resume": Resume,
     "stop": Stop,
+    "stop_run": StopRun,
     "cancel": Cancel,
     "retry": Retry,
     "set_channels": SetChannels,

@@ -8,9 +8,11 @@ not say a million times that nothing happened.
 import re
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Self
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.format import format_path
+from mydata_like.core.model import LocalFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +77,19 @@ class FilesKnown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWaiting:
-    """A local file is left for a later run: it is too new, or was not still while read."""
+    """A local file is left for a later run: it is too new, or was not still while read.
+
+    `modified_ns` is its time of modification in nanoseconds since 1970, 0 if it is not known.
+    """
 
     path: bytes
     size: int
     problem: Problem
+    modified_ns: int = 0
+
+    @classmethod
+    def of(cls, file: LocalFile, problem: Problem) -> Self:
+        return cls(path=file.key, size=file.size, problem=problem, modified_ns=file.modified_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,11 +180,16 @@ class FileVerified:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFailed:
-    """A local file could not be brought to the server in this run."""
+    """A local file could not be brought to the server in this run; times as `FileWaiting`'s."""
 
     path: bytes
     size: int
     problem: Problem
+    modified_ns: int = 0
+
+    @classmethod
+    def of(cls, file: LocalFile, problem: Problem) -> Self:
+        return cls(path=file.key, size=file.size, problem=problem, modified_ns=file.modified_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +235,34 @@ class RunPaused:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResumed:
     """Nothing that had paused the run is left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunProgressed:
+    """The sums of the run so far, four times a second while they change.
+
+    found = verified + waiting + skipped + failed + open. `checked` files were compared with
+    the server, `wanted` ones are to be sent. Rates are per second; `remaining` is seconds,
+    None where nobody can tell. Sent bytes are those of files whose transfer has ended.
+    """
+
+    found: int
+    found_bytes: int
+    checked: int
+    verified: int
+    verified_bytes: int
+    waiting: int
+    skipped: int
+    failed: int
+    wanted: int
+    wanted_bytes: int
+    sent: int
+    sent_bytes: int
+    registered: int
+    byte_rate: float
+    file_rate: float
+    remaining: float | None
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,6 +340,7 @@ Event = (
     | LimitsChanged
     | RunPaused
     | RunResumed
+    | RunProgressed
     | CommandDone
     | CommandRefused
     | RunScheduled

@@ -351,3 +351,34 @@ class Entry(NamedTuple):
             wanted.remote,
             datafile,
         )
+
+
+class Outcome(NamedTuple):
+    """What became of a file, or of a folder with all in it, that is not well, and why.
+
+    `kind` is "waiting", "skipped" or "failed", of folders "folder-skipped" or "folder-failed";
+    `modified_ns` is 0 where it is not known.
+    """
+
+    path: bytes
+    size: int
+    modified_ns: int
+    kind: str
+    problem: Problem
+
+
+class FolderSums(NamedTuple):
+    """How the files of a dataset folder stand; `title` is None as in `DatasetFolder`."""
+
+    path: bytes
+    dataset: str
+    title: str | None
+    owner: str
+    group: str
+    found: int = 0
+    found_bytes: int = 0
+    verified: int = 0
+    verified_bytes: int = 0
+    waiting: int = 0
+    skipped: int = 0
+    failed: int = 0

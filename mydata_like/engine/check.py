@@ -111,7 +111,7 @@ class Check:
 
     def _fail(self, group: FileGroup, problem: Problem) -> None:
         for file in group.files:
-            self._emit(FileFailed(path=file.key, size=file.size, problem=problem))
+            self._emit(FileFailed.of(file, problem))
 
     def _compare(self, view: DatasetView, group: FileGroup) -> list[Open]:
         entries = self._ledger.find_entries([file.key for file in group.files])

@@ -13,7 +13,9 @@ from mydata_like.core.commands import (
     Retry,
     SetBandwidth,
     SetChannels,
+    Start,
     Stop,
+    StopRun,
     parse_command,
 )
 from mydata_like.core.errors import Cancelled, Problem
@@ -22,33 +24,40 @@ from mydata_like.core.ports import Emit
 from mydata_like.engine.choices import NOTHING_LEFT, Choices
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate
+from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import Lock, Stoppable
 
 PERSON = "person"  # whose hold a pause is
 PAUSED = Problem("run.paused", "A person paused the run.", "It goes on when it is resumed.")
+UNDER_WAY = Problem("run.already-running", "A run is under way.", "It goes on.")
+NO_RUN = Problem("command.no-run", "No run is under way.", "`start` begins one in a watch.")
+NO_WATCH = Problem(
+    "command.no-watch", "Only a watch starts a run.", "`mydata-like watch --events` is one."
+)
 ENDING = Problem("command.too-late", "The run is ending.", "The next run takes what is left.")
 
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """What of a run can be acted upon while it goes."""
+    """What of a run can be acted upon while it goes; `cancel` ends this run alone."""
 
     gate: Gate
     limits: Limits
     choices: Choices
+    cancel: Stoppable
 
 
 class Controller:
     """Obeys commands, from any thread, and answers each at once.
 
-    What comes before a run is kept for it, and done when it begins. It serves one run, or
-    (`again`) one after the other.
+    What comes before a run is kept for it, and done when it begins. It serves one run, or of
+    a watch, which has `wishes`, one after the other.
     """
 
-    def __init__(self, cancel: Stoppable, emit: Emit, *, again: bool = False) -> None:
+    def __init__(self, cancel: Stoppable, emit: Emit, wishes: Wishes | None = None) -> None:
         self._cancel = cancel
         self._emit = emit
-        self._again = again
+        self._wishes = wishes
         self._lock = Lock()
         self._controls: Controls | None = None
         self._kept: list[Command] = []
@@ -74,7 +83,7 @@ class Controller:
         finally:
             with self._lock:
                 self._controls = None
-                self._over = not self._again
+                self._over = self._wishes is None
 
     def _answer(self, asked: Asked) -> None:
         command = asked.command
@@ -98,10 +107,22 @@ class Controller:
             return ENDING
 
     def _keep(self, command: Command) -> Problem | None:
-        """Keep a command for the run to come; of nothing there is nothing to retry."""
-        if isinstance(command, Retry):
-            return NOTHING_LEFT
-        self._kept.append(command)
+        """Keep a command for the run to come; of nothing there is nothing to retry or to stop."""
+        match command:
+            case Retry():
+                return NOTHING_LEFT
+            case StopRun():
+                return NO_RUN
+            case Start():
+                return self._wish()
+            case _:
+                self._kept.append(command)
+        return None
+
+    def _wish(self) -> Problem | None:
+        if self._wishes is None:
+            return NO_WATCH
+        self._wishes.start()
         return None
 
 
@@ -112,15 +133,29 @@ def _act(command: Command, controls: Controls) -> Problem | None:
         case Resume():
             controls.gate.release(PERSON)
             controls.gate.hurry()
-        case Stop():
-            controls.choices.finish()
-            controls.gate.lift_holds()
+        case Start():
+            return UNDER_WAY
+        case Stop() | StopRun():
+            _end(command, controls)
         case Cancel(path=path):
             controls.choices.cancel(path)
         case Retry(path=path):
             return controls.choices.retry(path)
-        case SetChannels(channels=channels):
-            controls.limits.set_channels(channels)
-        case SetBandwidth(bandwidth=bandwidth):
-            controls.limits.set_bandwidth(bandwidth)
+        case SetChannels() | SetBandwidth():
+            _limit(command, controls.limits)
     return None
+
+
+def _end(command: Stop | StopRun, controls: Controls) -> None:
+    if command.now:
+        controls.cancel.set("asked to stop")
+    else:
+        controls.choices.finish()
+        controls.gate.lift_holds()
+
+
+def _limit(command: SetChannels | SetBandwidth, limits: Limits) -> None:
+    if isinstance(command, SetChannels):
+        limits.set_channels(command.channels)
+    else:
+        limits.set_bandwidth(command.bandwidth)

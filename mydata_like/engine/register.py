@@ -169,7 +169,7 @@ class Register:
     def _fail(self, batch: list[Staged], problem: Problem) -> None:
         for item in batch:
             for file in item.wanted.files:
-                self._emit(FileFailed(path=file.key, size=file.size, problem=problem))
+                self._emit(FileFailed.of(file, problem))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import NamedTuple
 
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
-from mydata_like.core.events import RunFinished, RunStarted
+from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
 from mydata_like.core.model import CheckedGroup, Registered, Staged, Wanted
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.engine.bundle import Bundle
@@ -35,6 +35,7 @@ INTERRUPTED = Problem(
 INTERRUPTED_EXIT = 130  # as shells report SIGINT
 SOME_FAILED_EXIT = 1
 LOOK_AFTER = 0.5  # seconds after which the limits are looked at again
+TELL_AFTER = 0.25  # seconds after which the sums are told again
 CHECKS = 2  # groups of files that are compared at once
 
 
@@ -78,9 +79,10 @@ class Run:
     """A run over one data directory; `execute` may be called once."""
 
     def __init__(self, name: str, stages: Stages, around: Surroundings) -> None:
-        self._name = name
+        self.name = name
         self._stages = stages
         self._around = around
+        self._told: RunProgressed | None = None
 
     def execute(self, root: bytes, *, dry_run: bool = False, reason: str = "person") -> "RunEnd":
         """Bring every local file below `root` to its outcome, and return the sums.
@@ -91,11 +93,14 @@ class Run:
         around = self._around
         now = around.clock.now()
         around.emit(
-            RunStarted(run=self._name, at=now, data_directory=root, dry_run=dry_run, reason=reason)
+            RunStarted(run=self.name, at=now, data_directory=root, dry_run=dry_run, reason=reason)
         )
         problem, exit_code = None, 0
         try:
-            with around.controller.over(around.controls):
+            with (
+                around.controller.over(around.controls),
+                repeated(self._tell_progress, TELL_AFTER),
+            ):
                 if dry_run:
                     self._look(root)
                 else:
@@ -109,9 +114,16 @@ class Run:
         finally:
             around.transport.close()
         around.ledger.flush()
-        finished = around.tally.summary(self._name, around.clock.now(), problem)
+        finished = around.tally.summary(self.name, around.clock.now(), problem)
         around.emit(finished)
         return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
+
+    def _tell_progress(self) -> None:
+        """Tell the sums, unless nothing has changed since they were told."""
+        progress = self._around.tally.progress()
+        told, self._told = self._told, replace(progress, seconds=0.0)
+        if self._told != told:
+            self._around.emit(progress)
 
     def _look(self, root: bytes) -> None:
         """The dry run: scan and check."""

@@ -28,6 +28,7 @@ from mydata_like.core.events import (
     Notice,
     RunFinished,
     RunPaused,
+    RunProgressed,
     RunResumed,
     RunScheduled,
     RunStarted,
@@ -44,7 +45,14 @@ RATE_STEP = 0.25
 PROBLEMS_KEPT = 1000
 
 FileEvent = (
-    FilesSeen | FilesKnown | FileWaiting | FileSkipped | FileWanted | FileVerified | FileFailed
+    FilesSeen
+    | FilesKnown
+    | FileWaiting
+    | FileSkipped
+    | FileWanted
+    | FileRegistered
+    | FileVerified
+    | FileFailed
 )
 TransferEvent = TransferStarted | TransferProgressed | TransferRetried | TransferFinished
 RunEvent = RunStarted | RunPaused | RunResumed | RunFinished | ChannelChanged | LimitsChanged
@@ -70,6 +78,7 @@ class Totals:
     wanted_bytes: int = 0
     sent: int = 0
     sent_bytes: int = 0
+    registered: int = 0
     byte_rate: float = 0.0
     file_rate: float = 0.0
     remaining: float | None = None
@@ -158,6 +167,29 @@ class Tally:
         with self._lock:
             return Counter(self._problem_counts)
 
+    def progress(self) -> RunProgressed:
+        """Return the sums of now as they are told while the run goes on."""
+        sums = self.totals
+        return RunProgressed(
+            found=sums.found,
+            found_bytes=sums.found_bytes,
+            checked=min(sums.found, sums.known + sums.wanted + sums.waiting + sums.skipped),
+            verified=sums.verified,
+            verified_bytes=sums.verified_bytes,
+            waiting=sums.waiting,
+            skipped=sums.skipped,
+            failed=sums.failed,
+            wanted=sums.wanted,
+            wanted_bytes=sums.wanted_bytes,
+            sent=sums.sent,
+            sent_bytes=sums.sent_bytes,
+            registered=sums.registered,
+            byte_rate=sums.byte_rate,
+            file_rate=sums.file_rate,
+            remaining=sums.remaining,
+            seconds=sums.seconds,
+        )
+
     def summary(self, run: str, at: datetime, problem: Problem | None = None) -> RunFinished:
         """Return the sums at the run's end; a file without an outcome waits for the next run."""
         sums = self.totals
@@ -178,7 +210,7 @@ class Tally:
 
     def _add(self, event: Event) -> None:
         match event:
-            case FilesSeen() | FilesKnown() | FileWanted() | FileVerified():
+            case FilesSeen() | FilesKnown() | FileWanted() | FileRegistered() | FileVerified():
                 self._count(event)
             case FileWaiting() | FileSkipped() | FileFailed():
                 self._count(event)
@@ -195,7 +227,7 @@ class Tally:
             case (
                 FolderFound()
                 | FileStaged()
-                | FileRegistered()
+                | RunProgressed()
                 | CommandDone()
                 | CommandRefused()
                 | RunScheduled()
@@ -220,6 +252,16 @@ class Tally:
             case FileVerified():
                 sums.verified += 1
                 sums.verified_bytes += event.size
+            case FileRegistered():
+                sums.registered += 1
+            case FileWaiting() | FileSkipped() | FileFailed():
+                self._count_left(event)
+            case _:
+                assert_never(event)
+
+    def _count_left(self, event: FileWaiting | FileSkipped | FileFailed) -> None:
+        sums = self._sums
+        match event:
             case FileWaiting():
                 sums.waiting += 1
             case FileSkipped():

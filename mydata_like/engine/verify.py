@@ -139,7 +139,14 @@ class Verify:
     def _send_again(self, item: Registered, record: Datafile) -> Iterator[Wanted]:
         if item.wanted.round:
             for file in item.wanted.files:
-                self._emit(FileFailed(path=file.key, size=file.size, problem=NEVER_VERIFIED))
+                self._emit(
+                    FileFailed(
+                        path=file.key,
+                        size=file.size,
+                        problem=NEVER_VERIFIED,
+                        modified_ns=file.modified_ns,
+                    )
+                )
             return
         logger.warning("The server did not verify datafile %d; it is sent again", record.id)
         uri = record.replicas[0].uri if record.replicas else item.wanted.remote
@@ -160,7 +167,14 @@ class Verify:
     def _give_up(self, watch: "_Watch") -> None:
         for item in watch.take_all():
             for file in item.wanted.files:
-                self._emit(FileWaiting(path=file.key, size=file.size, problem=STILL_PENDING))
+                self._emit(
+                    FileWaiting(
+                        path=file.key,
+                        size=file.size,
+                        problem=STILL_PENDING,
+                        modified_ns=file.modified_ns,
+                    )
+                )
 
 
 class Verdict(Enum):

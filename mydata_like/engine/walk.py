@@ -206,7 +206,9 @@ class _FolderWalk:
         if modified_ns > batch.settled_ns:
             waiting = self._walk.unsettled(modified_ns)
             if waiting:
-                batch.leave(FileWaiting(path=key, size=size, problem=waiting))
+                batch.leave(
+                    FileWaiting(path=key, size=size, problem=waiting, modified_ns=modified_ns)
+                )
                 return
         device, inode, directory = status.st_dev, status.st_ino, folder.directory
         batch.files.append(LocalFile(path, key, directory, name, size, modified_ns, device, inode))

@@ -60,6 +60,7 @@ class Duties:
     run: Callable[[str], Ended]  # carries out a run, told why it starts
     memory: Memory
     hints: Hints
+    wished: Callable[[], bool] = lambda: False  # whether a person wants a run now
     pace: float = TICK  # seconds between two looks
 
 
@@ -128,6 +129,8 @@ class Watch:
     def _find_reason(self, due: datetime | None, now: datetime) -> str:
         """Return why a run starts now; empty where none does."""
         rule, settle = self._plan.rule, self._plan.settle
+        if self._duties.wished():
+            return "person"
         if self._asked:
             return self._asked
         if due is not None and due <= now:

@@ -13,7 +13,14 @@ from typing import Any, NamedTuple, Self
 
 from mydata_like.core.archives import Archive
 from mydata_like.core.errors import Problem
-from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState
+from mydata_like.core.model import (
+    DatasetId,
+    DatasetStats,
+    Entry,
+    EntryState,
+    FolderSums,
+    Outcome,
+)
 from mydata_like.core.ports import Clock
 from mydata_like.store import schema
 
@@ -55,9 +62,37 @@ COUNT = """
         FROM archives WHERE root = :root AND dataset = :dataset AND state != 'staged'
     )
 """
-RECORD = (
-    "INSERT OR REPLACE INTO entries (root, key, size, modified_ns, state, dataset, checksum,"
-    " remote, datafile, problem, archive) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# The times of the steps before are kept as long as the bytes are the same. What is staged anew
+# goes the whole way anew.
+RECORD = """
+    INSERT INTO entries (
+        root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,
+        archive, staged_at, registered_at, verified_at, changed_at
+    ) VALUES (
+        ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
+        CASE WHEN ?5 = 'staged' THEN ?12 END,
+        CASE WHEN ?5 IN ('registered', 'repaired') THEN ?12 END,
+        CASE WHEN ?5 = 'verified' THEN ?12 END,
+        ?12
+    ) ON CONFLICT (root, key) DO UPDATE SET
+        size = ?3, modified_ns = ?4, state = ?5, dataset = ?6, checksum = ?7, remote = ?8,
+        datafile = ?9, problem = ?10, archive = ?11, changed_at = ?12,
+        staged_at = CASE WHEN ?5 = 'staged' THEN ?12
+            WHEN (size, modified_ns, checksum) = (?3, ?4, ?7) THEN staged_at END,
+        registered_at = CASE WHEN ?5 IN ('registered', 'repaired') THEN ?12
+            WHEN ?5 != 'staged' AND (size, modified_ns, checksum) = (?3, ?4, ?7)
+            THEN registered_at END,
+        verified_at = CASE WHEN ?5 = 'verified' THEN ?12 END
+"""
+RECORD_OUTCOME = (
+    "INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,"
+    " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+FORGET_OUTCOME = "DELETE FROM outcomes WHERE root = ? AND path = ?"
+RECORD_FOLDER = (
+    "INSERT OR REPLACE INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"
+    " verified, verified_bytes, waiting, skipped, failed, at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 FIND_ARCHIVES = (
     "SELECT dataset, path, size, modified_ns, state, checksum, remote, datafile FROM archives"
@@ -70,8 +105,10 @@ RECORD_ARCHIVE = (
 FORGET_ARCHIVE = "DELETE FROM archives WHERE root = ? AND dataset = ? AND path = ?"
 EMPTY = "DELETE FROM entries WHERE root = ? AND dataset = ? AND archive = ? AND archive != ''"
 FOLLOW = (
-    "UPDATE entries SET state = ?, datafile = ? WHERE root = ? AND dataset = ? AND archive = ?"
-    " AND archive != ''"
+    "UPDATE entries SET state = ?1, datafile = ?2, changed_at = ?3,"
+    " registered_at = CASE WHEN ?1 IN ('registered', 'repaired') THEN ?3 ELSE registered_at END,"
+    " verified_at = CASE WHEN ?1 = 'verified' THEN ?3 END"
+    " WHERE root = ?4 AND dataset = ?5 AND archive = ?6 AND archive != ''"
 )
 ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
 FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
@@ -198,7 +235,7 @@ class SqliteLedger:
     def record(self, entries: Sequence[Entry]) -> None:
         """Keep these rows; they replace older ones."""
         with self._transaction() as cursor:
-            cursor.executemany(RECORD, [(self._root, *entry) for entry in entries])
+            self._insert(cursor, entries)
 
     def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
         """Return the archives of a dataset by their paths."""
@@ -212,10 +249,10 @@ class SqliteLedger:
         with self._transaction() as cursor:
             cursor.execute(RECORD_ARCHIVE, (self._root, *archive))
             if members is None:
-                cursor.execute(FOLLOW, (archive.state, archive.datafile, *place))
+                cursor.execute(FOLLOW, (archive.state, archive.datafile, self._seconds(), *place))
             else:
                 cursor.execute(EMPTY, place)
-                cursor.executemany(RECORD, [(self._root, *entry) for entry in members])
+                self._insert(cursor, members)
 
     def forget_archive(self, archive: Archive) -> None:
         """Drop an archive; its members are in none then."""
@@ -223,6 +260,30 @@ class SqliteLedger:
         with self._transaction() as cursor:
             cursor.execute(FORGET_ARCHIVE, place)
             cursor.execute(EMPTY, place)
+
+    def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None:
+        """Keep what is not well, for those who ask later; forget the paths that are well now."""
+        now = self._seconds()
+        rows = [
+            (self._root, path, size, modified_ns, kind, *problem, now)
+            for path, size, modified_ns, kind, problem in outcomes
+        ]
+        with self._transaction() as cursor:
+            cursor.executemany(FORGET_OUTCOME, [(self._root, path) for path in well])
+            cursor.executemany(RECORD_OUTCOME, rows)
+
+    def record_folders(self, folders: Sequence[FolderSums]) -> None:
+        """Keep how the files of these dataset folders stand."""
+        now = self._seconds()
+        with self._transaction() as cursor:
+            cursor.executemany(RECORD_FOLDER, [(self._root, *sums, now) for sums in folders])
+
+    def forget_before(self, moment: datetime) -> None:
+        """Forget outcomes and folders that were not told again since then: they are gone."""
+        chosen = self._root, int(moment.timestamp())
+        with self._transaction() as cursor:
+            cursor.execute("DELETE FROM outcomes WHERE root = ? AND at < ?", chosen)
+            cursor.execute("DELETE FROM folders WHERE root = ? AND at < ?", chosen)
 
     def record_run(self, past: PastRun) -> None:
         """Keep a run; the same run again replaces what was kept of it."""
@@ -274,6 +335,13 @@ class SqliteLedger:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _insert(self, cursor: sqlite3.Cursor, entries: Sequence[Entry]) -> None:
+        now = self._seconds()
+        cursor.executemany(RECORD, [(self._root, *entry, now) for entry in entries])
+
+    def _seconds(self) -> int:
+        return int(self._clock.now().timestamp())
 
     @contextmanager
     def _closed_on_error(self) -> Iterator[None]:

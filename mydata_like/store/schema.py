@@ -66,16 +66,59 @@ CREATE TABLE archives (
 ALTER TABLE entries ADD COLUMN archive TEXT NOT NULL DEFAULT '';
 CREATE INDEX entries_by_archive ON entries (root, dataset, archive, state) WHERE archive != '';
 """
+# Times are whole seconds since 1970, NULL where they are not known; of `entries` those of the
+# bytes that count now. `outcomes` has every file and folder that is not well, `folders` the sums.
+TIMES = """
+ALTER TABLE entries ADD COLUMN staged_at INTEGER;
+ALTER TABLE entries ADD COLUMN registered_at INTEGER;
+ALTER TABLE entries ADD COLUMN verified_at INTEGER;
+ALTER TABLE entries ADD COLUMN changed_at INTEGER;
+CREATE INDEX entries_by_time ON entries (root, changed_at);
+CREATE TABLE outcomes (
+    root INTEGER NOT NULL,
+    path BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    modified_ns INTEGER NOT NULL,
+    outcome TEXT NOT NULL,
+    code TEXT NOT NULL,
+    message TEXT NOT NULL,
+    hint TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (root, path)
+) WITHOUT ROWID;
+CREATE INDEX outcomes_by_code ON outcomes (root, outcome, code);
+CREATE TABLE folders (
+    root INTEGER NOT NULL,
+    path BLOB NOT NULL,
+    dataset TEXT NOT NULL,
+    title TEXT,
+    owner TEXT NOT NULL,
+    grp TEXT NOT NULL,
+    found INTEGER NOT NULL,
+    found_bytes INTEGER NOT NULL,
+    verified INTEGER NOT NULL,
+    verified_bytes INTEGER NOT NULL,
+    waiting INTEGER NOT NULL,
+    skipped INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (root, path)
+) WITHOUT ROWID;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
+    TIMES,
 )  # the n-th leads to version n; never change one, add one
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
     "SELECT root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive FROM entries LIMIT 1",
+    " archive, staged_at, registered_at, verified_at, changed_at FROM entries LIMIT 1",
     "SELECT root, dataset, path, size, modified_ns, state, checksum, remote, datafile"
     " FROM archives LIMIT 1",
+    "SELECT root, path, size, modified_ns, outcome, code, message, hint, at FROM outcomes LIMIT 1",
+    "SELECT root, path, dataset, title, owner, grp, found, found_bytes, verified, verified_bytes,"
+    " waiting, skipped, failed, at FROM folders LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )

@@ -90,6 +90,7 @@ class Life:
     ends: list = field(default_factory=list)  # how the next runs end; complete by default
     memory: Memory = field(default_factory=Memory)
     signs: Signs = field(default_factory=Signs)
+    wish: bool = False  # whether a person wants a run
     runs: list = field(default_factory=list)  # (what the clock showed, reason)
     events: list = field(default_factory=list)
 
@@ -101,6 +102,7 @@ class Life:
                 run=self._run,
                 memory=self.memory,
                 hints=self.signs,
+                wished=self._take_wish,
                 pace=self.pace,
             )
             Watch(duties, self.computer, self.computer, self.events.append, self.zone).keep()
@@ -114,6 +116,10 @@ class Life:
     @property
     def reasons(self):
         return [reason for _, reason in self.runs]
+
+    def _take_wish(self) -> bool:
+        wish, self.wish = self.wish, False
+        return wish
 
     def _run(self, reason: str) -> Ended:
         self.runs.append((self.computer.now(), reason))

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from datetime import UTC, datetime
 
 import pytest
@@ -60,7 +61,26 @@ def test_an_event_is_one_line_of_json_whatever_the_name():
         "path": 'a\\nb\\xff"é.txt',
         "size": 1,
         "problem": CUT._asdict(),
+        "modified_ns": 0,
     }
+
+
+def test_brief_events_leave_out_single_files():
+    stream = io.StringIO()
+    lines = EventLines(stream, brief=True)
+    lines.show(failed())
+    lines.show(RunPaused(problem=CUT))
+
+    assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["run_paused"]
+
+
+def test_a_reader_that_has_gone_does_not_end_the_run():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as stream:
+        lines = EventLines(stream)
+        lines.show(failed())
+        lines.show(failed())
 
 
 def test_all_is_safe_only_when_all_is_verified():

@@ -11,6 +11,7 @@ from mydata_like.engine.choices import Choices
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate
+from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings import limits as settings
 from tests.fakes.clock import FakeClock
@@ -28,7 +29,7 @@ class Bench:
         gate = Gate(clock, self.cancel, emit, Random(1))
         channels = Channels(FixedTransport(), gate, emit, Bandwidth(clock))
         limits = Limits(settings.Limits(), channels, clock, emit)
-        self.controls = Controls(gate, limits, Choices(emit))
+        self.controls = Controls(gate, limits, Choices(emit), self.cancel.part())
         self.controller = Controller(self.cancel, emit)
 
     def ask(self, *texts):
@@ -94,7 +95,7 @@ def test_what_comes_before_a_run_is_answered_at_once_and_done_when_it_begins(ben
 
 
 def test_between_the_runs_of_a_watch_commands_are_for_the_next_one(bench):
-    controller = Controller(bench.cancel, bench.events.append, again=True)
+    controller = Controller(bench.cancel, bench.events.append, Wishes(bench.cancel))
     with controller.over(bench.controls):
         pass
     controller.obey(b'{"command": "pause"}')
@@ -138,3 +139,43 @@ def test_stopping_later_lets_no_hold_delay_the_end(bench):
     assert bench.controls.choices.finishing
     assert not bench.controls.gate.held
     assert not bench.cancel.is_set()
+
+
+def test_a_run_can_be_stopped_without_the_watch(bench):
+    with bench.controller.over(bench.controls):
+        bench.ask('"stop_run"')
+
+    assert bench.controls.cancel.is_set()
+    assert not bench.cancel.is_set()
+    assert bench.answers == [("stop_run", "done")]
+
+
+def test_a_run_can_be_ended_after_what_is_under_way(bench):
+    with bench.controller.over(bench.controls):
+        bench.ask('"stop_run", "now": false')
+
+    assert bench.controls.choices.finishing
+    assert not bench.controls.cancel.is_set()
+
+
+def test_no_run_cannot_be_stopped(bench):
+    bench.ask('"stop_run"')
+
+    assert bench.answers == [("stop_run", "command.no-run")]
+
+
+def test_only_a_watch_starts_runs_and_only_where_none_is_under_way(bench):
+    wishes = Wishes(bench.cancel)
+    watch = Controller(bench.cancel, bench.events.append, wishes)
+    bench.ask('"start"')
+    with watch.over(bench.controls):
+        watch.obey(b'{"command": "start"}')
+    assert not wishes.take()
+    watch.obey(b'{"command": "start"}')
+
+    assert wishes.take()
+    assert [code for _, code in bench.answers] == [
+        "command.no-watch",
+        "run.already-running",
+        "done",
+    ]

@@ -116,7 +116,7 @@ class Bench:
         self.channels = Channels(self.transport, gate, emit, Bandwidth(self.clock))
         self.choices = Choices(emit)
         limits = Limits(settings.Limits(), self.channels, self.clock, emit)
-        self.controls = Controls(gate, limits, self.choices)
+        self.controls = Controls(gate, limits, self.choices, self.clock_cancel)
         self.send = Send(self.controls, self.ledger, emit, attempts)
 
     def __call__(self, *payloads):

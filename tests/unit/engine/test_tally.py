@@ -12,7 +12,6 @@ from mydata_like.core.events import (
     ChannelChanged,
     Event,
     FileFailed,
-    FileRegistered,
     FileRetried,
     FileSkipped,
     FilesKnown,
@@ -275,7 +274,6 @@ def test_pauses_limits_and_the_end_are_shown(tally: Tally) -> None:
     [
         FolderFound(path=b"f", dataset="d", title="t", owner="o"),
         FileStaged(path=b"f/a", size=1, checksum=SUM),
-        FileRegistered(path=b"f/a", size=1),
     ],
 )
 def test_steps_on_the_way_change_no_total(tally: Tally, event: Event) -> None:

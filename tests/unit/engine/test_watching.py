@@ -235,3 +235,9 @@ def test_the_next_start_is_told_once():
     told = [event.at for event in life.events if isinstance(event, RunScheduled)]
     due = next_start(NIGHTLY, BEGIN, BERLIN)
     assert told == [due, next_start(NIGHTLY, due, BERLIN)]
+
+
+def test_a_person_starts_a_run_whatever_the_schedule():
+    life = Life(Computer(BEGIN, BEGIN + HOUR), plan(Rule("manual")), wish=True).live()
+
+    assert life.runs == [(BEGIN, "person")]

@@ -1,0 +1,147 @@
+"""Keeps in the ledger what is not well and how each folder stands, for those who look later."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import (
+    Event,
+    FileFailed,
+    FileRetried,
+    FileSkipped,
+    FilesKnown,
+    FilesSeen,
+    FileVerified,
+    FileWaiting,
+    FolderFailed,
+    FolderFound,
+    FolderSkipped,
+)
+from mydata_like.core.model import FolderSums, Outcome
+from mydata_like.engine.workers import Lock
+
+NO_FOLDER = FolderSums(b"", "", None, "", "")
+
+
+class Shelf(Protocol):
+    """Where the chronicle is kept: the ledger."""
+
+    def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None: ...
+
+    def record_folders(self, folders: Sequence[FolderSums]) -> None: ...
+
+    def forget_before(self, moment: datetime) -> None: ...
+
+
+class Chronicle:
+    """Collects from events, any thread's; `write` keeps what has come since the last time."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._lock = Lock()
+        self._folders: dict[bytes, FolderSums] = {}
+        self._changed: set[bytes] = set()
+        self._outcomes: dict[bytes, Outcome] = {}
+        self._well: list[bytes] = []
+
+    def add(self, event: Event) -> None:
+        """Take the next event into account."""
+        with self._lock:
+            match event:
+                case FolderFound():
+                    self._open_folder(event)
+                case FolderSkipped(path=path, problem=problem):
+                    self._outcomes[path] = Outcome(path, 0, 0, "folder-skipped", problem)
+                case FolderFailed(path=path, problem=problem):
+                    self._outcomes[path] = Outcome(path, 0, 0, "folder-failed", problem)
+                case FilesSeen() | FilesKnown():
+                    self._count_group(event)
+                case FileVerified() | FileRetried():
+                    self._note_well(event)
+                case FileWaiting() | FileSkipped() | FileFailed():
+                    self._note_ill(event)
+                case _:
+                    pass
+
+    def write(self) -> None:
+        """Keep in the ledger what has come since the last time."""
+        with self._lock:
+            outcomes, self._outcomes = list(self._outcomes.values()), {}
+            well, self._well = self._well, []
+            folders = [self._folders[path] for path in sorted(self._changed)]
+            self._changed.clear()
+        if outcomes or well:
+            self._shelf.record_outcomes(outcomes, well)
+        if folders:
+            self._shelf.record_folders(folders)
+
+    def close(self, begun: datetime, *, complete: bool) -> None:
+        """Keep the rest; after a look at everything, forget what was not told any more."""
+        self.write()
+        if complete:
+            self._shelf.forget_before(begun)
+
+    def _open_folder(self, event: FolderFound) -> None:
+        self._folders[event.path] = FolderSums(
+            event.path, event.dataset, event.title, event.owner, event.group
+        )
+        self._changed.add(event.path)
+
+    def _count_group(self, event: FilesSeen | FilesKnown) -> None:
+        sums = self._folders.get(event.folder)
+        if sums is None:
+            return
+        if isinstance(event, FilesSeen):
+            found, size = sums.found + event.files, sums.found_bytes + event.bytes
+            self._change(sums._replace(found=found, found_bytes=size))
+        else:
+            verified, size = sums.verified + event.files, sums.verified_bytes + event.bytes
+            self._change(sums._replace(verified=verified, verified_bytes=size))
+
+    def _note_well(self, event: FileVerified | FileRetried) -> None:
+        self._outcomes.pop(event.path, None)
+        self._well.append(event.path)
+        sums = self._find_folder(event.path)
+        if isinstance(event, FileVerified):
+            verified, size = sums.verified + 1, sums.verified_bytes + event.size
+            self._change(sums._replace(verified=verified, verified_bytes=size))
+        elif event.outcome == "failed":
+            self._change(sums._replace(failed=sums.failed - 1))
+        else:
+            self._change(sums._replace(waiting=sums.waiting - 1))
+
+    def _note_ill(self, event: FileWaiting | FileSkipped | FileFailed) -> None:
+        sums = self._find_folder(event.path)
+        match event:
+            case FileWaiting():
+                self._change(sums._replace(waiting=sums.waiting + 1))
+                self._keep("waiting", event, event.problem, event.modified_ns)
+            case FileSkipped():
+                self._change(sums._replace(skipped=sums.skipped + 1))
+                self._keep("skipped", event, event.problem)
+            case FileFailed():
+                self._change(sums._replace(failed=sums.failed + 1))
+                self._keep("failed", event, event.problem, event.modified_ns)
+
+    def _keep(
+        self,
+        kind: str,
+        event: FileWaiting | FileSkipped | FileFailed,
+        problem: Problem,
+        modified_ns: int = 0,
+    ) -> None:
+        self._outcomes[event.path] = Outcome(event.path, event.size, modified_ns, kind, problem)
+
+    def _find_folder(self, path: bytes) -> FolderSums:
+        """Return the sums of the nearest dataset folder above a file."""
+        while path:
+            path = path.rpartition(b"/")[0]
+            if path in self._folders:
+                return self._folders[path]
+        return NO_FOLDER
+
+    def _change(self, sums: FolderSums) -> None:
+        if sums.path:
+            self._folders[sums.path] = sums
+            self._changed.add(sums.path)

@@ -1,0 +1,39 @@
+"""What a person wishes of a watch from outside: a run now, or that this run is its last."""
+
+from mydata_like.engine.workers import CancelFlag
+
+
+class Wishes:
+    """Wakes a watch that rests; stands in for its request to stop, from any thread."""
+
+    def __init__(self, cancel: CancelFlag) -> None:
+        self._cancel = cancel
+        self._bell = cancel.part()
+        self._start = False
+        self._leaving = False
+
+    def start(self) -> None:
+        """Wish for a run, now."""
+        self._start = True
+        self._bell.set("a run is wanted")
+
+    def leave(self) -> None:
+        """Wish that the watch ends, after the run that is under way."""
+        self._leaving = True
+        self._bell.set("the watch is to end")
+
+    def take(self) -> bool:
+        """Return whether a run was wished for since this was asked last."""
+        if self._bell.is_set() and not self._leaving:
+            self._bell = self._cancel.part()  # before the wish is read, so that none is lost
+        wished, self._start = self._start, False
+        return wished
+
+    def is_set(self) -> bool:
+        """Return whether the watch is to end."""
+        return self._leaving or self._cancel.is_set()
+
+    def wait(self, timeout: float) -> bool:
+        """Rest for so many seconds at most; a wish ends it."""
+        self._bell.wait(timeout)
+        return self.is_set()

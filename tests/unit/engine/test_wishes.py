@@ -1,0 +1,35 @@
+"""What is wished of a watch from outside wakes it, once."""
+
+from mydata_like.engine.wishes import Wishes
+from mydata_like.engine.workers import CancelFlag
+
+LONG = 60.0  # seconds that no test waits
+
+
+def test_a_wish_for_a_run_ends_the_rest_and_is_taken_once():
+    wishes = Wishes(CancelFlag())
+    wishes.start()
+
+    assert not wishes.wait(LONG)
+    assert wishes.take()
+    assert not wishes.take()
+    assert not wishes.wait(0.0)
+
+
+def test_a_watch_that_is_to_end_rests_no_more():
+    wishes = Wishes(CancelFlag())
+    wishes.leave()
+
+    assert wishes.wait(LONG)
+    assert not wishes.take()
+    assert wishes.is_set()
+
+
+def test_a_request_to_stop_ends_the_rest():
+    cancel = CancelFlag()
+    wishes = Wishes(cancel)
+    wishes.start()
+    wishes.take()
+    cancel.set("signal")
+
+    assert wishes.wait(LONG)
