@@ -29,6 +29,18 @@ if [ "$(uname -s)" = Linux ]; then
     has_library libglib-2.0.so.0 || need libglib2.0-0
     has_library libfontconfig.so.1 || need libfontconfig1
     has_library libdbus-1.so.3 || need libdbus-1-3
+    # What it loads on a screen, and the private screen with a tray that tests use.
+    has_library libxkbcommon-x11.so.0 || need libxkbcommon-x11-0
+    has_library libxcb-cursor.so.0 || need libxcb-cursor0
+    has_library libxcb-icccm.so.4 || need libxcb-icccm4
+    has_library libxcb-keysyms.so.1 || need libxcb-keysyms1
+    has_library libxcb-shape.so.0 || need libxcb-shape0
+    command -v Xvfb >/dev/null 2>&1 || need xvfb
+    command -v xauth >/dev/null 2>&1 || need xauth
+    command -v xwininfo >/dev/null 2>&1 || need x11-utils
+    command -v xdotool >/dev/null 2>&1 || need xdotool
+    command -v openbox >/dev/null 2>&1 || need openbox
+    command -v trayer >/dev/null 2>&1 || need trayer
     # Other people's tar programs, which must be able to read our streams.
     command -v bsdtar >/dev/null 2>&1 || need libarchive-tools
     command -v busybox >/dev/null 2>&1 || need busybox

@@ -21,7 +21,6 @@ from mydata_like.bootstrap.registration import (
 )
 from mydata_like.bootstrap.service import apply_autostart
 from mydata_like.bootstrap.settings import (
-    HOME,
     find_api_key,
     find_places,
     load_settings,
@@ -38,6 +37,7 @@ from mydata_like.bootstrap.watching import Onlookers, WatchOrder, heartbeat_file
 from mydata_like.bootstrap.whereabouts import Whereabouts, find_whereabouts
 from mydata_like.store.heartbeat import Heartbeat
 from mydata_like.store.ledger import PastRun
+from mydata_like.store.paths import HOME
 from mydata_like.system.clock import SystemClock
 from mydata_like.transfer.extraction import extract_member, verify_member
 from mydata_like.transfer.unarchive import ArchiveFile

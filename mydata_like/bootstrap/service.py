@@ -7,9 +7,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from mydata_like.bootstrap.settings import HOME, find_places, find_state
+from mydata_like.bootstrap.settings import find_places, find_state
 from mydata_like.bootstrap.watching import WatchOrder
 from mydata_like.settings.schema import Settings
+from mydata_like.store.paths import HOME
 from mydata_like.system.autostart import Autostart, find_autostart
 from mydata_like.system.installing import (
     Carried,

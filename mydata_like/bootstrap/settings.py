@@ -21,14 +21,10 @@ from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources,
 from mydata_like.store.server_settings import ServerSettings, load_server_settings
 from mydata_like.store.vault import KeyringSecrets
 
-HOME = "MYDATA_LIKE_HOME"  # a folder for all of the program's own files
-
 
 def find_places(config: Path | None = None) -> Places:
     """Return where this installation's files are."""
-    home = os.environ.get(HOME)
-    places = Places.below(Path(home).absolute()) if home else Places.standard()
-    return places.with_config(config.absolute()) if config else places
+    return Places.chosen(os.environ, config)
 
 
 def find_state(settings: Settings, places: Places) -> Path:

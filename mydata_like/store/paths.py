@@ -2,15 +2,17 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from platformdirs import PlatformDirs
 from platformdirs.api import PlatformDirsABC
 
 from mydata_like.core.errors import SettingsError
 
+HOME: Final = "MYDATA_LIKE_HOME"  # names a folder for all of the program's own files
 _NAME = "mydata-like"
 
 
@@ -25,6 +27,13 @@ class Places:
     known_hosts: Path
     state: Path
     logs: Path
+
+    @classmethod
+    def chosen(cls, environment: Mapping[str, str], config: Path | None = None) -> Self:
+        """Return the places that a person chose, by the environment and by a settings file."""
+        home = environment.get(HOME)
+        places = cls.below(Path(home).absolute()) if home else cls.standard()
+        return places.with_config(config.absolute()) if config else places
 
     @classmethod
     def standard(cls) -> Self:

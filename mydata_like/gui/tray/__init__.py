@@ -1,0 +1,1 @@
+"""What there is besides the window: the tray, messages, the one instance, the end."""

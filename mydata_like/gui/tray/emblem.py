@@ -1,0 +1,160 @@
+"""The tray's icon: a state told by its shape, in colours that stand out on light and dark panels.
+
+Each shape is one plain area with the glyph cut out of it, so that the panel shows through; none
+needs to know which colour the panel has.
+"""
+
+import sys
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, NamedTuple
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QIcon, QPainter, QPainterPath, QPen, QPixmap, QPolygonF
+
+SIZES: Final = (16, 22, 24, 32, 44, 48, 64)  # pixels that panels ask for
+STEP: Final = 5  # percent between two pictures of a ring: finer is not seen
+_GRID: Final = 32.0  # the shapes are drawn on a square of this side
+_BOX: Final = QRectF(1.5, 1.5, 29, 29)
+_RING: Final = QRectF(3.5, 3.5, 25, 25)
+
+
+class Shape(Enum):
+    """What the icon tells."""
+
+    IDLE = "idle"
+    WORKING = "working"
+    PAUSED = "paused"
+    WAITING = "waiting"  # for somebody: an approval
+    PROBLEM = "problem"
+    OFFLINE = "offline"
+
+
+# At least 3:1 against white and against the black of dark panels.
+COLOURS: Final = {
+    Shape.IDLE: "#2a9058",
+    Shape.WORKING: "#2b7de9",
+    Shape.PAUSED: "#7d7d7d",
+    Shape.WAITING: "#8a63d2",
+    Shape.PROBLEM: "#d9453d",
+    Shape.OFFLINE: "#7d7d7d",
+}
+
+
+class Emblem(NamedTuple):
+    """One picture; `percent` is how far the work is, where the shape is a ring and it is known."""
+
+    shape: Shape
+    percent: int | None = None
+
+    @classmethod
+    def of(cls, shape: Shape, share: float | None = None) -> "Emblem":
+        """Return the picture of a share between 0 and 1, in steps that can be told apart."""
+        if share is None or shape is not Shape.WORKING:
+            return cls(shape)
+        return cls(shape, int(max(0.0, min(1.0, share)) * 100) // STEP * STEP)
+
+
+def draw_emblem(emblem: Emblem) -> QIcon:
+    """Return the icon in every size that panels ask for."""
+    icon = QIcon()
+    for size in SIZES:
+        icon.addPixmap(_draw(emblem, size))
+    icon.setIsMask(sys.platform == "darwin")  # there the menu bar gives the colour
+    return icon
+
+
+def _draw(emblem: Emblem, size: int) -> QPixmap:
+    pixmap = QPixmap(size, size)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixmap)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.scale(size / _GRID, size / _GRID)
+    colour = QColor(COLOURS[emblem.shape])
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    if emblem.shape is Shape.WORKING:
+        _draw_ring(painter, colour, emblem.percent)
+    else:
+        _DRAWINGS[emblem.shape](painter)
+    painter.end()
+    return pixmap
+
+
+def _draw_ring(painter: QPainter, colour: QColor, percent: int | None) -> None:
+    """Draw an arrow upwards in a ring, filled so far; in three parts where that is not known."""
+    painter.drawPolygon(_polygon((16, 8), (22.5, 15.5), (9.5, 15.5)))
+    painter.drawRect(QRectF(13.5, 15, 5, 8.5))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    faint = QColor(colour)
+    faint.setAlphaF(0.35)
+    painter.setPen(QPen(faint, 4))
+    painter.drawEllipse(_RING)
+    painter.setPen(QPen(colour, 4, c=Qt.PenCapStyle.FlatCap))
+    arcs = [(30, 60), (150, 60), (270, 60)] if percent is None else [(90, -percent * 3.6)]
+    for start, span in arcs:  # degrees, which Qt counts in sixteenths
+        painter.drawArc(_RING, start * 16, round(span * 16))
+
+
+def _draw_tick(painter: QPainter) -> None:
+    painter.drawEllipse(_BOX)
+    _cut(painter, 4)
+    painter.drawPolyline(_polygon((9, 16.5), (14, 21.5), (23, 11.5)))
+
+
+def _draw_bars(painter: QPainter) -> None:
+    painter.drawEllipse(_BOX)
+    _cut(painter, 4.5)
+    painter.drawLine(QPointF(12, 11), QPointF(12, 21))
+    painter.drawLine(QPointF(20, 11), QPointF(20, 21))
+
+
+def _draw_person(painter: QPainter) -> None:
+    painter.drawRoundedRect(_BOX, 7, 7)
+    _cut(painter, 0)
+    painter.drawEllipse(QPointF(16, 11.5), 4.6, 4.6)
+    painter.drawChord(QRectF(7.5, 18, 17, 16), 0, 180 * 16)
+
+
+def _draw_warning(painter: QPainter) -> None:
+    painter.setPen(QPen(painter.brush(), 4, j=Qt.PenJoinStyle.RoundJoin))
+    painter.drawPolygon(_polygon((16, 4), (29, 27.5), (3, 27.5)))
+    _cut(painter, 4)
+    painter.drawLine(QPointF(16, 12.5), QPointF(16, 18.5))
+    painter.drawPoint(QPointF(16, 24.5))
+
+
+def _draw_cloud(painter: QPainter) -> None:
+    cloud = QPainterPath()
+    cloud.setFillRule(Qt.FillRule.WindingFill)
+    cloud.addEllipse(QRectF(1.5, 12.5, 13, 13))
+    cloud.addEllipse(QRectF(7.5, 5, 16, 16))
+    cloud.addEllipse(QRectF(18, 12, 12.5, 13.5))
+    cloud.addRect(QRectF(8, 15, 16, 10.5))
+    painter.drawPath(cloud)
+    colour = painter.brush()
+    _cut(painter, 8.5)
+    painter.drawLine(QPointF(7, 3.5), QPointF(27, 28.5))
+    painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
+    painter.setPen(QPen(colour, 3.5, c=Qt.PenCapStyle.RoundCap))
+    painter.drawLine(QPointF(6, 3.5), QPointF(26, 28.5))
+
+
+def _cut(painter: QPainter, width: float) -> None:
+    """Take away from now on what is drawn; without a width only areas are."""
+    painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Clear)
+    pen = QPen(Qt.GlobalColor.black, width, c=Qt.PenCapStyle.RoundCap, j=Qt.PenJoinStyle.RoundJoin)
+    painter.setPen(pen if width else QPen(Qt.PenStyle.NoPen))
+
+
+def _polygon(*points: tuple[float, float]) -> QPolygonF:
+    return QPolygonF([QPointF(x, y) for x, y in points])
+
+
+_DRAWINGS: Final[dict[Shape, Callable[[QPainter], None]]] = {
+    Shape.IDLE: _draw_tick,
+    Shape.PAUSED: _draw_bars,
+    Shape.WAITING: _draw_person,
+    Shape.PROBLEM: _draw_warning,
+    Shape.OFFLINE: _draw_cloud,
+}

@@ -1,0 +1,71 @@
+"""Errors in slots are logged and told; a window that stands still leaves its stacks."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+from PySide6.QtCore import QTimer
+
+from mydata_like.gui.tray.failures import LastResort
+
+STALL = """
+import logging, sys, time
+from pathlib import Path
+from PySide6.QtCore import QCoreApplication, QTimer
+from mydata_like.gui.tray.watchdog import Watchdog
+
+def stand_still():
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        pass
+    QTimer.singleShot(300, app.quit)
+
+logging.basicConfig(level="ERROR")
+app = QCoreApplication([])
+dog = Watchdog(Path(sys.argv[1]), 0.4)
+QTimer.singleShot(100, stand_still)
+app.exec()
+dog.stop()
+"""
+
+
+@pytest.fixture
+def last_resort(qapp):
+    last_resort = LastResort()
+    yield last_resort
+    last_resort.stop()
+
+
+@pytest.mark.qt_no_exception_capture
+def test_an_error_in_a_slot_is_logged_and_told_once(qtbot, last_resort, caplog):
+    told = []
+    last_resort.problem_raised.connect(told.append)
+    timer = QTimer()
+    timer.timeout.connect(_fail)
+    turns = []
+    timer.timeout.connect(lambda: turns.append(1))
+    with caplog.at_level(logging.CRITICAL):
+        timer.start(1)
+        qtbot.waitUntil(lambda: len(turns) >= 4)
+        timer.stop()
+
+    (problem,) = told
+    assert (problem.code, "a sector is bad" in problem.message) == ("window.failed", True)
+    assert "_fail" in caplog.text
+    assert "has come 4 times" in caplog.text
+
+
+def test_a_window_that_stands_still_leaves_its_stacks(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", STALL, str(tmp_path)], capture_output=True, text=True, timeout=30
+    )
+    written = (tmp_path / "mydata-like-stalls.log").read_text()
+
+    assert ended.returncode == 0, ended.stderr
+    assert "in stand_still" in written
+    assert "The window did not react for more than 0.4 s" in ended.stderr
+
+
+def _fail():
+    raise OSError("a sector is bad")

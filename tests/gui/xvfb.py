@@ -1,0 +1,156 @@
+"""A private screen with a window manager and a tray, used as a person would use it.
+
+Qt chooses its platform once a process, and the tests' own is invisible: what is to be seen here
+runs in a process of its own, with `screen.environment` added to its own.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+PROGRAMS = ("Xvfb", "openbox", "trayer", "xdotool", "xwininfo", "xprop")
+needs_screen = pytest.mark.skipif(
+    not all(map(shutil.which, PROGRAMS)), reason="needs an X server, a window manager and a tray"
+)
+QUESTIONS = 500  # each takes some hundredths of a second
+ICON = 22  # pixels of an icon in the tray, which has a border beside the first one
+SHOOT = """
+import sys
+from PySide6.QtGui import QGuiApplication
+app = QGuiApplication([])
+assert app.primaryScreen().grabWindow(0).save(sys.argv[1])
+"""
+
+
+class Screen:
+    """A display, and what is to be seen on it."""
+
+    def __init__(self, display):
+        self.environment = {"DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}
+
+    def ask(self, *words):
+        """Return what a program says that looks at this display; nothing where it finds nothing."""
+        environment = os.environ | self.environment
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=30)
+        return done.stdout
+
+    def until(self, question):
+        """Ask until the answer is true; return it."""
+        for _ in range(QUESTIONS):
+            if answer := question():
+                return answer
+            self.ask("xprop", "-root", "_NET_ACTIVE_WINDOW")  # gives the others time
+        raise AssertionError(f"it did not come about: {question}")
+
+    def windows(self, title):
+        """Return the visible windows whose title matches a regular expression."""
+        return self.ask("xdotool", "search", "--onlyvisible", "--name", title).split()
+
+    def active_title(self):
+        """Return the title of the window that has the keyboard."""
+        return self.ask("xdotool", "getactivewindow", "getwindowname").strip()
+
+    def press(self, keys):
+        """Press keys, such as alt+F4, in the active window."""
+        self.ask("xdotool", "key", "--clearmodifiers", keys)
+
+    def click(self, window, x, y, button=1):
+        """Click into a window, at pixels from its upper left corner."""
+        self.ask(
+            "xdotool",
+            *("mousemove", "--window", window, str(x), str(y)),
+            *("click", str(button)),
+        )
+
+    def tray_icons(self):
+        """Return how many icons the tray shows."""
+        panel = self.ask("xwininfo", "-name", "panel")
+        width = re.search(r"Width: (\d+)", panel)
+        return int(width[1]) // ICON if width else 0
+
+    def click_tray(self, button=1):
+        """Click on the only icon in the tray."""
+        panel = self.ask("xdotool", "search", "--onlyvisible", "--name", "^panel$").split()[0]
+        self.click(panel, ICON // 2, ICON // 2, button)
+
+    def shoot(self, file):
+        """Write a picture of the whole screen."""
+        subprocess.run(
+            [sys.executable, "-c", SHOOT, str(file)], env=os.environ | self.environment, check=True
+        )
+
+
+@contextmanager
+def open_screen(*, tray=True):
+    """Start the X server, the window manager and, if wanted, the tray; end them."""
+    with ExitStack() as stack:
+        screen = Screen(stack.enter_context(_open_server()))
+        stack.enter_context(_running(screen, "openbox", "--sm-disable"))
+        screen.until(
+            lambda: "window id" in screen.ask("xprop", "-root", "_NET_SUPPORTING_WM_CHECK")
+        )
+        if tray:
+            stack.enter_context(open_tray(screen))
+        yield screen
+
+
+@contextmanager
+def open_tray(screen):
+    """Run a tray on the screen."""
+    words = ("--edge", "bottom", "--align", "right", "--widthtype", "request", "--height", "24")
+    with _running(screen, "trayer", *words):
+        screen.until(lambda: screen.windows("^panel$"))
+        yield
+
+
+@contextmanager
+def _open_server():
+    reading, writing = os.pipe()
+    words = ("-displayfd", str(writing), "-screen", "0", "1366x768x24")
+    process = subprocess.Popen(
+        ["Xvfb", *words, "-nolisten", "tcp", "-noreset"],
+        pass_fds=[writing],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(writing)
+    try:
+        with os.fdopen(reading) as told:
+            yield f":{told.readline().strip()}"
+    finally:
+        _end(process)
+
+
+@contextmanager
+def _running(screen, *words):
+    process = subprocess.Popen(
+        words,
+        env=os.environ | screen.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+def _end(process):
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def screen():
+    """A private screen with a tray."""
+    with open_screen() as screen:
+        yield screen
