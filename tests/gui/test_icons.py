@@ -1,0 +1,108 @@
+"""The icons: one set, in the colours of the text beside them."""
+
+import gc
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QColor, QIcon, QPixmap
+from PySide6.QtWidgets import QApplication
+
+import mydata_like
+from mydata_like.gui.look import palette
+from mydata_like.gui.look.icons import app_icon, drawing, icon
+from mydata_like.gui.look.resources import find_resources
+from mydata_like.gui.look.shades import DARK, LIGHT
+
+FOLDER = find_resources() / "icons"
+LINES = sorted(path for path in FOLDER.glob("*.svg") if path.stem != "app")
+SOURCE = Path(mydata_like.__file__).parent / "gui"
+
+
+@pytest.fixture(autouse=True)
+def app(qapp):
+    palette.apply(qapp, "light")
+    yield qapp
+    palette.apply(qapp, "light")
+
+
+def strongest(pixmap: QPixmap) -> str:
+    """The colour of the pixel that covers most."""
+    image = pixmap.toImage()
+    pixels = (image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height()))
+    return max(pixels, key=QColor.alpha).name()
+
+
+@pytest.mark.parametrize("path", LINES, ids=lambda path: path.stem)
+def test_every_drawing_belongs_to_the_one_set(path: Path):
+    root = ElementTree.parse(path).getroot()
+    assert root.get("viewBox") == "0 0 24 24"
+    assert (root.get("stroke"), root.get("stroke-width")) == ("currentColor", "1.75")
+    assert root.get("stroke-linecap") == root.get("stroke-linejoin") == "round"
+    colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', path.read_text()))
+    assert colours <= {"none", "currentColor"}
+    assert drawing(path.stem, "#000000").isValid()
+
+
+@pytest.mark.parametrize("path", LINES, ids=lambda path: path.stem)
+def test_every_drawing_keeps_within_its_square_and_fills_it(path: Path):
+    image = icon(path.stem).pixmap(QSize(48, 48), 1.0).toImage()
+    drawn = [(x, y) for x in range(48) for y in range(48) if image.pixelColor(x, y).alpha() > 40]
+    across = {x for x, _ in drawn}
+    down = {y for _, y in drawn}
+    assert min(across) >= 1
+    assert min(down) >= 1
+    assert max(across) <= 46
+    assert max(down) <= 46
+    assert max(max(across) - min(across), max(down) - min(down)) >= 24
+
+
+def test_every_icon_that_the_program_names_is_there():
+    named = {
+        name
+        for path in SOURCE.rglob("*.py")
+        for name in re.findall(
+            r'(?:\b_?icon|drawing)\(\s*"([^"]+)"|icon_name = "([^"]+)"', path.read_text()
+        )
+        for name in name
+        if name
+    }
+    assert named - {path.stem for path in LINES} == set()
+
+
+def test_an_icon_has_the_colour_of_text_and_follows_the_theme(app: QApplication):
+    start = icon("start")
+    assert strongest(start.pixmap(QSize(32, 32), 2.0)) == LIGHT.text
+    assert strongest(start.pixmap(QSize(32, 32), 2.0, QIcon.Mode.Disabled)) == LIGHT.disabled
+    assert strongest(start.pixmap(QSize(32, 32), 2.0, QIcon.Mode.Selected)) == LIGHT.highlighted
+    palette.apply(app, "dark")
+    assert strongest(start.pixmap(QSize(32, 32), 2.0)) == DARK.text
+
+
+def test_an_icon_of_a_status_has_its_colour_unless_it_is_selected(app: QApplication):
+    check = icon("check", "good")
+    assert strongest(check.pixmap(QSize(48, 48), 1.0)) == LIGHT.good
+    assert strongest(check.pixmap(QSize(48, 48), 1.0, QIcon.Mode.Selected)) == LIGHT.highlighted
+    palette.apply(app, "dark")
+    assert strongest(check.pixmap(QSize(48, 48), 1.0)) == DARK.good
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.25, 1.5, 2.0])
+def test_an_icon_is_sharp_at_every_scale(scale: float):
+    pixmap = icon("folder").pixmap(QSize(24, 24), scale)
+    assert pixmap.size() == QSize(24, 24) * scale
+    assert pixmap.devicePixelRatio() == scale
+
+
+def test_an_icon_outlives_what_made_it():
+    copy = QIcon(icon("stop"))
+    copy.setIsMask(True)  # Qt clones what draws it
+    gc.collect()
+    assert strongest(copy.pixmap(QSize(32, 32), 2.0)) == LIGHT.text
+
+
+def test_the_icon_of_the_program_can_be_drawn_small_and_large():
+    for side in (16, 512):
+        assert app_icon().pixmap(QSize(side, side), 1.0).size() == QSize(side, side)

@@ -1,0 +1,84 @@
+"""Light and dark: what can be read on what, and how a change is followed."""
+
+import pytest
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QColor, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
+
+from mydata_like.gui.look import palette
+from mydata_like.gui.look.shades import ALL, DARK, LIGHT, STRONG_DARK, STRONG_LIGHT, Shades
+from tests.gui.contrast import contrast
+
+GROUNDS = ("window", "base", "alternate", "button")
+TEXTS = ("text", "quiet", "accent", "good", "working", "waiting", "problem", "skipped")
+
+
+@pytest.fixture
+def app(qapp):
+    yield qapp
+    palette.apply(qapp, "light")
+
+
+@pytest.mark.parametrize("shades", ALL)
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_text_of_every_colour_can_be_read_on_everything_behind_it(shades: Shades, ground: str):
+    least = 7.0 if shades in (STRONG_LIGHT, STRONG_DARK) else 4.5
+    behind = getattr(shades, ground)
+    hard = {name for name in TEXTS if contrast(getattr(shades, name), behind) < least}
+    assert hard == set()
+    assert contrast(shades.disabled, behind) >= 3
+    assert contrast(shades.highlighted, shades.highlight) >= 4.5
+
+
+@pytest.mark.parametrize("shades", ALL)
+def test_the_palette_has_the_colours_of_the_shades_in_every_group(app, shades: Shades):
+    built = palette.build_palette(shades)
+    groups = QPalette.ColorGroup
+    pairs = (
+        (QPalette.ColorRole.WindowText, QPalette.ColorRole.Window),
+        (QPalette.ColorRole.Text, QPalette.ColorRole.Base),
+        (QPalette.ColorRole.ButtonText, QPalette.ColorRole.Button),
+        (QPalette.ColorRole.HighlightedText, QPalette.ColorRole.Highlight),
+        (QPalette.ColorRole.ToolTipText, QPalette.ColorRole.ToolTipBase),
+        (QPalette.ColorRole.Link, QPalette.ColorRole.Base),
+    )
+    for group, least in ((groups.Active, 4.5), (groups.Inactive, 4.5), (groups.Disabled, 3.0)):
+        for front, back in pairs:
+            ratio = contrast(built.color(group, front).name(), built.color(group, back).name())
+            assert ratio >= least, (group, front)
+
+
+def test_a_theme_is_applied_and_can_be_changed_at_any_time(app: QApplication):
+    palette.apply(app, "dark")
+    assert palette.current_shades() == DARK
+    assert palette.status_colour("problem") == QColor(DARK.problem)
+    palette.apply(app, "light")
+    assert palette.current_shades() == LIGHT
+    assert palette.accent() == QColor(LIGHT.accent)
+    assert app.style().objectName() == "fusion"
+
+
+def test_the_system_theme_is_light_where_the_system_says_nothing(app: QApplication):
+    palette.apply(app, "system")
+    assert palette.current_shades() == LIGHT
+
+
+def test_a_change_of_the_system_does_not_undo_what_the_person_chose(app: QApplication):
+    palette.apply(app, "dark")
+    app.styleHints().colorSchemeChanged.emit(app.styleHints().colorScheme())
+    assert palette.current_shades() == DARK
+
+
+def test_a_program_has_one_follower_however_often_the_theme_changes(app: QApplication):
+    for theme in ("dark", "light", "system", "dark"):
+        palette.apply(app, theme)
+    followers = [child for child in app.children() if "Follower" in type(child).__name__]
+    assert len(followers) == 1
+    assert isinstance(followers[0], QObject)
+
+
+def test_colours_are_found_for_a_palette_that_is_not_ours(app: QApplication):
+    strange = QPalette(QColor("#202020"))
+    app.setPalette(strange)
+    assert QGuiApplication.palette().window().color().lightness() < 128
+    assert palette.current_shades() == DARK
