@@ -1,0 +1,137 @@
+"""What a person wants to see of the ledger: how much of it, and in which order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, Self
+
+from mydata_like.core.model import EntryState
+
+FILE_KINDS: Final = frozenset({"waiting", "skipped", "failed"})  # of outcomes that are of files
+ENTRY_STATES: Final = frozenset(state.value for state in EntryState)
+
+
+class Table(StrEnum):
+    """What the rows are: local files, what is not well (folders too), or runs."""
+
+    FILES = "files"
+    PROBLEMS = "problems"
+    RUNS = "runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Which rows of a table are wanted, in which order.
+
+    `text` is a part of the path, in any case of its ASCII letters; `folder` a path below the
+    data directory; `since` and `until` are seconds since 1970. What is empty does not filter.
+    """
+
+    table: Table = Table.FILES
+    text: str = ""
+    states: frozenset[str] = frozenset()
+    code: str = ""
+    folder: bytes = b""
+    since: int | None = None
+    until: int | None = None
+    order: str = "at"
+    descending: bool = True
+
+    @property
+    def filtered(self) -> bool:
+        """Whether there may be rows that it leaves out."""
+        return replace(self, order="at", descending=True) != View(table=self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A piece of SQL and what its question marks stand for."""
+
+    sql: str
+    values: tuple[object, ...] = ()
+
+    def and_also(self, condition: str, *values: object) -> Self:
+        return replace(self, sql=f"{self.sql} AND {condition}", values=(*self.values, *values))
+
+
+# By what the rows of each table can be ordered: the name in `View`, the column in SQL.
+_ORDERS: Final = {
+    Table.FILES: {"name": "key", "size": "size", "state": "state", "at": "at"},
+    Table.PROBLEMS: {"name": "key", "size": "size", "state": "state", "at": "at", "code": "code"},
+    Table.RUNS: {
+        "at": "started",
+        "reason": "json_extract(summary, '$.reason')",
+        "files": "json_extract(summary, '$.sent')",
+        "size": "json_extract(summary, '$.bytes')",
+        "span": "json_extract(summary, '$.seconds')",
+        "failed": "json_extract(summary, '$.failed')",
+    },
+}
+# The table is read by its index of times where that is the order, and nowhere else is all of it.
+_ENTRIES: Final = "SELECT key, size, state, changed_at AS at FROM entries WHERE root = ?"
+_UNLESS_ILL: Final = (
+    "NOT EXISTS (SELECT 1 FROM outcomes WHERE outcomes.root = entries.root"
+    " AND outcomes.path = entries.key AND outcome IN ('waiting', 'skipped', 'failed'))"
+)
+_OUTCOMES: Final = (
+    "SELECT path AS key, size, outcome AS state, at, code FROM outcomes WHERE root = ?"
+)
+_ILL_FILES: Final = (
+    "SELECT path AS key, size, outcome AS state, at FROM outcomes WHERE root = ?"
+    " AND outcome IN ('waiting', 'skipped', 'failed')"
+)
+_RUNS: Final = "SELECT id AS key, started, summary FROM runs WHERE root = ? AND json_valid(summary)"
+
+
+def query_keys(view: View, root: int) -> Query:
+    """Return what selects the keys of a view's rows, in order."""
+    parts = _query_parts(view, root)
+    source = " UNION ALL ".join(part.sql for part in parts)
+    column = _ORDERS[view.table].get(view.order) or next(iter(_ORDERS[view.table].values()))
+    way = "DESC" if view.descending else "ASC"
+    # The second column makes the order a firm one; the index of times has it, too.
+    sql = " ".join(("SELECT key FROM (", source, ") ORDER BY", column, way, ", key", way))
+    return Query(sql, tuple(value for part in parts for value in part.values))
+
+
+def _query_parts(view: View, root: int) -> Sequence[Query]:
+    if view.table is Table.RUNS:
+        return [Query(_RUNS, (root,))]
+    if view.table is Table.PROBLEMS:
+        return [_narrow(Query(_OUTCOMES, (root,)), view, ("path", "outcome", "at"))]
+    parts = []
+    if not view.code and (not view.states or view.states & ENTRY_STATES):
+        entries = Query(_ENTRIES, (root,)).and_also(_UNLESS_ILL)
+        parts.append(_narrow(entries, view, ("key", "state", "changed_at")))
+    if not parts or not view.states or view.states & FILE_KINDS:
+        ill = Query(_ILL_FILES, (root,))
+        parts.append(_narrow(ill, view, ("path", "outcome", "at")))
+    return parts
+
+
+def _narrow(query: Query, view: View, names: tuple[str, str, str]) -> Query:
+    """Add the view's filters, which know the path, the state and the time by these names."""
+    path, state, at = names
+    if view.states:
+        marks = ", ".join("?" * len(view.states))
+        query = query.and_also(f"{state} IN ({marks})", *sorted(view.states))
+    if view.code:
+        query = query.and_also("code = ?", view.code)
+    if view.folder:
+        # "0" is the character after "/".
+        query = query.and_also(
+            f"{path} >= ? AND {path} < ?", view.folder + b"/", view.folder + b"0"
+        )
+    if view.since is not None:
+        query = query.and_also(f"{at} >= ?", view.since)
+    if view.until is not None:
+        query = query.and_also(f"{at} <= ?", view.until)
+    if view.text:
+        query = query.and_also(f"CAST({path} AS TEXT) LIKE ? ESCAPE '\\'", _pattern(view.text))
+    return query
+
+
+def _pattern(text: str) -> str:
+    for special in "\\%_":
+        text = text.replace(special, f"\\{special}")
+    return f"%{text}%"
