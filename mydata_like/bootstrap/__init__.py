@@ -39,6 +39,7 @@ from mydata_like.store.heartbeat import Heartbeat
 from mydata_like.store.ledger import PastRun
 from mydata_like.store.paths import HOME
 from mydata_like.system.clock import SystemClock
+from mydata_like.system.program import find_program
 from mydata_like.transfer.extraction import extract_member, verify_member
 from mydata_like.transfer.unarchive import ArchiveFile
 
@@ -69,6 +70,7 @@ __all__ = [
     "fetch_server_settings",
     "find_api_key",
     "find_places",
+    "find_program",
     "find_whereabouts",
     "go_second",
     "heartbeat_file",

@@ -9,13 +9,13 @@ from mydata_like.bootstrap.admission import standing_file
 from mydata_like.bootstrap.job import ledger_file
 from mydata_like.bootstrap.settings import find_places, find_state
 from mydata_like.bootstrap.watching import heartbeat_file
-from mydata_like.core.errors import AlreadyRunningError
+from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.settings.schema import Settings, find_missing
 from mydata_like.store.heartbeat import Heartbeat, read_heartbeat
 from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.store.standing import Awaited, Standing
 from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_data_directory
+from mydata_like.system.lock import is_locked, is_watched
 
 RUNS_SHOWN = 5
 
@@ -24,12 +24,15 @@ RUNS_SHOWN = 5
 class State:
     """How this installation stands: what is missing, whether a run is at work, what was.
 
+    `watched` says whether a watch is at work, `at_risk` what the last run left only here.
     `awaited` is the approval that the last run or registration waited for.
     """
 
     missing: tuple[str, ...]
     running: bool
-    runs: tuple[PastRun, ...]
+    watched: bool = False
+    runs: tuple[PastRun, ...] = ()
+    at_risk: AtRisk = NO_RISK
     awaited: Awaited | None = None
     heartbeat: Heartbeat | None = None  # the last sign of life of a `watch`
 
@@ -38,6 +41,8 @@ class State:
         return {
             "missing": list(self.missing),
             "running": self.running,
+            "watched": self.watched,
+            "at_risk": self.at_risk.as_record(),
             "awaited": self.awaited and self.awaited.as_record(),
             "heartbeat": self.heartbeat and self.heartbeat.as_record(),
             "runs": [
@@ -50,28 +55,23 @@ def look_at_state(settings: Settings, config: Path | None) -> State:
     """Return how things stand."""
     missing = tuple(setting.key for setting in find_missing(settings))
     if settings.data.directory is None:
-        return State(missing=missing, running=False, runs=())
+        return State(missing=missing, running=False)
     places, clock = find_places(config), SystemClock()
     root = os.fsencode(settings.data.directory)
+    state = find_state(settings, places)
     runs: tuple[PastRun, ...] = ()
+    at_risk = NO_RISK
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
     if ledger is not None:
         with ledger:
             runs = tuple(ledger.find_runs(RUNS_SHOWN))
+            at_risk = ledger.measure_risk()
     return State(
         missing=missing,
-        running=_is_running(find_state(settings, places), root),
+        running=is_locked(state, root, clock),
+        watched=is_watched(state, clock),
         runs=runs,
+        at_risk=at_risk,
         awaited=Standing.load(standing_file(settings, places)).awaited,
         heartbeat=read_heartbeat(heartbeat_file(settings, places)),
     )
-
-
-def _is_running(state: Path, root: bytes) -> bool:
-    if not state.exists():
-        return False
-    try:
-        with lock_data_directory(state, root, SystemClock()):
-            return False
-    except AlreadyRunningError:
-        return True

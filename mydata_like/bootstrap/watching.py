@@ -97,9 +97,11 @@ def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
                 wished=onlookers.wishes.take,
             )
             watch = Watch(duties, clock, onlookers.wishes, runner.emit)
+            ended = onlookers.cancel.part()
             with WorkerGroup(onlookers.cancel) as group:
-                group.start("heartbeat", lambda: pulse.keep_beating(onlookers.cancel))
+                group.start("heartbeat", lambda: pulse.keep_beating(ended))
                 watch.keep()
+                ended.set("the watch has ended")
 
 
 class Lookout:

@@ -5,8 +5,12 @@ import unicodedata
 
 def format_path(path: bytes) -> str:
     r"""Return a path as plain text; bytes that are no text and control characters as \xNN."""
-    text = path.decode("utf-8", "backslashreplace")
-    return "".join(_visible(character) for character in text)
+    return format_text(path.decode("utf-8", "backslashreplace"))
+
+
+def format_text(text: str) -> str:
+    r"""Return a text from outside as plain text; control characters as \xNN and the like."""
+    return text if text.isprintable() else "".join(map(_visible, text))
 
 
 def _visible(character: str) -> str:

@@ -6,6 +6,7 @@ dataclasses. Sizes are bytes; names and paths of the disk are bytes as the syste
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, NewType, Self
 
@@ -382,3 +383,18 @@ class FolderSums(NamedTuple):
     waiting: int = 0
     skipped: int = 0
     failed: int = 0
+
+
+class AtRisk(NamedTuple):
+    """Files that exist only here, as the last look found them; `oldest` by modification."""
+
+    files: int = 0
+    bytes: int = 0
+    oldest: datetime | None = None
+
+    def as_record(self) -> dict[str, object]:
+        """Return this as plain values for JSON."""
+        return self._asdict() | {"oldest": self.oldest and self.oldest.isoformat()}
+
+
+NO_RISK = AtRisk()

@@ -5,7 +5,7 @@ import logging
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from types import NoneType, TracebackType
@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, Self
 from mydata_like.core.archives import Archive
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import (
+    NO_RISK,
+    AtRisk,
     DatasetId,
     DatasetStats,
     Entry,
@@ -87,6 +89,10 @@ RECORD = """
 RECORD_OUTCOME = (
     "INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,"
     " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+RISK = (
+    "SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes"
+    " WHERE root = ? AND outcome IN ('waiting', 'failed')"
 )
 FORGET_OUTCOME = "DELETE FROM outcomes WHERE root = ? AND path = ?"
 RECORD_FOLDER = (
@@ -271,6 +277,15 @@ class SqliteLedger:
         with self._transaction() as cursor:
             cursor.executemany(FORGET_OUTCOME, [(self._root, path) for path in well])
             cursor.executemany(RECORD_OUTCOME, rows)
+
+    def measure_risk(self) -> AtRisk:
+        """Return how much waits or failed; nothing where the file is of an older version."""
+        if self.outdated:
+            return NO_RISK
+        with self._used() as cursor:
+            files, size, oldest = cursor.execute(RISK, (self._root,)).fetchone()
+        moment = datetime.fromtimestamp(oldest // 10**9, UTC) if oldest else None
+        return AtRisk(files, size or 0, moment)
 
     def record_folders(self, folders: Sequence[FolderSums]) -> None:
         """Keep how the files of these dataset folders stand."""

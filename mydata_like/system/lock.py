@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from mydata_like.core.ports import Clock
 
 logger = logging.getLogger(__name__)
 
+WATCH_NOTE = "watch.json"
+
 
 @contextmanager
 def lock_data_directory(state: Path, data_directory: bytes, clock: Clock) -> Iterator[None]:
@@ -26,24 +28,48 @@ def lock_data_directory(state: Path, data_directory: bytes, clock: Clock) -> Ite
     Raises `AlreadyRunningError` at once when another run holds it, `RunError` where there can
     be no lock. What a killed run left behind never stands in the way.
     """
-    directory = os.path.realpath(data_directory)
-    name = hashlib.sha256(directory).hexdigest()[:16]
-    what = f"Another run is at work on {format_path(directory)}"
-    with _hold(state, f"run-{name}", what, clock):
+    what = f"Another run is at work on {format_path(os.path.realpath(data_directory))}"
+    with _hold(_note_file(state, data_directory), what, clock):
         yield
+
+
+def is_locked(state: Path, data_directory: bytes, clock: Clock) -> bool:
+    """Return whether a run is at work on the data directory; never in the way of one."""
+    note = _note_file(state, data_directory)
+    return note.exists() and _is_held(lock_data_directory(state, data_directory, clock))
+
+
+def is_watched(state: Path, clock: Clock) -> bool:
+    """Return whether a watch is at work; never in the way of one."""
+    return (state / WATCH_NOTE).exists() and _is_held(lock_watch(state, clock))
+
+
+def _is_held(lock: AbstractContextManager[None]) -> bool:
+    """Return whether a lock with a note is held: a killed holder has left its note, too."""
+    try:
+        with lock:
+            return False
+    except AlreadyRunningError:
+        return True
 
 
 @contextmanager
 def lock_watch(state: Path, clock: Clock) -> Iterator[None]:
     """Be the one `watch` of this installation; raises as `lock_data_directory` does."""
-    with _hold(state, "watch", "Another watch is at work here", clock):
+    with _hold(state / WATCH_NOTE, "Another watch is at work here", clock):
         yield
 
 
+def _note_file(state: Path, data_directory: bytes) -> Path:
+    """Return where it is noted who works on the data directory; the lock lies beside."""
+    name = hashlib.sha256(os.path.realpath(data_directory)).hexdigest()[:16]
+    return state / f"run-{name}.json"
+
+
 @contextmanager
-def _hold(state: Path, name: str, what: str, clock: Clock) -> Iterator[None]:
-    note = state / f"{name}.json"
-    lock = FileLock(state / f"{name}.lock", timeout=0, mode=0o600)
+def _hold(note: Path, what: str, clock: Clock) -> Iterator[None]:
+    state = note.parent
+    lock = FileLock(note.with_suffix(".lock"), timeout=0, mode=0o600)
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock.acquire()

@@ -1,5 +1,69 @@
-"""Windows are tested without a screen, and look the same on every computer."""
+"""The window's tests show nothing, and leave nothing behind."""
 
 import os
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
+
+import pytest
+
+from mydata_like import bootstrap
+from mydata_like.gui.background import Background
+from mydata_like.gui.controller import Controller
+from mydata_like.gui.memory import Memory
+from mydata_like.gui.pages.page import Desk
+from tests.site import make_data, open_site
+
+# What a test does not want to wait for, as `tests.site.QUICK`.
+QUICK = {
+    "filters.settle_seconds": 0,
+    "advanced.verify_interval": 0.1,
+    "advanced.pause_patience": 30,
+    "transfer.stall_timeout": 10,
+    "transfer.batch_age": 0.2,
+    "schedule.kind": "manual",
+}
+DEADLINE = 60_000  # milliseconds after which something counts as hanging
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """Keep the program's own files in a folder of the test."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("MYDATA_LIKE_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def site(tmp_path, home):
+    """A server, a staging host and sample data, with settings that waste no time."""
+    make_data(tmp_path / "site")
+    with open_site(tmp_path / "site") as opened:
+        bootstrap.save_settings(opened.config, QUICK)
+        yield opened
+
+
+@pytest.fixture
+def open_desk(qtbot):
+    """Return what pages work with, for a settings file; the engine ends with the test."""
+    opened = []
+
+    def open_it(config=None):
+        background = Background()
+        controller = Controller(config, background)
+        opened.append((controller, background))
+        controller.open()
+        return Desk(controller, background, Memory(controller))
+
+    yield open_it
+    for controller, background in opened:
+        controller.close()
+        qtbot.waitUntil(lambda controller=controller: controller.engine is None, timeout=DEADLINE)
+        background.close()
+
+
+@pytest.fixture
+def desk(site, open_desk, qtbot):
+    """What pages work with, over the site, at rest."""
+    desk = open_desk(site.config)
+    qtbot.waitUntil(lambda: desk.controller.state.phase == "idle", timeout=DEADLINE)
+    return desk

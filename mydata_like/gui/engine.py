@@ -1,0 +1,107 @@
+"""The engine: a child process that the window follows and gives commands to."""
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QObject, QProcess, Signal, Slot
+
+from mydata_like.gui.look import words
+
+logger = logging.getLogger(__name__)
+
+Record = dict[str, Any]  # an event as docs/events.md describes it
+SAID_AT_MOST = 4000  # characters that are kept of what it wrote to standard error
+
+
+class Engine(QObject):
+    """One process of `mydata-like`, from its start to its end.
+
+    It outlives this object where it has to: an attended watch ends by itself, after the run
+    under way, when its standard input closes.
+    """
+
+    told = Signal(object)  # a list of events, as records
+    ended = Signal(object)  # its exit code; None where it died or could not be started
+
+    def __init__(self, program: Sequence[str], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rest = b""
+        self._said = ""
+        self._commands = 0
+        self._process = QProcess(self)
+        self._process.setProgram(program[0])
+        self._process.setArguments(list(program[1:]))
+        self._connect()
+
+    def _connect(self) -> None:
+        self._process.readyReadStandardOutput.connect(self._read_events)
+        self._process.readyReadStandardError.connect(self._read_words)
+        self._process.finished.connect(self._tell_end)
+        self._process.errorOccurred.connect(self._tell_failure)
+
+    @property
+    def said(self) -> str:
+        """What it wrote to standard error, the latest of it."""
+        return self._said
+
+    @property
+    def number(self) -> int:
+        """The number of its process, 0 where there is none."""
+        return self._process.processId()
+
+    def start(self) -> None:
+        """Start the process."""
+        self._process.start()
+
+    def command(self, name: str, **fields: object) -> None:
+        """Ask for something; the answer comes as an event."""
+        self._commands += 1
+        line = json.dumps({"command": name, "id": self._commands} | fields)
+        self._process.write(line.encode() + b"\n")
+
+    def let_go(self) -> None:
+        """Close its input: it goes on without us, and ends when its run has ended."""
+        self._process.closeWriteChannel()
+        self._process.waitForBytesWritten(1000)
+
+    def kill(self) -> None:
+        """End it at once; the next run mends what was cut off."""
+        self._process.kill()
+
+    @Slot()
+    def _read_events(self) -> None:
+        lines = (self._rest + self._process.readAllStandardOutput().data()).split(b"\n")
+        self._rest = lines.pop()
+        records = [record for line in lines if (record := _parse(line)) is not None]
+        if records:
+            self.told.emit(records)
+
+    @Slot()
+    def _read_words(self) -> None:
+        text = bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace")
+        self._said = (self._said + text)[-SAID_AT_MOST:]
+
+    @Slot(int, QProcess.ExitStatus)
+    def _tell_end(self, code: int, status: QProcess.ExitStatus) -> None:
+        self._read_events()
+        self._read_words()
+        if self._said:
+            logger.warning("The engine said: %s", words.plain(self._said))
+        self.ended.emit(code if status is QProcess.ExitStatus.NormalExit else None)
+
+    @Slot(QProcess.ProcessError)
+    def _tell_failure(self, error: QProcess.ProcessError) -> None:
+        if error is QProcess.ProcessError.FailedToStart:
+            self._said = self._process.errorString()
+            self.ended.emit(None)
+
+
+def _parse(line: bytes) -> Record | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        logger.warning("The engine wrote a line that is no event: %s", words.plain(line[:200]))
+        return None
+    return record if isinstance(record, dict) else None

@@ -1,0 +1,60 @@
+"""The one sentence that says how things stand."""
+
+from PySide6.QtCore import QCoreApplication
+
+from mydata_like.gui.look import words
+from mydata_like.gui.state import PastRun, Phase, RunState
+
+translate = QCoreApplication.translate
+
+
+def overview_sentence(state: RunState) -> str:
+    """Return how things stand, in one sentence."""
+    said = {
+        Phase.LOADING: translate("sentences", "Reading the settings"),
+        Phase.UNSET: translate("sentences", "Not set up yet"),
+        Phase.STARTING: translate("sentences", "Starting"),
+        Phase.STOPPING: translate("sentences", "Stopping"),
+        Phase.BROKEN: _tell_problem(state, translate("sentences", "The engine has stopped")),
+        Phase.PAUSED: _tell_problem(state, translate("sentences", "Paused")),
+    }
+    if state.phase in said:
+        return said[state.phase]
+    return _tell_run(state) if state.at_work else _tell_rest(state)
+
+
+def _tell_problem(state: RunState, otherwise: str) -> str:
+    return words.plain(state.problem.message).rstrip(".") if state.problem else otherwise
+
+
+def _tell_run(state: RunState) -> str:
+    sums = state.sums
+    left = max(0, sums.wanted - sums.sent)
+    if left and sums.remaining:
+        text = translate("sentences", "Sending %n file(s), %1 left", None, left)
+        return text.replace("%1", words.span(sums.remaining))
+    if left:
+        return translate("sentences", "Sending %n file(s)", None, left)
+    unproven = sums.found - sums.verified - sums.waiting - sums.skipped - sums.failed
+    if sums.wanted and unproven > 0:
+        return translate("sentences", "The server is checking %n file(s)", None, unproven)
+    return translate("sentences", "Looking through %n file(s)", None, sums.found)
+
+
+def _tell_rest(state: RunState) -> str:
+    last = state.last
+    if state.awaited is not None:
+        return translate("sentences", "Waiting for the administrator's approval")
+    if last is None:
+        return translate("sentences", "Ready to start")
+    return words.plain(last.problem.message).rstrip(".") if last.problem else _tell_result(last)
+
+
+def _tell_result(last: PastRun) -> str:
+    if last.failed:
+        return translate("sentences", "%n file(s) need you", None, last.failed)
+    if last.waiting:
+        return translate("sentences", "%n file(s) wait for the next run", None, last.waiting)
+    if not last.found:
+        return translate("sentences", "No files were found")
+    return translate("sentences", "All %n file(s) are safe on the server", None, last.verified)

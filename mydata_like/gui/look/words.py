@@ -1,0 +1,67 @@
+"""Numbers, sizes, times and foreign texts as a person reads them, in the window's language."""
+
+from datetime import datetime
+
+from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
+
+from mydata_like.core.format import format_path, format_text
+
+translate = QCoreApplication.translate
+
+LONGEST = 2000  # characters of a text from outside that are shown
+
+
+def count(number: int) -> str:
+    """Return a whole number, as in `12,481`."""
+    return QLocale().toString(number)
+
+
+def size(number: float) -> str:
+    """Return a number of bytes in decimal units, as in `1.2 GB`."""
+    units = QLocale.DataSizeFormat.DataSizeSIFormat
+    return QLocale().formattedDataSize(int(number), 0 if number < 1000 else 1, units)
+
+
+def rate(bytes_a_second: float) -> str:
+    """Return a speed, as in `11.4 MB/s`."""
+    return translate("words", "%1/s").replace("%1", size(bytes_a_second))
+
+
+def span(seconds: float) -> str:
+    """Return a time span as roughly as a person cares, as in `4 min`."""
+    minutes = round(seconds / 60)
+    if seconds < 55:
+        return translate("words", "%1 s").replace("%1", count(max(0, round(seconds))))
+    if minutes < 60:
+        return translate("words", "%1 min").replace("%1", count(minutes))
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return (
+            translate("words", "%1 h %2 min")
+            .replace("%1", count(hours))
+            .replace("%2", f"{minutes:02d}")
+        )
+    return translate("words", "%1 days").replace("%1", count(round(hours / 24)))
+
+
+def moment(time: datetime, now: datetime | None = None) -> str:
+    """Return a point in time in local time, as in `today 14:05` or `Mon 2 March 14:05`."""
+    local = time.astimezone()
+    here = (now or datetime.now(tz=local.tzinfo)).astimezone(local.tzinfo)
+    clock = QLocale().toString(QDateTime(local).time(), QLocale.FormatType.ShortFormat)
+    days = (here.date() - local.date()).days
+    near = {
+        0: translate("words", "today %1"),
+        1: translate("words", "yesterday %1"),
+        -1: translate("words", "tomorrow %1"),
+    }
+    if days in near:
+        return near[days].replace("%1", clock)
+    pattern = "ddd d MMMM" if local.year == here.year else "d MMMM yyyy"
+    return f"{QLocale().toString(QDateTime(local), pattern)} {clock}"
+
+
+def plain(text: str | bytes) -> str:
+    """Return a text from a file, a server or a log with nothing hidden in it, and not endless."""
+    shown = format_path(text[: LONGEST * 4]) if isinstance(text, bytes) else format_text(text)
+    return shown if len(shown) <= LONGEST else shown[:LONGEST] + "…"

@@ -1,0 +1,36 @@
+"""The pages of the window, in their order; each is made when it is first shown."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QWidget
+
+from mydata_like.gui.pages.overview import OverviewPage
+from mydata_like.gui.pages.page import Desk, EmptyPage, Page
+from mydata_like.gui.pages.speed import SpeedPage
+
+translate = QCoreApplication.translate
+
+
+class Leaf(NamedTuple):
+    """A page's name in the program, its title, its icon, and how it is made."""
+
+    name: str
+    title: str
+    icon: str
+    make: Callable[[Desk, QWidget], Page]
+
+
+def list_pages() -> list[Leaf]:
+    """Return the pages in the order of the navigation."""
+    return [
+        Leaf("overview", translate("pages", "Overview"), "overview", OverviewPage),
+        Leaf("folders", translate("pages", "Folders"), "folders", EmptyPage),
+        Leaf("transfers", translate("pages", "Transfers"), "transfers", EmptyPage),
+        Leaf("problems", translate("pages", "Problems"), "problems", EmptyPage),
+        Leaf("where", translate("pages", "Where is my data?"), "where", EmptyPage),
+        Leaf("speed", translate("pages", "Speed test"), "speed", SpeedPage),
+        Leaf("history", translate("pages", "History"), "history", EmptyPage),
+        Leaf("log", translate("pages", "Log"), "log", EmptyPage),
+    ]

@@ -1,0 +1,51 @@
+"""What all pages have in common."""
+
+from typing import NamedTuple
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from mydata_like.gui.background import Background
+from mydata_like.gui.controller import Controller
+from mydata_like.gui.memory import Memory
+
+
+class Desk(NamedTuple):
+    """What pages and dialogs work with."""
+
+    controller: Controller
+    background: Background
+    memory: Memory
+
+
+class Page(QWidget):
+    """One page of the window. It works only while it is shown."""
+
+    wanted = Signal(object)  # a Wish: another page, to show something
+
+    title = ""
+    icon_name = ""
+
+    def show_page(self) -> None:
+        """Begin to work: the page has become visible."""
+
+    def hide_page(self) -> None:
+        """Stop what only matters to somebody who looks."""
+
+    def look_for(self, what: str) -> None:
+        """Show what another page asks for: a filter, a path, a key; empty for nothing special."""
+
+
+class Wish(NamedTuple):
+    """A page's name, and what it should show."""
+
+    page: str
+    what: str = ""
+
+
+class EmptyPage(Page):
+    """A page that has nothing to show yet."""
+
+    def __init__(self, desk: Desk, parent: QObject | None = None) -> None:
+        super().__init__(parent if isinstance(parent, QWidget) else None)
+        del desk

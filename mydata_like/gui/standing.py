@@ -1,0 +1,88 @@
+"""Asks beside the GUI thread how things stand; what is heavy is imported only there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import RunProgressed
+from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.gui.live import NOTHING, read_problem
+from mydata_like.gui.state import PastRun
+from mydata_like.settings.policy import Loaded
+from mydata_like.settings.schema import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What the ledger, the locks and the small files of the state say.
+
+    `watched` says that another program watches here: a service.
+    """
+
+    missing: tuple[str, ...]
+    running: bool
+    watched: bool
+    sums: RunProgressed = NOTHING
+    last: PastRun | None = None
+    awaited: Problem | None = None
+    at_risk: AtRisk = NO_RISK
+
+
+def load(config: Path | None) -> Loaded:
+    """Read the settings; raises as `bootstrap.load_settings`."""
+    from mydata_like import bootstrap
+
+    return bootstrap.load_settings(config if config and config.exists() else None)
+
+
+def find_program() -> tuple[str, ...]:
+    """Return the words that start the engine."""
+    from mydata_like import bootstrap
+
+    return bootstrap.find_program()
+
+
+def look(settings: Settings, config: Path | None) -> Standing:
+    """Return how things stand; raises `UploaderError` where the ledger cannot be read."""
+    from mydata_like import bootstrap
+
+    state = bootstrap.look_at_state(settings, config)
+    runs = [read_past(past) for past in state.runs]
+    ended = [past for past in runs if past.finished is not None]
+    return Standing(
+        missing=state.missing,
+        running=state.running,
+        watched=state.watched,
+        sums=_read_sums(state.runs[0].summary) if state.running and state.runs else NOTHING,
+        last=ended[0] if ended else None,
+        awaited=state.awaited.problem if state.awaited else None,
+        at_risk=state.at_risk,
+    )
+
+
+def read_past(past: Any) -> PastRun:
+    """Return a run as the ledger has it."""
+    return _past_run(past.summary, past.started, past.finished)
+
+
+def read_past_run(record: Mapping[str, Any], seconds: float) -> PastRun:
+    """Return a run as its last event tells it."""
+    finished = datetime.fromisoformat(record["at"])
+    return _past_run(record, finished - timedelta(seconds=seconds), finished)
+
+
+def _past_run(record: Mapping[str, Any], started: datetime, finished: datetime | None) -> PastRun:
+    names = {field.name for field in fields(PastRun)} - {"started", "finished", "problem"}
+    known = {name: record[name] for name in names if name in record}
+    problem = read_problem(record.get("problem"))
+    return PastRun(started=started, finished=finished, problem=problem, **known)
+
+
+def _read_sums(summary: Mapping[str, Any]) -> RunProgressed:
+    names = {field.name for field in fields(RunProgressed)}
+    if not names <= summary.keys():
+        return NOTHING
+    return RunProgressed(**{name: summary[name] for name in names})

@@ -1,0 +1,217 @@
+"""The main window: navigation, tool bar, pages, status line."""
+
+from PySide6.QtCore import QByteArray, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QMainWindow,
+    QSizePolicy,
+    QStackedWidget,
+    QToolBar,
+    QWidget,
+)
+
+from mydata_like.gui.look import words
+from mydata_like.gui.look.labels import ElidedLabel, PlainLabel
+from mydata_like.gui.look.sentences import overview_sentence
+from mydata_like.gui.pages.catalogue import list_pages
+from mydata_like.gui.pages.page import Desk, Page, Wish
+from mydata_like.gui.state import Phase, RunState
+
+FIRST_SIZE = QSize(1100, 720)
+CLOSABLE = "window/close"
+
+
+class Window(QMainWindow):
+    """The window; it shows what the controller knows and passes on what a person wants."""
+
+    settings_wanted = Signal(object)  # the key of the setting to show first, or ""
+    set_up_wanted = Signal()
+    folders_wanted = Signal()  # a person wants to choose folders to upload
+    dry_run_wanted = Signal()
+    help_wanted = Signal()
+    closing = Signal(object)  # the QCloseEvent, which whoever keeps the tray may ignore
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._leaves = list_pages()
+        self._pages: dict[str, Page] = {}
+        self.setWindowTitle("mydata-like")
+        self._navigation = self._make_navigation()
+        self._stack = QStackedWidget(self)
+        self._search = QLineEdit(self)
+        self._make_actions()
+        self._make_tool_bar()
+        self._make_status_line()
+        self._lay_out()
+        self._connect()
+        self._restore()
+        self._show_state(desk.controller.state)
+
+    @property
+    def page(self) -> Page | None:
+        """The page that is shown."""
+        page = self._stack.currentWidget()
+        return page if isinstance(page, Page) else None
+
+    def find_page(self, name: str) -> Page:
+        """Return a page by its name, made now where it was not needed before."""
+        if name not in self._pages:
+            leaf = next(leaf for leaf in self._leaves if leaf.name == name)
+            page = leaf.make(self._desk, self._stack)
+            page.wanted.connect(self.show_page)
+            self._pages[name] = page
+            self._stack.addWidget(page)
+        return self._pages[name]
+
+    @Slot(object)
+    def show_page(self, wish: Wish) -> None:
+        """Show a page, and on it what is wished for."""
+        names = [leaf.name for leaf in self._leaves]
+        self._navigation.setCurrentRow(names.index(wish.page))
+        if wish.what:
+            self.find_page(wish.page).look_for(wish.what)
+
+    @Slot()
+    def raise_up(self) -> None:
+        """Bring the window before the person's eyes."""
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self._remember()
+        self.closing.emit(event)
+
+    def _make_navigation(self) -> QListWidget:
+        navigation = QListWidget(self)
+        navigation.setAccessibleName(self.tr("Pages"))
+        navigation.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        navigation.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Expanding)
+        for leaf in self._leaves:
+            navigation.addItem(QListWidgetItem(leaf.title))
+        widest = navigation.sizeHintForColumn(0)
+        navigation.setFixedWidth(widest + navigation.fontMetrics().averageCharWidth() * 6)
+        return navigation
+
+    def _make_actions(self) -> None:
+        self._start = QAction(self.tr("&Start"), self)
+        self._start.setShortcut(QKeySequence(Qt.Key.Key_F5))
+        self._pause = QAction(self.tr("&Pause"), self)
+        self._pause.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_P))
+        self._resume = QAction(self.tr("&Resume"), self)
+        self._resume.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_R))
+        self._stop = QAction(self.tr("S&top"), self)
+        self._stop.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Period))
+        self._dry_run = QAction(self.tr("&Dry run"), self)
+        self._dry_run.setToolTip(self.tr("Tell what would be uploaded; nothing is sent"))
+        self._add = QAction(self.tr("&Add folders…"), self)
+        self._add.setShortcut(QKeySequence.StandardKey.Open)
+        self._settings = QAction(self.tr("S&ettings…"), self)
+        self._settings.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Comma))
+        self._help = QAction(self.tr("&Help"), self)
+        self._help.setShortcut(QKeySequence.StandardKey.HelpContents)
+
+    def _make_tool_bar(self) -> None:
+        bar = QToolBar(self.tr("Actions"), self)
+        bar.setObjectName("actions")
+        bar.setMovable(False)
+        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        bar.addActions([self._start, self._pause, self._resume, self._stop])
+        bar.addSeparator()
+        bar.addActions([self._dry_run, self._add, self._settings, self._help])
+        space = QWidget(bar)
+        space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        bar.addWidget(space)
+        self._search.setPlaceholderText(self.tr("Where is…"))
+        self._search.setAccessibleName(self.tr("Look for a file or folder"))
+        self._search.setClearButtonEnabled(True)
+        self._search.setMaximumWidth(self.fontMetrics().averageCharWidth() * 32)
+        bar.addWidget(self._search)
+        self.addToolBar(bar)
+
+    def _make_status_line(self) -> None:
+        self._said = ElidedLabel("", self)
+        self._speed = PlainLabel("", self)
+        self._next = PlainLabel("", self)
+        self._server = PlainLabel("", self)
+        self.statusBar().addWidget(self._said, 1)
+        for label in (self._speed, self._next, self._server):
+            self.statusBar().addPermanentWidget(label)
+
+    def _lay_out(self) -> None:
+        middle = QWidget(self)
+        layout = QHBoxLayout(middle)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._navigation)
+        layout.addWidget(self._stack, 1)
+        self.setCentralWidget(middle)
+
+    def _connect(self) -> None:
+        controller = self._desk.controller
+        self._start.triggered.connect(controller.start)
+        self._pause.triggered.connect(controller.pause)
+        self._resume.triggered.connect(controller.resume)
+        self._stop.triggered.connect(controller.stop)
+        self._dry_run.triggered.connect(self.dry_run_wanted)
+        self._add.triggered.connect(self.folders_wanted)
+        self._settings.triggered.connect(self._want_settings)
+        self._help.triggered.connect(self.help_wanted)
+        self._search.returnPressed.connect(self._look_for)
+        self._navigation.currentRowChanged.connect(self._turn_to)
+        controller.run_changed.connect(self._show_state)
+        controller.settings_changed.connect(self._show_server)
+
+    def _restore(self) -> None:
+        geometry = self._desk.memory.value("window/geometry")
+        if not isinstance(geometry, QByteArray) or not self.restoreGeometry(geometry):
+            self.resize(FIRST_SIZE)
+        self._navigation.setCurrentRow(0)
+
+    def _remember(self) -> None:
+        self._desk.memory.setValue("window/geometry", self.saveGeometry())
+
+    @Slot(int)
+    def _turn_to(self, row: int) -> None:
+        before, page = self.page, self.find_page(self._leaves[row].name)
+        if before is not None and before is not page:
+            before.hide_page()
+        self._stack.setCurrentWidget(page)
+        page.show_page()
+
+    @Slot()
+    def _want_settings(self) -> None:
+        self.settings_wanted.emit("")
+
+    @Slot()
+    def _look_for(self) -> None:
+        self.show_page(Wish("where", self._search.text()))
+
+    @Slot(object)
+    def _show_state(self, state: RunState) -> None:
+        self._start.setEnabled(state.phase in (Phase.IDLE, Phase.BROKEN))
+        self._pause.setVisible(state.phase is not Phase.PAUSED)
+        self._pause.setEnabled(state.phase is Phase.RUNNING)
+        self._resume.setVisible(state.phase is Phase.PAUSED)
+        self._stop.setEnabled(state.phase in (Phase.STARTING, Phase.RUNNING, Phase.PAUSED))
+        self._dry_run.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
+        self._add.setEnabled(state.phase not in (Phase.LOADING, Phase.UNSET))
+        self._said.set_whole(overview_sentence(state))
+        busy = state.at_work and state.sums.byte_rate > 0
+        self._speed.setText(words.rate(state.sums.byte_rate) if busy else "")
+        self._next.setText(self._tell_next(state))
+
+    def _tell_next(self, state: RunState) -> str:
+        if state.at_work or state.next_start is None:
+            return ""
+        return self.tr("Next run %1").replace("%1", words.moment(state.next_start))
+
+    @Slot()
+    def _show_server(self) -> None:
+        self._server.setText(words.plain(self._desk.controller.settings.server.url))
