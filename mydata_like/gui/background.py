@@ -92,7 +92,7 @@ class _Call(QRunnable):
             logger.exception("What ran in the background failed")
             message = f"The program made a mistake: {error}."
             hint = "Please send the log to those who maintain it."
-            self._error = UploaderError(message, hint=hint, code="program.failed")
+            self._error = UploaderError(message, hint=hint, code="window.failed")
         self.signals.ended.emit(self)
 
     def deliver(self) -> None:

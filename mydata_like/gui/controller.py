@@ -294,7 +294,7 @@ def _describe_end(code: int | None, said: str) -> Problem:
         f"exit code {code}" if code is not None else "a crash"
     ]
     return Problem(
-        "engine.ended",
+        "window.engine-ended",
         f"The engine ended unexpectedly ({last[0]}).",
         "Nothing is lost: Start goes on where it was. If it happens again, see the log.",
     )

@@ -83,7 +83,7 @@ def test_the_window_survives_its_engine(desk, site, qtbot):
     with qtbot.waitSignal(controller.problem_raised, timeout=DEADLINE):
         os.kill(controller.engine.number, signal.SIGKILL)
     assert controller.state.phase is Phase.BROKEN
-    assert controller.state.problem.code == "engine.ended"
+    assert controller.state.problem.code == "window.engine-ended"
 
     controller.start()
     wait_until_safe(qtbot, controller)
