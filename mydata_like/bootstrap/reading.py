@@ -5,24 +5,12 @@ from pathlib import Path
 
 from mydata_like.bootstrap.job import ledger_file
 from mydata_like.bootstrap.settings import find_places
+from mydata_like.core.views import View
 from mydata_like.settings.schema import Settings
-from mydata_like.store.listing import FileRow, Listing, Row, RunRow
-from mydata_like.store.surveys import FolderGroup, ProblemGroup, Survey
-from mydata_like.store.views import Table, View
+from mydata_like.store.listing import Listing
+from mydata_like.store.surveys import Survey
 
-__all__ = [
-    "FileRow",
-    "FolderGroup",
-    "Listing",
-    "ProblemGroup",
-    "Row",
-    "RunRow",
-    "Survey",
-    "Table",
-    "View",
-    "open_listing",
-    "open_survey",
-]
+__all__ = ["Listing", "Survey", "open_listing", "open_survey"]
 
 
 def open_listing(settings: Settings, config: Path | None, view: View) -> Listing | None:

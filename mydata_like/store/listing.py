@@ -3,17 +3,19 @@
 import json
 import logging
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, Self
 
 from mydata_like.core.errors import Cancelled, RunError, SettingsError
+from mydata_like.core.views import FileRow, Row, RunRow, Table, View
 from mydata_like.store import schema
 from mydata_like.store.ledger import FIND_ROOT, KEYS_AT_ONCE, NO_ROOT
-from mydata_like.store.views import Table, View, query_keys
+from mydata_like.store.views import query_keys
 
 logger = logging.getLogger(__name__)
 
@@ -49,37 +51,6 @@ _READ: Final = {
 }
 
 
-class FileRow(NamedTuple):
-    """A local file, or a folder that is not well, as a table shows it.
-
-    `state` is that of the ledger's entry, or the kind of an outcome that is not well; empty for
-    what the ledger no longer has. Times are seconds since 1970, None where unknown.
-    """
-
-    key: bytes
-    size: int | None
-    state: str
-    at: int | None
-    code: str = ""
-    message: str = ""
-    hint: str = ""
-    dataset: int | None = None
-    verified_at: int | None = None
-    archive: str = ""
-
-
-class RunRow(NamedTuple):
-    """A run as a table shows it; `finished` is None where it goes on, or was cut off."""
-
-    key: str
-    started: datetime | None
-    finished: datetime | None
-    summary: Mapping[str, Any]
-
-
-Row = FileRow | RunRow
-
-
 class Listing:
     """The rows of one view of one data directory's ledger.
 
@@ -92,6 +63,7 @@ class Listing:
         self._connection = connection
         self._file = file
         self._root = root
+        self._lock = Lock()
         self._interrupted = False
 
     @classmethod
@@ -151,8 +123,10 @@ class Listing:
             self._connection.interrupt()
 
     def close(self) -> None:
-        """Let the file go, and the order with it."""
-        self._connection.close()
+        """Let the file go, and the order with it, when what is at work has ended."""
+        self.interrupt()
+        with self._lock:
+            self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -175,11 +149,12 @@ class Listing:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Tell in our words what went wrong."""
+        """Have the connection to oneself, and tell in our words what goes wrong."""
         try:
-            if self._interrupted:
-                raise Cancelled
-            yield
+            with self._lock:
+                if self._interrupted:
+                    raise Cancelled
+                yield
         except schema.FAILURES as error:
             if self._interrupted:
                 raise Cancelled from error

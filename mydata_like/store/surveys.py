@@ -4,9 +4,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.views import FolderGroup, ProblemGroup
 from mydata_like.store import schema
 from mydata_like.store.ledger import FIND_ROOT, NO_ROOT
 from mydata_like.store.listing import connect_to_current
@@ -33,39 +34,6 @@ _DATASETS: Final = (
     " AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path"
 )
 _FIND_DATASET: Final = "SELECT dataset FROM entries WHERE root = ? AND key >= ? AND key < ? LIMIT 1"
-
-
-class ProblemGroup(NamedTuple):
-    """All outcomes of one kind and code; path and problem are those of the first."""
-
-    kind: str
-    files: int
-    size: int
-    at: int
-    path: bytes
-    problem: Problem
-
-
-class FolderGroup(NamedTuple):
-    """An owner, an experiment of one, or a dataset folder, and how its files stand.
-
-    `title` is None for an owner, and where the server names the experiment; `dataset` and `path`
-    are None for all but dataset folders.
-    """
-
-    owner: str
-    group: str
-    title: str | None
-    dataset: str | None
-    path: bytes | None
-    folders: int
-    found: int
-    found_bytes: int
-    verified: int
-    verified_bytes: int
-    waiting: int
-    skipped: int
-    failed: int
 
 
 class Survey:

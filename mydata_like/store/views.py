@@ -1,46 +1,14 @@
-"""What a person wants to see of the ledger: how much of it, and in which order."""
+"""A view of the ledger as SQL."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final, Self
 
 from mydata_like.core.model import EntryState
+from mydata_like.core.views import Table, View
 
 FILE_KINDS: Final = frozenset({"waiting", "skipped", "failed"})  # of outcomes that are of files
 ENTRY_STATES: Final = frozenset(state.value for state in EntryState)
-
-
-class Table(StrEnum):
-    """What the rows are: local files, what is not well (folders too), or runs."""
-
-    FILES = "files"
-    PROBLEMS = "problems"
-    RUNS = "runs"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """Which rows of a table are wanted, in which order.
-
-    `text` is a part of the path, in any case of its ASCII letters; `folder` a path below the
-    data directory; `since` and `until` are seconds since 1970. What is empty does not filter.
-    """
-
-    table: Table = Table.FILES
-    text: str = ""
-    states: frozenset[str] = frozenset()
-    code: str = ""
-    folder: bytes = b""
-    since: int | None = None
-    until: int | None = None
-    order: str = "at"
-    descending: bool = True
-
-    @property
-    def filtered(self) -> bool:
-        """Whether there may be rows that it leaves out."""
-        return replace(self, order="at", descending=True) != View(table=self.table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ import pytest
 
 from mydata_like.core.errors import Cancelled, Problem, RunError, SettingsError
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
+from mydata_like.core.views import ProblemGroup, Table, View
 from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.store.listing import Listing
-from mydata_like.store.surveys import ProblemGroup, Survey
-from mydata_like.store.views import Table, View
+from mydata_like.store.surveys import Survey
 from tests.fakes.clock import FakeClock
 
 ROOT = b"/data"
