@@ -35,6 +35,10 @@ class View:
     order: str = "at"
     descending: bool = True
 
+    def ordered(self, order: str, *, descending: bool) -> "View":
+        """Return the same rows in another order."""
+        return replace(self, order=order, descending=descending)
+
     @property
     def filtered(self) -> bool:
         """Whether there may be rows that it leaves out."""

@@ -1,0 +1,1 @@
+"""Tables of any length over the ledger, which another process writes meanwhile."""

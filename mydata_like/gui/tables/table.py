@@ -1,0 +1,233 @@
+"""The widget that shows a windowed table: it can be sorted, copied and arranged."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from PySide6.QtCore import QByteArray, QItemSelection, QItemSelectionModel, QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
+
+from mydata_like.core.views import Row
+from mydata_like.gui.memory import Memory
+from mydata_like.gui.tables.model import WindowedModel
+
+MOST_ANCHORS = 1000  # selected rows that are found again when the rows have new places
+MOST_COPIED = 100_000  # rows
+
+
+class Table(QTableView):
+    """A table over the ledger. What a person chose of its columns is remembered by `name`."""
+
+    chosen = Signal(object)  # the row that was double-clicked, or entered
+    menu_wanted = Signal(object)  # the QMenu to which may be added what can be done with `rows()`
+
+    def __init__(
+        self, name: str, model: WindowedModel, memory: Memory, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._name = name
+        self._model = model
+        self._memory = memory
+        self._places = _Places((), None, None)
+        self.setModel(model)
+        self._set_looks()
+        self._set_header()
+        self._copy = QAction(self.tr("Copy rows"), self)
+        self._copy.setShortcut(QKeySequence.StandardKey.Copy)
+        self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        self.addAction(self._copy)
+        model.anchors = self._anchors
+        self._connect()
+        self.restore_layout()
+
+    def rows(self) -> list[Row]:
+        """Return the selected rows, as far as they have been read."""
+        numbers = sorted({number for rows in self._ranges() for number in rows[:MOST_ANCHORS]})
+        return [row for number in numbers if (row := self._model.row(number)) is not None]
+
+    def copy_rows(self) -> None:
+        """Copy the selected rows, a line each, with tabs between the columns that are shown."""
+        left, ranges = MOST_COPIED, []
+        for rows in self._ranges():
+            ranges.append(rows[:left])
+            left -= len(ranges[-1])
+        self._model.read_rows(ranges, self._take_copied)
+
+    def selectAll(self) -> None:
+        """Select as many rows as can be copied."""
+        last = min(self._model.rowCount(), MOST_COPIED) - 1
+        if last >= 0:
+            everything = QItemSelection(self._model.index(0, 0), self._model.index(last, 0))
+            self.selectionModel().select(everything, _ROWS)
+
+    def restore_layout(self) -> None:
+        """Arrange the columns as the person left them."""
+        kept = self._memory.value(f"{self._name}/columns")
+        if not isinstance(kept, QByteArray) or not self.horizontalHeader().restoreState(kept):
+            self._arrange()
+        self._show_order()
+
+    def save_layout(self) -> None:
+        """Remember how the columns are arranged."""
+        self._memory.setValue(f"{self._name}/columns", self.horizontalHeader().saveState())
+
+    def _set_looks(self) -> None:
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        self.setWordWrap(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setAlternatingRowColors(True)
+        self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
+        self.setCornerButtonEnabled(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        rows = self.verticalHeader()
+        rows.hide()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        rows.setMinimumSectionSize(1)
+        rows.setDefaultSectionSize(round(self.fontMetrics().height() * 1.7))
+
+    def _set_header(self) -> None:
+        header = self.horizontalHeader()
+        header.setSectionsMovable(True)
+        header.setHighlightSections(False)
+        header.setStretchLastSection(True)
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        # By the table's own selection a header would look at every row for each of its sections.
+        header.setSelectionModel(QItemSelectionModel(self._model, header))
+
+    def _connect(self) -> None:
+        header = self.horizontalHeader()
+        self._show_order()
+        self.setSortingEnabled(True)
+        header.customContextMenuRequested.connect(self._choose_columns)
+        header.sectionMoved.connect(self._arranged)
+        header.sectionResized.connect(self._arranged)
+        self.customContextMenuRequested.connect(self._show_menu)
+        self.activated.connect(self._choose)
+        self._copy.triggered.connect(self.copy_rows)
+        self._model.relocating.connect(self._keep_places)
+        self._model.relocated.connect(self._relocate)
+
+    def _arrange(self) -> None:
+        """Give the columns the widths that they are made for."""
+        width = self.fontMetrics().averageCharWidth()
+        for number, column in enumerate(self._model.columns):
+            self.setColumnWidth(number, width * column.width)
+            self.setColumnHidden(number, column.hidden)
+
+    def _show_order(self) -> None:
+        """Let the header tell the order in force."""
+        names = [column.order for column in self._model.columns]
+        view = self._model.view
+        order = Qt.SortOrder.DescendingOrder if view.descending else Qt.SortOrder.AscendingOrder
+        if view.order in names:
+            self.horizontalHeader().setSortIndicator(names.index(view.order), order)
+
+    @Slot()
+    def _arranged(self) -> None:
+        if self.isVisible():
+            self.save_layout()
+
+    @Slot(QPoint)
+    def _choose_columns(self, place: QPoint) -> None:
+        self.column_menu().popup(self.horizontalHeader().mapToGlobal(place))
+
+    def column_menu(self) -> QMenu:
+        """Return the menu that shows and hides columns; the first one always stays."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for number, column in enumerate(self._model.columns[1:], 1):
+            action = menu.addAction(column.title)
+            action.setCheckable(True)
+            action.setChecked(not self.isColumnHidden(number))
+            action.setData(number)
+        menu.triggered.connect(self._show_column)
+        return menu
+
+    @Slot(QAction)
+    def _show_column(self, action: QAction) -> None:
+        self.setColumnHidden(action.data(), not action.isChecked())
+        self.save_layout()
+
+    @Slot(QPoint)
+    def _show_menu(self, place: QPoint) -> None:
+        if self.rows():
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            self.menu_wanted.emit(menu)
+            menu.addSeparator()
+            menu.addAction(self._copy)
+            menu.popup(self.viewport().mapToGlobal(place))
+
+    @Slot()
+    def _choose(self) -> None:
+        row = self._model.row(self.currentIndex().row())
+        if row is not None:
+            self.chosen.emit(row)
+
+    def _ranges(self) -> list[range]:
+        selection = self.selectionModel().selection()
+        parts = [selection.at(number) for number in range(selection.size())]
+        ranges = [range(part.top(), part.bottom() + 1) for part in parts]
+        return sorted(ranges, key=lambda rows: rows.start)
+
+    def _look_at_places(self) -> "_Places":
+        """Return what of the rows is to stay where the person has it."""
+        top = self.verticalScrollBar().value()
+        return _Places(
+            tuple(row.key for row in self.rows()[:MOST_ANCHORS]),
+            self._key(self.currentIndex().row()),
+            self._key(top) if top else None,  # who looks at the first row wants the new first one
+        )
+
+    def _key(self, number: int) -> object:
+        row = self._model.row(number) if number >= 0 else None
+        return row.key if row is not None else None
+
+    def _anchors(self) -> Sequence[object]:
+        """Return the keys of the rows that are to be found again."""
+        places = self._look_at_places()
+        return [*places.selected, *filter(None, (places.current, places.top))]
+
+    @Slot()
+    def _keep_places(self) -> None:
+        self._places = self._look_at_places()
+
+    @Slot(object)
+    def _relocate(self, found: dict[object, int]) -> None:
+        """Let the selection and the place that is looked at follow their rows."""
+        places, model, selection = self._places, self._model, self.selectionModel()
+        if sum(map(len, self._ranges())) <= MOST_ANCHORS:
+            rows = QItemSelection()
+            for number in sorted({found[key] for key in places.selected if key in found}):
+                rows.select(model.index(number, 0), model.index(number, 0))
+            selection.select(rows, _ROWS)
+        if places.current in found:
+            current = model.index(found[places.current], max(0, self.currentIndex().column()))
+            selection.setCurrentIndex(current, QItemSelectionModel.SelectionFlag.NoUpdate)
+        if places.top in found:
+            self.verticalScrollBar().setValue(found[places.top])
+
+    @Slot(object)
+    def _take_copied(self, rows: list[Row]) -> None:
+        columns = [
+            column
+            for number, column in enumerate(self._model.columns)
+            if not self.isColumnHidden(number)
+        ]
+        lines = ["\t".join(column.title for column in columns)]
+        lines += ["\t".join(column.text(row) for column in columns) for row in rows]
+        QGuiApplication.clipboard().setText("\n".join(lines) + "\n")
+
+
+_ROWS = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+
+
+class _Places(NamedTuple):
+    """The keys of the rows that are selected, current, and at the top."""
+
+    selected: tuple[object, ...]
+    current: object
+    top: object

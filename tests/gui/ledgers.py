@@ -1,0 +1,44 @@
+"""Ledgers for tests of the window, without a run."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
+from mydata_like.core.views import View
+from mydata_like.store.ledger import SqliteLedger
+from mydata_like.store.listing import Listing
+from tests.fakes.clock import FakeClock
+
+ROOT = b"/data"
+
+
+def an_entry(
+    key: bytes, size: int = 1, state: EntryState = EntryState.VERIFIED, dataset: int = 7
+) -> Entry:
+    return Entry(key, size, 0, state, DatasetId(dataset), "0" * 32, "d/x")
+
+
+def an_outcome(path: bytes, kind: str = "failed", code: str = "file.changed") -> Outcome:
+    return Outcome(path, 5, 0, kind, Problem(code, "It changed.", "Send it again."))
+
+
+class WrittenLedger:
+    """A ledger that a test writes, and opens for a table as the window does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "ledger.db"
+        self.clock = FakeClock()
+        self.ledger = SqliteLedger.open(self.file, ROOT, self.clock)
+        self.opened = 0
+
+    def fill(self, count: int, name: Callable[[int], bytes] = b"d/file %06d.tif".__mod__) -> None:
+        """Record so many verified files, each larger than the one before."""
+        self.ledger.record([an_entry(name(number), size=number) for number in range(count)])
+
+    def open(self, view: View) -> Listing | None:
+        self.opened += 1
+        return Listing.open(self.file, ROOT, view)
+
+    def close(self) -> None:
+        self.ledger.close()
