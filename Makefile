@@ -1,10 +1,11 @@
 # make demo    upload sample instrument data to an embedded server, see every file verified
 # make test    the whole gate: format, lint, types, import contracts, tests
+# make translations   collect the window's texts, and compile their translations
 # make bench   speed against scp, tar over ssh, rsync and rclone
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test format lint types contracts tests bench kill-test clean
+.PHONY: setup demo test format lint types contracts tests translations bench kill-test clean
 
 setup: .venv/ready
 
@@ -33,6 +34,15 @@ contracts: setup
 
 tests: setup
 	$(BIN)/pytest -n 2 --dist loadfile
+
+TEXTS = $(sort $(shell find mydata_like/gui -name '*.py'))
+TRANSLATIONS := resources/translations/mydata_like
+LUPDATE := $(BIN)/pyside6-lupdate -silent -locations none -no-obsolete -source-language en
+
+translations: setup
+	$(LUPDATE) -target-language de $(TEXTS) -ts $(TRANSLATIONS)_de.ts
+	$(LUPDATE) -target-language en -pluralonly $(TEXTS) -ts $(TRANSLATIONS)_en.ts
+	$(BIN)/pyside6-lrelease -silent $(TRANSLATIONS)_de.ts $(TRANSLATIONS)_en.ts
 
 bench: setup
 	sh benchmarks/setup.sh

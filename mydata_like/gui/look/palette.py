@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication, QToolTip
 
 from mydata_like.gui.look.shades import ALL, DARK, LIGHT, STRONG_DARK, STRONG_LIGHT, Shades
+from mydata_like.gui.look.style import Style
 
 Theme = Literal["system", "light", "dark"]
 Status = Literal["good", "working", "waiting", "problem", "skipped"]
@@ -104,7 +105,7 @@ class _Follower(QObject):
         super().__init__(app)
         self._app = app
         self._theme: Theme = "system"
-        app.setStyle("Fusion")
+        app.setStyle(Style())
         self._hints = app.styleHints()
         self._hints.colorSchemeChanged.connect(self.repaint)
         self._hints.accessibility().contrastPreferenceChanged.connect(self.repaint)

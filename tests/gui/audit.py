@@ -1,0 +1,218 @@
+"""What stands between a window and those who see, hear or move differently.
+
+Each function looks at one window as it is shown now, and returns its complaints as sentences.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QAccessible, QAction, QKeySequence, QPalette
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractScrollArea,
+    QAbstractSpinBox,
+    QComboBox,
+    QGroupBox,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QMenuBar,
+    QTabBar,
+    QToolBar,
+    QToolButton,
+    QWidget,
+)
+
+from mydata_like.gui.look.style import LEAST
+from tests.gui.contrast import contrast
+
+TARGETS = QAbstractButton | QComboBox | QLineEdit | QAbstractSpinBox
+
+
+def find_nameless(window: QWidget) -> list[str]:
+    """Whatever can have the focus says to a screen reader what it is."""
+    return [f"{tell(widget)} has no name" for widget in _stops(window) if not _name(widget)]
+
+
+def find_clashes(window: QWidget) -> list[str]:
+    """One key, one meaning: in a window, and in each of its menus."""
+    keys = Counter(key for key in map(_key, _keyed_texts(window)) if key)
+    clashes = [f"{key} has {count} meanings" for key, count in keys.items() if count > 1]
+    for menu in window.findChildren(QMenu):
+        inner = Counter(key for key in (_key(action.text()) for action in menu.actions()) if key)
+        clashes += [
+            f"{key} has {count} meanings in the menu {menu.title()!r}"
+            for key, count in inner.items()
+            if count > 1
+        ]
+    return clashes
+
+
+def find_leaps(window: QWidget) -> list[str]:
+    """Tab goes as the eye goes: down, and from left to right."""
+    chain = list(_stops(window))
+    return [
+        f"Tab leaps back from {tell(one)} to {tell(other)}"
+        for one, other in pairwise(chain)
+        if _is_before(_place(other, window), _place(one, window))
+    ]
+
+
+def find_small(window: QWidget) -> list[str]:
+    """A target can be hit by a hand that is not steady."""
+    return [
+        f"{tell(widget)} is {widget.width()} x {widget.height()}"
+        for widget in _visible(window)
+        if isinstance(widget, TARGETS)
+        and not isinstance(widget.parent(), QAbstractSpinBox | QComboBox)
+        and min(widget.width(), widget.height()) < LEAST
+    ]
+
+
+def find_clipped(window: QWidget) -> list[str]:
+    """Texts have the room that they need."""
+    return [
+        f"{tell(widget)} needs {needed.width()} x {needed.height()},"
+        f" has {widget.width()} x {widget.height()}"
+        for widget in _visible(window)
+        if isinstance(widget, QLabel | QAbstractButton) and _words(widget)
+        for needed in [_needed(widget)]
+        if widget.width() < needed.width() or widget.height() < needed.height()
+    ]
+
+
+def find_faint(window: QWidget) -> list[str]:
+    """Texts stand out from what is behind them."""
+    return [
+        f"{tell(widget)} has a contrast of {ratio:.1f}"
+        for widget in _visible(window)
+        if isinstance(widget, QLabel | QAbstractButton) and _words(widget)
+        for ratio in [_contrast(widget)]
+        if ratio < (4.5 if widget.isEnabled() else 3.0)
+    ]
+
+
+def find_unreachable(window: QWidget) -> list[str]:
+    """Every action has a key, or a place that Tab or a menu leads to."""
+    shown = {
+        action
+        for holder in (QMenu, QMenuBar, QToolBar)
+        for widget in window.findChildren(holder)
+        for action in widget.actions()
+    }
+    shown |= {
+        button.defaultAction()
+        for button in window.findChildren(QToolButton)
+        if button.focusPolicy() & Qt.FocusPolicy.TabFocus
+    }
+    return [
+        f"the action {action.text()!r} is nowhere"
+        for action in window.findChildren(QAction)
+        if action.text()
+        and action not in shown
+        and action.shortcut() == QKeySequence()
+        and not _is_of_qt(action)
+    ]
+
+
+def tell(widget: QWidget) -> str:
+    """Say which widget is meant."""
+    said = _name(widget) or _words(widget) or widget.objectName()
+    return f"{type(widget).__name__} {said!r} in {type(widget.parent()).__name__}"
+
+
+def _visible(window: QWidget) -> Iterator[QWidget]:
+    """What is shown in this window, Qt's own parts of scroll bars and the like left out."""
+    for widget in window.findChildren(QWidget):
+        if widget.isVisibleTo(window) and widget.window() is window and not _is_of_qt(widget):
+            yield widget
+
+
+def _stops(window: QWidget) -> Iterator[QWidget]:
+    """Where Tab stops, in its order."""
+    widget = window.nextInFocusChain()
+    while widget is not window:
+        if (
+            widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+            and widget.isVisibleTo(window)
+            and widget.isEnabled()
+            and widget.focusProxy() is None
+            and widget.window() is window
+            and not _is_of_qt(widget)
+        ):
+            yield widget
+        widget = widget.nextInFocusChain()
+
+
+def _is_of_qt(thing: QWidget | QAction) -> bool:
+    return thing.objectName().startswith("qt_") or (
+        isinstance(thing, QAction) and isinstance(thing.parent(), QLineEdit)
+    )
+
+
+def _name(widget: QWidget) -> str:
+    interface = QAccessible.queryAccessibleInterface(widget)
+    return interface.text(QAccessible.Text.Name) if interface else ""
+
+
+def _words(widget: QWidget) -> str:
+    text = getattr(widget, "text", None)
+    said = text() if callable(text) else ""
+    return said if any(letter.isalnum() for letter in said) else ""
+
+
+def _keyed_texts(window: QWidget) -> Iterator[str]:
+    for widget in _visible(window):
+        if isinstance(widget, QAbstractButton) or (isinstance(widget, QLabel) and widget.buddy()):
+            yield widget.text()
+        elif isinstance(widget, QGroupBox):
+            yield widget.title()
+        elif isinstance(widget, QTabBar):
+            yield from (widget.tabText(at) for at in range(widget.count()))
+        elif isinstance(widget, QMenuBar):
+            yield from (action.text() for action in widget.actions())
+
+
+def _key(text: str) -> str:
+    return QKeySequence.mnemonic(text).toString()
+
+
+def _place(widget: QWidget, window: QWidget) -> QRect:
+    return QRect(widget.mapTo(window, QPoint(0, 0)), widget.size())
+
+
+def _is_before(one: QRect, other: QRect) -> bool:
+    """Whether the eye meets one before the other: it stands above, or left in the same line."""
+    if one.bottom() < other.top():
+        return one.left() <= other.right()  # else it begins the next column
+    same_line = one.top() < other.bottom() and other.top() < one.bottom()
+    return same_line and one.right() < other.left()
+
+
+def _needed(widget: QWidget) -> QSize:
+    wanted = widget.sizeHint()
+    if isinstance(widget, QLabel) and widget.wordWrap():
+        wanted.setWidth(min(wanted.width(), widget.width()))
+        wanted.setHeight(widget.heightForWidth(widget.width()))
+    return wanted
+
+
+def _contrast(widget: QWidget) -> float:
+    group = QPalette.ColorGroup.Active if widget.isEnabled() else QPalette.ColorGroup.Disabled
+    front = widget.palette().color(group, widget.foregroundRole()).name()
+    return contrast(front, _ground(widget, group))
+
+
+def _ground(widget: QWidget, group: QPalette.ColorGroup) -> str:
+    """The colour behind a widget's text: its own, or that of the first below that paints one."""
+    while not (
+        widget.isWindow()
+        or widget.autoFillBackground()
+        or isinstance(widget.parent(), QAbstractScrollArea)
+    ):
+        if isinstance(widget, QAbstractButton):
+            break
+        widget = widget.parentWidget()
+    return widget.palette().color(group, widget.backgroundRole()).name()

@@ -1,0 +1,98 @@
+"""The texts of the window's source code: which are translated, and which were forgotten."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import mydata_like
+
+ROOT = Path(mydata_like.__file__).parent / "gui"
+
+# Calls whose text a person reads, or hears.
+SHOWING = re.compile(
+    r"Q(Label|PushButton|ToolButton|CheckBox|RadioButton|Action|GroupBox|Menu|WizardPage)"
+    r"|(Plain|Elided)Label"
+    r"|set(Text|Title|SubTitle|WindowTitle|ToolTip|StatusTip|WhatsThis|PlaceholderText|LabelText)"
+    r"|setAccessible(Name|Description)"
+    r"|set(ButtonText|HeaderLabels|HorizontalHeaderLabels|InformativeText|DetailedText)"
+    r"|add(Action|Menu|Tab|Button|Row)"
+    r"|showMessage"
+)
+
+
+@dataclass(frozen=True)
+class Text:
+    """One text to translate, as Qt will look for it."""
+
+    context: str
+    source: str
+    counted: bool
+    place: str
+
+
+@dataclass(frozen=True)
+class Module:
+    path: Path
+
+    @property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.path.read_text("utf-8"))
+
+    def place(self, node: ast.AST) -> str:
+        return f"{self.path.relative_to(ROOT)}:{node.lineno}"
+
+
+def find_modules() -> list[Module]:
+    return [Module(path) for path in sorted(ROOT.rglob("*.py"))]
+
+
+def find_texts() -> list[Text]:
+    """Every text that is given to `tr` or `translate`."""
+    return [text for module in find_modules() for text in _walk(module, module.tree, "")]
+
+
+def _walk(module: Module, node: ast.AST, context: str) -> Iterator[Text]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call):
+            yield from _read(module, child, context)
+        inner = child.name if isinstance(child, ast.ClassDef) else context
+        yield from _walk(module, child, inner)
+
+
+def _read(module: Module, call: ast.Call, context: str) -> Iterator[Text]:
+    match name_of(call):
+        case "tr":
+            given = context, *call.args
+        case "translate":
+            given = _literal(module, call, 0), *call.args[1:]
+        case _:
+            return
+    counted = len(given) > 3 or any(word.arg == "n" for word in call.keywords)
+    source = _literal(module, call, len(call.args) - len(given) + 1)
+    yield Text(given[0], source, counted, module.place(call))
+
+
+def _literal(module: Module, call: ast.Call, at: int) -> str:
+    text = call.args[at]
+    assert isinstance(text, ast.Constant), f"{module.place(call)}: lupdate reads only literal texts"
+    return text.value
+
+
+def find_forgotten() -> list[str]:
+    """Every literal that a person would read in English whatever the language."""
+    return [
+        f"{module.place(argument)}: {argument.value!r}"
+        for module in find_modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and SHOWING.fullmatch(name_of(node))
+        for argument in node.args
+        if isinstance(argument, ast.Constant)
+        and isinstance(argument.value, str)
+        and any(letter.isalpha() for letter in argument.value)
+    ]
+
+
+def name_of(call: ast.Call) -> str:
+    return getattr(call.func, "attr", None) or getattr(call.func, "id", "")
