@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
+from mydata_like.gui.look.appearance import Appearance, dress
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.window import Window
@@ -27,6 +28,7 @@ class Program(QObject):
         self.background = Background(self)
         self.controller = Controller(config, self.background, self)
         self.desk = Desk(self.controller, self.background, Memory(self))
+        self.appearance = Appearance(self.controller, self.desk.memory, self)
         self.window = Window(self.desk)
         self._connect()
 
@@ -53,7 +55,7 @@ def run_window(config: Path | None) -> int:
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = QApplication(sys.argv[:1])
     app.setApplicationName("mydata-like")
-    app.setStyle("Fusion")
+    dress(app, Memory())
     program = Program(config)
     program.open()
     code = app.exec()

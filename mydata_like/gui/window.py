@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import ElidedLabel, PlainLabel
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.pages.catalogue import list_pages
@@ -94,27 +95,27 @@ class Window(QMainWindow):
         navigation.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         navigation.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Expanding)
         for leaf in self._leaves:
-            navigation.addItem(QListWidgetItem(leaf.title))
+            navigation.addItem(QListWidgetItem(icon(leaf.icon), leaf.title))
         widest = navigation.sizeHintForColumn(0)
         navigation.setFixedWidth(widest + navigation.fontMetrics().averageCharWidth() * 6)
         return navigation
 
     def _make_actions(self) -> None:
-        self._start = QAction(self.tr("&Start"), self)
+        self._start = QAction(icon("start"), self.tr("&Start"), self)
         self._start.setShortcut(QKeySequence(Qt.Key.Key_F5))
-        self._pause = QAction(self.tr("&Pause"), self)
+        self._pause = QAction(icon("pause"), self.tr("&Pause"), self)
         self._pause.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_P))
-        self._resume = QAction(self.tr("&Resume"), self)
+        self._resume = QAction(icon("start"), self.tr("&Resume"), self)
         self._resume.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_R))
-        self._stop = QAction(self.tr("S&top"), self)
+        self._stop = QAction(icon("stop"), self.tr("S&top"), self)
         self._stop.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Period))
-        self._dry_run = QAction(self.tr("&Dry run"), self)
+        self._dry_run = QAction(icon("dry-run"), self.tr("&Dry run"), self)
         self._dry_run.setToolTip(self.tr("Tell what would be uploaded; nothing is sent"))
-        self._add = QAction(self.tr("&Add folders…"), self)
+        self._add = QAction(icon("add-folders"), self.tr("&Add folders…"), self)
         self._add.setShortcut(QKeySequence.StandardKey.Open)
-        self._settings = QAction(self.tr("S&ettings…"), self)
+        self._settings = QAction(icon("settings"), self.tr("S&ettings…"), self)
         self._settings.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Comma))
-        self._help = QAction(self.tr("&Help"), self)
+        self._help = QAction(icon("help"), self.tr("&Help"), self)
         self._help.setShortcut(QKeySequence.StandardKey.HelpContents)
 
     def _make_tool_bar(self) -> None:

@@ -25,3 +25,18 @@ class Window(Section):
             legacy=("on_start_run",),
         ),
     ] = "normal"
+    theme: Annotated[
+        Literal["system", "light", "dark"],
+        About(
+            "Colours",
+            "Whether the window is light or dark, or follows the system.",
+        ),
+    ] = "system"
+    language: Annotated[
+        Literal["system", "en", "de"],
+        About(
+            "Language",
+            "The language of the window, from its next start on; messages of the engine and the "
+            "server stay English.",
+        ),
+    ] = "system"

@@ -148,7 +148,7 @@ def _stops(window: QWidget) -> Iterator[QWidget]:
 
 def _is_of_qt(thing: QWidget | QAction) -> bool:
     return thing.objectName().startswith("qt_") or (
-        isinstance(thing, QAction) and isinstance(thing.parent(), QLineEdit)
+        isinstance(thing, QAction) and isinstance(thing.parent(), QLineEdit | QToolBar)
     )
 
 

@@ -1,0 +1,40 @@
+"""Everything of the program that a person can look at, for the audit and for the pictures.
+
+Who makes a new page, dialog or window adds a scene here, and has it audited in both themes, at
+twice the size of text, in German and in the language that nobody speaks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtWidgets import QWidget
+
+from mydata_like.gui.pages.catalogue import list_pages
+from mydata_like.gui.pages.page import Desk, Wish
+from mydata_like.gui.window import Window
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where scenes are shown: the main window, and what it works with."""
+
+    window: Window
+    desk: Desk
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Something to look at; `open` shows it and returns its window."""
+
+    name: str
+    open: Callable[[Stage], QWidget]
+
+
+def list_scenes() -> list[Scene]:
+    return [Scene(leaf.name, partial(_open_page, leaf.name)) for leaf in list_pages()]
+
+
+def _open_page(name: str, stage: Stage) -> QWidget:
+    stage.window.show_page(Wish(name))
+    return stage.window
