@@ -21,7 +21,7 @@ from mydata_like.system.installing import (
 from mydata_like.system.program import find_program
 from mydata_like.system.service import Definition, Errand, Folders, define_service
 
-WINDOW = ("gui",)  # the words that open the window
+WINDOW = ("gui", "--hidden")  # the words that open the program in the tray
 
 
 class Service:

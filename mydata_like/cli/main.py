@@ -13,6 +13,7 @@ from mydata_like.cli import (
     standing,
     watching,
     whereabouts,
+    window,
 )
 from mydata_like.cli.options import (
     AcceptOption,
@@ -35,6 +36,7 @@ app.command("register")(registering.register)
 app.command("status")(standing.status)
 app.command("watch")(watching.watch)
 app.command("where")(whereabouts.where)
+app.command("gui")(window.gui)
 settings.app.command("import")(importing.import_settings)
 app.add_typer(settings.app)
 app.add_typer(archives.app)
@@ -87,17 +89,6 @@ def demo(
 
     del window  # the window does not exist yet: every demonstration is on the command line
     raise typer.Exit(serve_forever(write_config) if serve else demonstrate(as_json=as_json))
-
-
-@app.command()
-def gui() -> None:
-    """Open the window."""
-    typer.echo(
-        "This version has no window yet.\n"
-        "Upload once with: mydata-like run; by a schedule with: mydata-like watch",
-        err=True,
-    )
-    raise typer.Exit(2)
 
 
 @app.command()

@@ -2,10 +2,8 @@
 
 import logging
 import sys
-from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QApplication
 
 from mydata_like.gui.background import Background
@@ -13,6 +11,11 @@ from mydata_like.gui.controller import Controller
 from mydata_like.gui.look.appearance import Appearance, dress
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.start import Start
+from mydata_like.gui.tray.failures import LastResort
+from mydata_like.gui.tray.instance import Doorbell
+from mydata_like.gui.tray.presence import Presence
+from mydata_like.gui.tray.watchdog import Watchdog
 from mydata_like.gui.window import Window
 
 logger = logging.getLogger(__name__)
@@ -23,21 +26,22 @@ SWITCH_INTERVAL = 0.0005  # seconds a thread may keep the GUI thread waiting
 class Program(QObject):
     """The window with all that belongs to it."""
 
-    def __init__(self, config: Path | None, parent: QObject | None = None) -> None:
+    def __init__(self, start: Start, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.background = Background(self)
-        self.controller = Controller(config, self.background, self)
+        self.controller = Controller(start.config, self.background, self)
         self.desk = Desk(self.controller, self.background, Memory(self))
         self.appearance = Appearance(self.controller, self.desk.memory, self)
         self.window = Window(self.desk)
+        self.presence = Presence(self.desk, self.window, start)
         self._connect()
 
     def _connect(self) -> None:
-        self.window.closing.connect(self._close)
+        self.controller.settings_changed.connect(self._choose_log_level)
 
     def open(self) -> None:
-        """Show the window, and begin to work."""
-        self.window.show()
+        """Begin to work; the window shows itself when the settings are read."""
+        self.presence.leaving.obey_signals()
         self.controller.open()
 
     def close(self) -> None:
@@ -45,19 +49,28 @@ class Program(QObject):
         self.controller.close()
         self.background.close()
 
-    @Slot(object)
-    def _close(self, event: QCloseEvent) -> None:
-        event.accept()
+    @Slot()
+    def _choose_log_level(self) -> None:
+        logging.getLogger().setLevel(self.controller.settings.advanced.log_level)
 
 
-def run_window(config: Path | None) -> int:
-    """Show the window until it is closed; return the exit code."""
+def run_window(start: Start, address: str) -> int:
+    """Run the program until somebody quits it; return the exit code."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = QApplication(sys.argv[:1])
     app.setApplicationName("mydata-like")
     dress(app, Memory())
-    program = Program(config)
+    app.setQuitOnLastWindowClosed(False)
+    watchdog = Watchdog(start.logs, parent=app)
+    last_resort = LastResort(app)
+    door = Doorbell(address, app)
+    program = Program(start)
+    last_resort.problem_raised.connect(program.controller.problem_raised)
+    door.rung.connect(program.presence.answer)
+    program.presence.leaving.left.connect(app.quit)
     program.open()
     code = app.exec()
     program.close()
+    last_resort.stop()
+    watchdog.stop()
     return code

@@ -40,3 +40,31 @@ class Window(Section):
             "server stay English.",
         ),
     ] = "system"
+    close_to_tray: Annotated[
+        bool,
+        About(
+            "Go on when the window is closed",
+            "Whether the program goes on in the tray, or as a small window where there is none, "
+            "when its window is closed; if not, closing quits.",
+        ),
+    ] = True
+    notify_finished: Annotated[
+        bool, About("Tell of uploads", "Whether a message tells that files were uploaded.")
+    ] = True
+    notify_problem: Annotated[
+        bool, About("Tell of problems", "Whether a message tells of problems that need somebody.")
+    ] = True
+    notify_approval: Annotated[
+        bool,
+        About(
+            "Tell of the approval",
+            "Whether a message tells that the uploader awaits its approval, and that it has it.",
+        ),
+    ] = True
+    notify_silence: Annotated[
+        bool,
+        About(
+            "Tell of silence",
+            "Whether a message tells that no run has ended well for monitor.silent_hours.",
+        ),
+    ] = True

@@ -11,6 +11,7 @@ from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
+from tests.gui.xvfb import open_screen
 from tests.site import make_data, open_site
 
 # What a test does not want to wait for, as `tests.site.QUICK`.
@@ -67,3 +68,10 @@ def desk(site, open_desk, qtbot):
     desk = open_desk(site.config)
     qtbot.waitUntil(lambda: desk.controller.state.phase == "idle", timeout=DEADLINE)
     return desk
+
+
+@pytest.fixture
+def screen():
+    """A private screen with a window manager and a tray; see tests/gui/xvfb.py."""
+    with open_screen() as opened:
+        yield opened

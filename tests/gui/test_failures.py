@@ -16,14 +16,14 @@ from PySide6.QtCore import QCoreApplication, QTimer
 from mydata_like.gui.tray.watchdog import Watchdog
 
 def stand_still():
-    end = time.monotonic() + 1
+    end = time.monotonic() + 0.6
     while time.monotonic() < end:
         pass
-    QTimer.singleShot(300, app.quit)
+    QTimer.singleShot(200, app.quit)
 
 logging.basicConfig(level="ERROR")
 app = QCoreApplication([])
-dog = Watchdog(Path(sys.argv[1]), 0.4)
+dog = Watchdog(Path(sys.argv[1]), 0.3)
 QTimer.singleShot(100, stand_still)
 app.exec()
 dog.stop()
@@ -64,7 +64,7 @@ def test_a_window_that_stands_still_leaves_its_stacks(tmp_path):
 
     assert ended.returncode == 0, ended.stderr
     assert "in stand_still" in written
-    assert "The window did not react for more than 0.4 s" in ended.stderr
+    assert "The window did not react for more than 0.3 s" in ended.stderr
 
 
 def _fail():

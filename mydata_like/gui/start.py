@@ -1,0 +1,59 @@
+"""What comes before the window: the one instance, and plain words where none can open.
+
+Nothing heavy is imported until it is clear that this is the first instance.
+"""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from mydata_like.core.errors import UploaderError
+
+
+class Start(NamedTuple):
+    """How the program was started: its settings file, as given and as used, and what to offer.
+
+    `state` and `logs` are folders of the program.
+    """
+
+    config: Path | None
+    config_file: Path
+    state: Path
+    logs: Path
+    paths: tuple[Path, ...] = ()
+    hidden: bool = False
+
+
+def start(wanted: Start) -> int:
+    """Open the window, or ring at the one that is open; return the exit code."""
+    from mydata_like.gui.obstacles import describe_obstacle, find_missing, tell
+
+    try:
+        return _start(wanted)
+    except ImportError as error:
+        obstacle = describe_obstacle(str(error), tuple(find_missing()), os.environ)
+        tell(obstacle)
+        return obstacle.exit_code
+    except UploaderError as error:
+        tell(error)
+        return error.exit_code
+
+
+def _start(wanted: Start) -> int:
+    from mydata_like.gui.messages import explain_ends
+    from mydata_like.gui.tray.instance import Call, Instance, find_token
+
+    instance = Instance(wanted.config_file, wanted.state)
+    paths = tuple(str(path.absolute()) for path in wanted.paths)
+    if not instance.claim(Call(show=not wanted.hidden, paths=paths, token=find_token())):
+        return 0
+    explain_ends()
+    from mydata_like.gui.app import run_window
+    from mydata_like.system.logs import LogStyle, Redaction, logging_to
+
+    # The engine has a log of its own: one file can only have one writer.
+    with logging_to(wanted.logs, Redaction(), LogStyle(name="mydata-like-window")):
+        try:
+            return run_window(wanted, instance.address)
+        finally:
+            instance.release()

@@ -1,0 +1,52 @@
+"""A strip below the tool bar that tells what the tray would tell, where there is no tray."""
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QPushButton, QSizePolicy, QToolBar, QWidget
+
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.tray.herald import Message
+
+
+class Banner(QToolBar):
+    """Shows one message until somebody has read it; the next one takes its place."""
+
+    page_wanted = Signal(object)  # the name of a page
+
+    def __init__(self, window: QMainWindow) -> None:
+        super().__init__(window)
+        self.setWindowTitle(self.tr("Message"))
+        self.setObjectName("banner")
+        self.setMovable(False)
+        self.toggleViewAction().setVisible(False)
+        self._page = ""
+        self._text = PlainLabel("", self)
+        self._text.setWordWrap(True)
+        self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._more = QPushButton(self.tr("Show &more"), self)
+        self._close = QPushButton(self.tr("&Close message"), self)
+        self._lay_out()
+        window.addToolBarBreak()
+        window.addToolBar(self)
+        self._more.clicked.connect(self._follow)
+        self._close.clicked.connect(self.hide)
+        self.hide()
+
+    def tell(self, message: Message) -> None:
+        """Show a message."""
+        self._page = message.page
+        self._text.setText(f"{message.title}. {message.text}")
+        self._more.setVisible(bool(message.page))
+        self.show()
+
+    def _lay_out(self) -> None:
+        strip = QWidget(self)
+        layout = QHBoxLayout(strip)
+        layout.addWidget(self._text, 1)
+        layout.addWidget(self._more)
+        layout.addWidget(self._close)
+        self.addWidget(strip)
+
+    @Slot()
+    def _follow(self) -> None:
+        self.hide()
+        self.page_wanted.emit(self._page)

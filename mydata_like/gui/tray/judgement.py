@@ -1,0 +1,67 @@
+"""What tray and messages make of how things stand."""
+
+from typing import Final
+
+from mydata_like.core.errors import Problem
+from mydata_like.gui.state import Phase, RunState
+from mydata_like.gui.tray.emblem import Emblem, Shape
+
+# Pauses that somebody asked for.
+_WISHED: Final = ("limits.", "run.paused", "run.stopping", "run.interrupted")
+# What passes by itself: the server, or the way to it, is away for a while.
+_PASSING: Final = (
+    "link.",
+    "channel.",
+    "server.unreachable",
+    "server.unavailable",
+    "server.slow",
+    "server.busy",
+    "server.error",
+    "server.throttled",
+    "server.connection-lost",
+)
+_AWAITING: Final = ("uploader.not-approved", "uploader.not-admitted")
+_SHAPES: Final = (
+    (_WISHED, Shape.PAUSED),
+    (_PASSING, Shape.OFFLINE),
+    (_AWAITING, Shape.WAITING),
+)
+
+# Phases with one shape, as long as no problem tells more.
+_PLAIN: Final = {
+    Phase.LOADING: Shape.WORKING,
+    Phase.UNSET: Shape.WAITING,
+    Phase.STARTING: Shape.WORKING,
+    Phase.STOPPING: Shape.WORKING,
+    Phase.PAUSED: Shape.PAUSED,
+    Phase.BROKEN: Shape.PROBLEM,
+}
+
+
+def choose_emblem(state: RunState) -> Emblem:
+    """Return the picture that tells how things stand."""
+    phase, problem, sums = state.phase, state.problem, state.sums
+    if phase in _PLAIN:
+        return Emblem(find_shape(problem) if problem else _PLAIN[phase])
+    if phase is Phase.IDLE:
+        return Emblem(_find_rest(state))
+    share = sums.sent_bytes / sums.wanted_bytes if sums.wanted_bytes else None
+    return Emblem.of(Shape.WORKING, share)
+
+
+def find_shape(problem: Problem) -> Shape:
+    """Return what kind of problem this is: one that was wished for, that passes, that waits."""
+    for codes, shape in _SHAPES:
+        if problem.code.startswith(codes):
+            return shape
+    return Shape.PROBLEM
+
+
+def _find_rest(state: RunState) -> Shape:
+    if state.awaited is not None:
+        return Shape.WAITING
+    if state.last is None:
+        return Shape.IDLE
+    if state.last.problem is not None:
+        return find_shape(state.last.problem)
+    return Shape.PROBLEM if state.last.failed else Shape.IDLE

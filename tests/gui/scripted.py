@@ -1,0 +1,44 @@
+"""A controller without an engine: what is ordered is noted, and how things stand is told to it."""
+
+from datetime import UTC, datetime
+
+from mydata_like.core.errors import Problem
+from mydata_like.gui.background import Background
+from mydata_like.gui.controller import Controller
+from mydata_like.gui.state import PastRun
+
+BEGAN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+ENDED = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+FULL = Problem("staging.full", "The staging area is full.", "Tell the administrator.")
+AWAY = Problem("server.unreachable", "The server cannot be reached.")
+QUIET = Problem("limits.quiet-hours", "These are quiet hours.")
+NOT_APPROVED = Problem("uploader.not-approved", "The key awaits approval.")
+
+
+class ScriptedController(Controller):
+    """Stands as it is told to, and notes what it is asked for."""
+
+    def __init__(self):
+        self._threads = Background()
+        super().__init__(None, self._threads)
+        self.orders = []
+
+    def turn(self, **changes):
+        """Let things stand differently."""
+        self._set(**changes)
+
+    def choose(self, **changes):
+        """Change settings of the window."""
+        window = self.settings.window.model_copy(update=changes)
+        self.settings = self.settings.model_copy(update={"window": window})
+
+    def _order(self, name, **fields):
+        self.orders.append(name)
+
+
+def run_that(**sums):
+    """Return a run of the past; all of its files are safe unless it is said otherwise."""
+    found = sums.setdefault("found", 3)
+    lost = sums.get("waiting", 0) + sums.get("failed", 0)
+    sums.setdefault("verified", found - lost)
+    return PastRun(started=BEGAN, finished=ENDED, **sums)

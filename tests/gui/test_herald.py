@@ -1,0 +1,119 @@
+"""Which changes are worth a message, and which are not."""
+
+import pytest
+
+from mydata_like.core.errors import Problem
+from mydata_like.gui.state import Phase, RunState
+from mydata_like.gui.tray.herald import QUIET as SILENT
+from mydata_like.gui.tray.herald import Herald, Kind
+from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, run_that
+
+RUNNING = RunState(phase=Phase.RUNNING)
+IDLE = RunState(phase=Phase.IDLE)
+SILENCE = Problem("monitor.silence", "For 24 hours no run has ended well.")
+
+
+def herald(*unwanted):
+    return Herald(lambda kind: kind not in unwanted)
+
+
+def ended(**sums):
+    return RunState(phase=Phase.IDLE, last=run_that(**sums))
+
+
+def paused(problem):
+    return RunState(phase=Phase.PAUSED, problem=problem)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "page"),
+    [
+        (RUNNING, ended(sent=3), Kind.FINISHED, "overview"),
+        (RUNNING, ended(sent=0), None, ""),
+        (RUNNING, ended(sent=3, failed=1), Kind.PROBLEM, "problems"),
+        (RUNNING, ended(sent=3, problem=FULL), None, ""),  # told when it is raised
+        (RunState(phase=Phase.ELSEWHERE), ended(sent=3), Kind.FINISHED, "overview"),
+        (RunState(), ended(sent=3), None, ""),  # a run of the time before we began
+        (RUNNING, paused(FULL), Kind.PROBLEM, "problems"),
+        (RUNNING, paused(AWAY), None, ""),  # passes by itself
+        (RUNNING, paused(QUIET), None, ""),  # was wished for
+        (RUNNING, paused(None), None, ""),
+        (IDLE, RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), Kind.APPROVAL, "overview"),
+        (RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), IDLE, Kind.APPROVAL, "overview"),
+    ],
+)
+def test_a_change_is_told_or_not(before, after, kind, page):
+    one = herald()
+    one.hear_state(before, 0)
+    message = one.hear_state(after, SILENT)
+
+    assert (message.kind, message.page) == (kind, page) if kind else message is None
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind"),
+    [
+        (FULL, Kind.PROBLEM),
+        (SILENCE, Kind.SILENCE),
+        (AWAY, None),
+        (Problem("monitor.all-well", "All is well."), None),
+    ],
+)
+def test_a_problem_is_told_if_a_person_can_do_something(problem, kind):
+    message = herald().hear_problem(problem, 0)
+
+    assert message.kind is kind if kind else message is None
+
+
+def test_a_message_says_what_happened_and_what_to_do():
+    message = herald().hear_problem(FULL, 0)
+
+    assert message.title == "Something needs you"
+    assert message.text == "The staging area is full. Tell the administrator."
+
+
+def test_of_one_kind_there_is_one_message_in_ten_minutes():
+    one = herald()
+    problems = [Problem("staging.full", f"Host {number} is full.") for number in range(3)]
+
+    assert one.hear_problem(problems[0], 0)
+    assert not one.hear_problem(problems[1], SILENT - 1)
+    assert one.hear_problem(SILENCE, SILENT - 1)  # another kind
+    assert one.hear_problem(problems[1], SILENT)
+
+
+def test_a_problem_that_stays_is_told_once_until_all_was_well():
+    one = herald()
+    one.hear_problem(FULL, 0)
+
+    assert not one.hear_problem(FULL, 5 * SILENT)
+    one.hear_state(RUNNING, 6 * SILENT)
+    one.hear_state(ended(sent=1), 6 * SILENT)
+    assert one.hear_problem(FULL, 7 * SILENT)
+
+
+def test_an_approval_is_told_however_short_the_wait_was():
+    one = herald()
+    one.hear_state(RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), 0)
+
+    assert one.hear_state(IDLE, 1).title == "Approved"
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_kind_can_be_switched_off(kind):
+    one = herald(kind)
+    one.hear_state(RUNNING, 0)
+    told = [
+        one.hear_state(ended(sent=1), 0),
+        one.hear_problem(FULL, 0),
+        one.hear_problem(SILENCE, 0),
+        one.hear_state(RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), 0),
+    ]
+
+    assert {message.kind for message in told if message} == set(Kind) - {kind}
+
+
+def test_characters_that_would_deceive_are_shown():
+    message = herald().hear_problem(Problem("file.failed", "report\u202excod.exe"), 0)
+
+    assert message.text == r"report\u202excod.exe"

@@ -1,0 +1,244 @@
+"""Closing the window and quitting, with and without a tray, with and without an upload."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QPushButton
+
+from mydata_like.gui.memory import Memory
+from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.start import Start
+from mydata_like.gui.state import Phase
+from mydata_like.gui.tray.instance import Call
+from mydata_like.gui.tray.leaving import PATIENCE, Question
+from mydata_like.gui.tray.presence import Presence
+from mydata_like.gui.tray.tray import Tray
+from mydata_like.gui.window import Window
+from tests.gui.scripted import FULL, ScriptedController, run_that
+
+LEAVE, STOP, STAY = "Quit and &leave the upload running", "Stop the &upload and quit", "&Stay"
+
+
+class Stage:
+    """The program without an engine, on a desktop with or without a tray."""
+
+    def __init__(self, qtbot, tmp_path, *, tray=True, start=None):
+        self.controller = ScriptedController()
+        self.trays = [tray]
+        start = start or Start(None, tmp_path / "settings.toml", tmp_path, tmp_path)
+        desk = Desk(self.controller, self.controller._threads, Memory())
+        self.window = Window(desk)
+        qtbot.addWidget(self.window)
+        self.tray = Tray(self.controller, is_available=lambda: self.trays[0])
+        self.presence = Presence(desk, self.window, start, self.tray)
+        self.said = []
+        self.presence.leaving.said.connect(self.said.append)
+        self.left = []
+        self.presence.leaving.left.connect(lambda: self.left.append(True))
+        self.paths = []
+        self.presence.paths_given.connect(self.paths.append)
+
+    def open(self):
+        self.controller.settings_changed.emit()
+        return self
+
+    def answer(self, words):
+        question = self.window.findChild(Question)
+        button = next(one for one in question.findChildren(QPushButton) if one.text() == words)
+        button.click()
+
+
+@pytest.fixture
+def stage(qtbot, tmp_path):
+    return Stage(qtbot, tmp_path).open()
+
+
+@pytest.fixture
+def trayless(qtbot, tmp_path):
+    return Stage(qtbot, tmp_path, tray=False).open()
+
+
+def test_the_window_closes_to_the_tray_and_says_so_once(stage):
+    for _ in range(2):
+        stage.window.show()
+        stage.window.close()
+        assert not stage.window.isVisible()
+
+    assert stage.said == ["The program goes on in the tray. Quit is in its menu there."]
+
+
+def test_without_a_tray_the_window_gets_small_and_says_so_once(trayless):
+    for _ in range(2):
+        trayless.window.showNormal()
+        trayless.window.close()
+        assert trayless.window.isMinimized()
+
+    assert len(trayless.said) == 1
+    assert trayless.presence.banner.isVisibleTo(trayless.window)
+
+
+def test_where_the_window_is_not_to_be_kept_closing_it_quits(stage):
+    stage.controller.choose(close_to_tray=False)
+    stage.window.close()
+
+    assert stage.left
+
+
+def test_quitting_asks_nothing_while_nothing_goes_on(stage):
+    stage.tray.quit.trigger()
+
+    assert stage.left
+    assert stage.window.findChild(Question) is None
+
+
+def test_an_upload_of_another_program_is_nothing_to_ask_about(stage):
+    stage.controller.turn(phase=Phase.ELSEWHERE)
+    stage.tray.quit.trigger()
+
+    assert stage.left
+
+
+def test_an_upload_may_go_on_without_the_window(stage):
+    stage.controller.turn(phase=Phase.RUNNING)
+    stage.tray.quit.trigger()
+    assert not stage.left
+    stage.answer(LEAVE)
+
+    assert stage.left
+    assert stage.controller.orders == []
+
+
+def test_an_upload_is_stopped_before_the_program_ends(stage):
+    stage.controller.turn(phase=Phase.RUNNING)
+    stage.tray.quit.trigger()
+    stage.answer(STOP)
+    assert stage.controller.orders == ["stop_run"]
+    assert not stage.left
+    stage.controller.turn(phase=Phase.IDLE, last=run_that())
+
+    assert stage.left
+
+
+def test_an_upload_that_does_not_stop_is_left_behind_within_five_seconds(stage, qtbot):
+    assert PATIENCE < 5000
+    stage.presence.leaving.findChild(QTimer).setInterval(50)
+    stage.controller.turn(phase=Phase.RUNNING)
+    stage.tray.quit.trigger()
+    stage.answer(STOP)
+
+    qtbot.waitUntil(lambda: bool(stage.left))
+
+
+def test_staying_changes_nothing(stage):
+    stage.controller.turn(phase=Phase.RUNNING)
+    for _ in range(2):  # the question can come again
+        stage.tray.quit.trigger()
+        stage.answer(STAY)
+
+    assert not stage.left
+    assert stage.controller.orders == []
+
+
+def test_escape_means_to_stay(stage, qtbot):
+    stage.controller.turn(phase=Phase.RUNNING)
+    stage.tray.quit.trigger()
+    qtbot.keyClick(stage.window.findChild(Question), Qt.Key.Key_Escape)
+
+    assert not stage.left
+    stage.tray.quit.trigger()
+    stage.answer(LEAVE)
+    assert stage.left
+
+
+def test_a_signal_ends_the_program_without_questions(stage, qtbot):
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
+    stage.presence.leaving.obey_signals()
+    os.kill(os.getpid(), signal.SIGTERM)
+    qtbot.waitUntil(lambda: bool(stage.left))
+    for number, answer in before.items():
+        signal.signal(number, answer)
+
+    assert stage.window.findChild(Question) is None
+
+
+def test_a_start_at_login_shows_no_window_where_there_is_a_tray(qtbot, tmp_path):
+    start = Start(None, tmp_path / "settings.toml", tmp_path, tmp_path, hidden=True)
+
+    assert not Stage(qtbot, tmp_path, start=start).open().window.isVisible()
+
+
+def test_a_start_at_login_moves_into_a_tray_that_comes_late(qtbot, tmp_path):
+    start = Start(None, tmp_path / "settings.toml", tmp_path, tmp_path, hidden=True)
+    stage = Stage(qtbot, tmp_path, start=start, tray=False).open()
+    assert stage.window.isMinimized()
+    stage.trays[0] = True
+    stage.tray.look()
+
+    assert not stage.window.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("opens", "shown"),
+    [("normal", True), ("maximized", True), ("minimized", True), ("tray", False)],
+)
+def test_the_window_opens_as_the_settings_say(qtbot, tmp_path, opens, shown):
+    stage = Stage(qtbot, tmp_path)
+    stage.controller.choose(opens=opens)
+    stage.open()
+
+    assert stage.window.isVisible() is shown
+    assert stage.window.isMaximized() is (opens == "maximized")
+    assert stage.window.isMinimized() is (opens == "minimized")
+
+
+def test_settings_that_cannot_be_read_open_the_window(qtbot, tmp_path):
+    stage = Stage(qtbot, tmp_path)
+    stage.controller.turn(phase=Phase.BROKEN, problem=FULL)
+
+    assert stage.window.isVisible()
+
+
+def test_a_second_start_shows_the_window_and_hands_over_its_paths(stage):
+    stage.window.hide()
+    stage.presence.answer(Call(paths=("/data/run 1",)))
+
+    assert stage.window.isVisible()
+    assert stage.paths == [(Path("/data/run 1"),)]
+
+
+def test_a_second_start_at_login_shows_nothing(stage):
+    stage.window.hide()
+    stage.presence.answer(Call(show=False))
+
+    assert not stage.window.isVisible()
+
+
+def test_without_a_tray_a_banner_tells_and_leads_to_the_page(trayless, qtbot):
+    trayless.controller.turn(phase=Phase.PAUSED, problem=FULL)
+    banner = trayless.presence.banner
+    more, _ = banner.findChildren(QPushButton)
+    assert banner.isVisibleTo(trayless.window)
+    more.click()
+
+    assert banner.isHidden()
+    assert trayless.window.page is trayless.window.find_page("problems")
+
+
+def test_a_click_on_a_message_leads_to_its_page(stage):
+    stage.window.hide()
+    stage.controller.problem_raised.emit(FULL)
+    stage.tray.icon.messageClicked.emit()
+
+    assert stage.window.isVisible()
+    assert stage.window.page is stage.window.find_page("problems")
+
+
+def test_messages_can_be_switched_off(trayless):
+    trayless.controller.choose(notify_problem=False)
+    trayless.controller.problem_raised.emit(FULL)
+
+    assert not trayless.presence.banner.isVisibleTo(trayless.window)

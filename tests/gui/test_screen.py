@@ -1,0 +1,74 @@
+"""The program on a real screen: an icon in the tray, closing, and a second start."""
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+
+from tests.gui.xvfb import needs_screen, open_screen
+
+pytestmark = needs_screen
+TITLE = "^mydata-like$"
+
+
+def start(screen, *words):
+    command = [sys.executable, "-m", "mydata_like", "gui", *words]
+    environment = os.environ | screen.environment
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def ring(screen):
+    """Start the program a second time; return how that ended, and what it said."""
+    second = start(screen)
+    _, said = second.communicate(timeout=10)
+    return second.returncode, said
+
+
+@contextmanager
+def program(screen, *words):
+    """Run the program until the test is over; then the system tells it to end."""
+    process = start(screen, *words)
+    try:
+        yield process
+        process.terminate()
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_program_lives_in_the_tray_and_comes_when_it_is_called(screen):
+    with program(screen):
+        screen.until(lambda: screen.windows(TITLE))
+        screen.until(lambda: screen.tray_icons() == 1)
+        screen.until(lambda: screen.active_title() == "mydata-like")
+
+        screen.press("alt+F4")
+        screen.until(lambda: not screen.windows(TITLE))
+
+        screen.click_tray()
+        screen.until(lambda: screen.windows(TITLE))
+        screen.until(lambda: screen.active_title() == "mydata-like")
+        screen.press("alt+F4")
+        screen.until(lambda: not screen.windows(TITLE))
+
+        assert ring(screen) == (0, "")
+        screen.until(lambda: screen.windows(TITLE))
+
+
+def test_a_start_at_login_waits_for_the_tray_out_of_sight(screen):
+    with program(screen, "--hidden"):
+        screen.until(lambda: screen.tray_icons() == 1)
+
+        assert not screen.windows(TITLE)
+
+
+def test_without_a_tray_closing_leaves_the_program_within_reach():
+    with open_screen(tray=False) as screen, program(screen) as running:
+        screen.until(lambda: screen.active_title() == "mydata-like")
+        screen.press("alt+F4")
+        screen.until(lambda: not screen.windows(TITLE))
+        assert running.poll() is None
+
+        assert ring(screen) == (0, "")
+        screen.until(lambda: screen.windows(TITLE))

@@ -1,0 +1,75 @@
+"""What comes before the window: the words, and plain words where none can open."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mydata_like.gui.obstacles import PACKAGES, describe_obstacle, find_missing
+
+NO_PLATFORM = "no Qt platform plugin could be initialized"
+
+
+def mydata_like(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "mydata_like", *words],
+        env={name: text for name, text in (os.environ | environment).items() if text},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+@pytest.mark.parametrize("words", [(), ("gui", "--hidden")])
+def test_without_a_display_the_program_says_so_and_ends(words):
+    ended = mydata_like(*words, QT_QPA_PLATFORM="", DISPLAY="", WAYLAND_DISPLAY="")
+
+    assert ended.returncode == 2
+    assert "cannot open" in ended.stderr
+    assert "mydata-like --help" in ended.stderr
+
+
+def test_help_needs_no_display():
+    for words in (("--help",), ("gui", "--help")):
+        ended = mydata_like(*words, QT_QPA_PLATFORM="", DISPLAY="")
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert "Open the window" in ended.stdout
+
+
+def test_opening_the_window_imports_nothing_that_only_commands_need():
+    words = ("gui", "--help")
+    ended = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "mydata_like", *words],
+        capture_output=True,
+        text=True,
+    )
+
+    for heavy in ("mydata_like.bootstrap", "pydantic", "requests", "PySide6"):
+        assert f" {heavy}\n" not in ended.stderr
+
+
+def test_missing_libraries_are_named_with_their_packages():
+    error = describe_obstacle("libEGL.so.1: cannot open", ("libEGL.so.1", "libGL.so.1"), {})
+
+    assert "lacks libEGL.so.1, libGL.so.1." in error.message
+    assert "sudo apt-get install libegl1 libgl1\n" in error.hint
+    assert error.exit_code == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has displays that may be missing")
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({}, "there is no display here"),
+        ({"DISPLAY": ":7"}, "the display :7 cannot be reached"),
+        ({"DISPLAY": ":7", "WAYLAND_DISPLAY": "wayland-0"}, "the display wayland-0 cannot"),
+        ({"QT_QPA_PLATFORM": "nonsense"}, NO_PLATFORM),
+    ],
+)
+def test_a_display_that_does_not_work_is_told_of(environment, words):
+    assert words in describe_obstacle(NO_PLATFORM, (), environment).message
+
+
+def test_the_libraries_that_are_asked_for_are_those_of_this_system():
+    assert set(find_missing()) <= set(PACKAGES)

@@ -1,0 +1,155 @@
+"""The tray's icon and menu follow how things stand."""
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtWidgets import QSystemTrayIcon
+
+from mydata_like.core.errors import Problem
+from mydata_like.gui.live import NOTHING
+from mydata_like.gui.state import Phase, RunState
+from mydata_like.gui.tray.emblem import Emblem, Shape
+from mydata_like.gui.tray.judgement import choose_emblem
+from mydata_like.gui.tray.tray import Tray
+from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, ScriptedController, run_that
+
+HALF = replace(NOTHING, wanted_bytes=10, sent_bytes=5)
+
+
+@pytest.fixture
+def controller(qapp):
+    return ScriptedController()
+
+
+@pytest.fixture
+def tray(controller):
+    return Tray(controller, is_available=lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("state", "emblem"),
+    [
+        (RunState(phase=Phase.IDLE), Emblem(Shape.IDLE)),
+        (RunState(phase=Phase.IDLE, last=run_that()), Emblem(Shape.IDLE)),
+        (RunState(phase=Phase.IDLE, last=run_that(failed=1)), Emblem(Shape.PROBLEM)),
+        (RunState(phase=Phase.IDLE, last=run_that(problem=FULL)), Emblem(Shape.PROBLEM)),
+        (RunState(phase=Phase.IDLE, last=run_that(problem=AWAY)), Emblem(Shape.OFFLINE)),
+        (RunState(phase=Phase.IDLE, awaited=NOT_APPROVED), Emblem(Shape.WAITING)),
+        (RunState(phase=Phase.UNSET), Emblem(Shape.WAITING)),
+        (RunState(phase=Phase.LOADING), Emblem(Shape.WORKING)),
+        (RunState(phase=Phase.STARTING), Emblem(Shape.WORKING)),
+        (RunState(phase=Phase.RUNNING), Emblem(Shape.WORKING)),
+        (RunState(phase=Phase.RUNNING, sums=HALF), Emblem(Shape.WORKING, 50)),
+        (RunState(phase=Phase.ELSEWHERE, sums=HALF), Emblem(Shape.WORKING, 50)),
+        (RunState(phase=Phase.PAUSED), Emblem(Shape.PAUSED)),
+        (RunState(phase=Phase.PAUSED, problem=QUIET), Emblem(Shape.PAUSED)),
+        (RunState(phase=Phase.PAUSED, problem=AWAY), Emblem(Shape.OFFLINE)),
+        (RunState(phase=Phase.PAUSED, problem=NOT_APPROVED), Emblem(Shape.WAITING)),
+        (RunState(phase=Phase.PAUSED, problem=FULL), Emblem(Shape.PROBLEM)),
+        (RunState(phase=Phase.BROKEN), Emblem(Shape.PROBLEM)),
+    ],
+    ids=lambda value: value.phase.value if isinstance(value, RunState) else str(value.shape.value),
+)
+def test_every_state_has_its_shape(state, emblem):
+    assert choose_emblem(state) == emblem
+
+
+@pytest.mark.parametrize(
+    ("phase", "offered"),
+    [
+        (Phase.UNSET, []),
+        (Phase.IDLE, ["start"]),
+        (Phase.RUNNING, ["pause", "pause_hour", "stop"]),
+        (Phase.PAUSED, ["resume", "stop"]),
+        (Phase.STOPPING, []),
+        (Phase.ELSEWHERE, []),
+    ],
+)
+def test_the_menu_offers_what_can_be_done(controller, tray, qtbot, phase, offered):
+    controller.turn(phase=phase, missing=("server.url",) if phase is Phase.UNSET else ())
+    names = ("start", "pause", "pause_hour", "resume", "stop")
+
+    def usable():
+        actions = {name: getattr(tray, name) for name in names}
+        return [name for name, one in actions.items() if one.isVisible() and one.isEnabled()]
+
+    qtbot.waitUntil(lambda: usable() == offered)
+
+
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [
+        ("start", "start"),
+        ("pause", "pause"),
+        ("pause_hour", "pause"),
+        ("resume", "resume"),
+        ("stop", "stop_run"),
+    ],
+)
+def test_the_menu_does_what_it_says(controller, tray, name, order):
+    controller.turn(phase=Phase.IDLE)
+    getattr(tray, name).trigger()
+
+    assert controller.orders == [order]
+
+
+def test_the_menus_letters_are_unique(tray):
+    texts = [one.text() for one in tray.menu.actions() if one.text() and one is not tray.sentence]
+    letters = [text[text.index("&") + 1].lower() for text in texts]
+
+    assert len(letters) == len(set(letters)) == 9
+
+
+def test_the_sentence_is_told_as_it_is(controller, tray, qtbot):
+    controller.turn(phase=Phase.PAUSED, problem=Problem("staging.full", "R&D is full"))
+
+    qtbot.waitUntil(lambda: tray.icon.toolTip() == "R&D is full")
+    assert tray.sentence.text() == "R&&D is full"
+
+
+def test_the_icon_changes_twice_a_second_at_most(controller, tray, qtbot):
+    controller.turn(phase=Phase.RUNNING)
+    keys = [tray.icon.icon().cacheKey()]
+    for done in range(11):
+        controller.turn(sums=replace(NOTHING, wanted_bytes=10, sent_bytes=done))
+        keys.append(tray.icon.icon().cacheKey())
+
+    assert len(set(keys)) == 1
+    qtbot.waitUntil(lambda: tray.icon.icon().cacheKey() != keys[0])
+
+
+def test_an_icon_that_shows_the_same_is_left_alone(controller, tray, qtbot):
+    controller.turn(phase=Phase.RUNNING, sums=HALF)
+    qtbot.waitUntil(lambda: "Looking" in tray.icon.toolTip())
+    key = tray.icon.icon().cacheKey()
+    controller.turn(sums=replace(HALF, found=1))
+
+    qtbot.waitUntil(lambda: "1" in tray.icon.toolTip())
+    assert tray.icon.icon().cacheKey() == key
+
+
+@pytest.mark.parametrize("reason", ["Trigger", "DoubleClick"])
+def test_a_click_opens_the_window(tray, qtbot, reason):
+    with qtbot.waitSignal(tray.open_wanted):
+        tray.icon.activated.emit(QSystemTrayIcon.ActivationReason[reason])
+
+
+def test_a_tray_that_comes_late_is_taken(controller, qtbot):
+    there = []
+    tray = Tray(controller, is_available=lambda: bool(there))
+    assert not tray.available
+
+    there.append(True)
+    with qtbot.waitSignal(tray.appeared):
+        tray.look()
+    assert tray.available
+
+
+def test_it_is_not_looked_for_a_tray_for_ever(controller, qtbot):
+    looks = []
+    tray = Tray(controller, is_available=lambda: bool(looks.append(1)))
+    timer = tray._search
+    while timer.isActive() and len(looks) < 99:
+        tray.look()
+
+    assert len(looks) == 11
