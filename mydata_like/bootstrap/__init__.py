@@ -11,6 +11,7 @@ from mydata_like.bootstrap.importing import (
 )
 from mydata_like.bootstrap.job import Audience, Job, Order, open_job
 from mydata_like.bootstrap.monitoring import send_signals
+from mydata_like.bootstrap.preview import Preview, Sample, preview_layout
 from mydata_like.bootstrap.registration import (
     Admission,
     HostKey,
@@ -29,9 +30,23 @@ from mydata_like.bootstrap.settings import (
     save_settings,
     store_api_key,
 )
+from mydata_like.bootstrap.setup import (
+    Beginning,
+    Login,
+    Moved,
+    OwnKey,
+    Reached,
+    check_account,
+    check_address,
+    find_beginning,
+    list_facilities,
+    list_instruments,
+    show_key,
+)
 from mydata_like.bootstrap.sparing import go_second
 from mydata_like.bootstrap.state import State, look_at_state
 from mydata_like.bootstrap.surroundings import open_log
+from mydata_like.bootstrap.takeover_report import Paragraph, describe_takeover
 from mydata_like.bootstrap.trial import Result, Step, try_out
 from mydata_like.bootstrap.watching import Onlookers, WatchOrder, heartbeat_file, keep_watch
 from mydata_like.bootstrap.whereabouts import Whereabouts, find_whereabouts
@@ -49,15 +64,23 @@ __all__ = [
     "ApiKeyFate",
     "ArchiveFile",
     "Audience",
+    "Beginning",
     "Heartbeat",
     "HostKey",
     "Job",
     "Kept",
+    "Login",
+    "Moved",
     "OldSshKey",
     "Onlookers",
     "Order",
+    "OwnKey",
+    "Paragraph",
     "PastRun",
+    "Preview",
+    "Reached",
     "Result",
+    "Sample",
     "State",
     "Step",
     "SystemClock",
@@ -66,15 +89,21 @@ __all__ = [
     "Whereabouts",
     "apply_autostart",
     "carry_over",
+    "check_account",
+    "check_address",
+    "describe_takeover",
     "extract_member",
     "fetch_server_settings",
     "find_api_key",
+    "find_beginning",
     "find_places",
     "find_program",
     "find_whereabouts",
     "go_second",
     "heartbeat_file",
     "keep_watch",
+    "list_facilities",
+    "list_instruments",
     "load_settings",
     "load_trusting",
     "look_at_state",
@@ -83,10 +112,12 @@ __all__ = [
     "open_log",
     "open_secrets",
     "plan_takeover",
+    "preview_layout",
     "register",
     "renew_identity",
     "save_settings",
     "send_signals",
+    "show_key",
     "store_api_key",
     "trust_host",
     "try_out",

@@ -38,12 +38,15 @@ def prepare_places(settings: Settings, places: Places) -> None:
     make_private_folder(find_state(settings, places))
 
 
-def load_settings(config: Path | None = None, assignments: Sequence[str] = ()) -> Loaded:
+def load_settings(
+    config: Path | None = None, assignments: Sequence[str] = (), *, must_exist: bool = True
+) -> Loaded:
     """Return the settings of a file (the usual one by default), checked.
 
-    Raises SettingsError with all that is wrong, and where a named file does not exist.
+    Raises SettingsError with all that is wrong, and where a named file does not exist, unless
+    it is still to be made.
     """
-    if config is not None and not config.exists():
+    if must_exist and config is not None and not config.exists():
         raise SettingsError(
             f"The settings file {config} does not exist.",
             hint="Check the path after --config.",

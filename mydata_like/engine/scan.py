@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import dropwhile
 from pathlib import Path
 from typing import NamedTuple
@@ -71,10 +71,30 @@ class Scan:
         `SettingsError` where the data directory is or becomes unavailable or a pattern is
         wrong, `Cancelled` when asked to stop.
         """
-        data = Root(root)
-        walk = Walk(data, self._settings.filters, self._emit, self._clock, self._cancel)
-        yield from _LevelScan(walk, self._settings).visit(_Place(data.path, b"", ()))
-        data.check()
+        walk = self._open(root)
+        yield from self._visit(walk, walk.open)
+        walk.root.check()
+
+    def find_folders(self, root: bytes | Path) -> Iterator[DatasetFolder]:
+        """Yield the dataset folders without reading what is in them; raises as `scan` does."""
+        for group in self._visit(self._open(root), _unread):
+            if group.number == 0:
+                yield group.folder
+
+    def _visit(self, walk: Walk, open_dataset: "Opening") -> Iterator[FileGroup]:
+        top = _Place(walk.root.path, b"", ())
+        return _LevelScan(walk, self._settings, open_dataset).visit(top)
+
+    def _open(self, root: bytes | Path) -> Walk:
+        return Walk(Root(root), self._settings.filters, self._emit, self._clock, self._cancel)
+
+
+Opening = Callable[[DatasetFolder, bytes], Iterator[FileGroup]]
+
+
+def _unread(folder: DatasetFolder, _path: bytes) -> Iterator[FileGroup]:
+    """Open a dataset folder for those who do not care for its files."""
+    yield FileGroup(folder, (), last=True)
 
 
 def _numbered(groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
@@ -84,8 +104,9 @@ def _numbered(groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
 class _LevelScan:
     """One pass over the levels of the layout."""
 
-    def __init__(self, walk: Walk, settings: Settings) -> None:
+    def __init__(self, walk: Walk, settings: Settings, open_dataset: Opening) -> None:
         self._walk = walk
+        self._open_dataset = open_dataset
         self._filter = FolderFilter(settings.filters)
         self._layout = settings.data.layout
         self._levels = levels_of(settings.data.layout)
@@ -189,7 +210,7 @@ class _LevelScan:
         problem = self._filter.refuse_title(folder.title)
         try:
             problem = problem or self._refuse_age(place)
-            groups = None if problem else self._walk.open(folder, place.path)
+            groups = None if problem else self._open_dataset(folder, place.path)
         except OSError as error:
             self._walk.fail_folder(place.key, error)
             return

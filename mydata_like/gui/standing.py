@@ -35,7 +35,7 @@ def load(config: Path | None) -> Loaded:
     """Read the settings; raises as `bootstrap.load_settings`."""
     from mydata_like import bootstrap
 
-    return bootstrap.load_settings(config if config and config.exists() else None)
+    return bootstrap.load_settings(config, must_exist=False)
 
 
 def find_program() -> tuple[str, ...]:

@@ -102,6 +102,12 @@ class HttpServer:
         instruments = self._rows("instrument/", parse_instrument, query)
         return _first(instruments, lambda instrument: instrument.name == name)
 
+    def list_instruments(self, facility: Facility) -> list[Instrument]:
+        """Return the facility's instruments."""
+        query: Query = {"facility__id": facility.id}
+        pages = self._client.pages("instrument/", parse_instrument, query)
+        return [instrument for page in pages for instrument in page]
+
     def ensure_instrument(self, facility: Facility, name: str) -> Instrument:
         check_text("The instrument's name", name, 100)
 

@@ -52,10 +52,24 @@ class StrangeAnswerError(TransientError):
     code = "server.strange-answer"
 
 
+class MovedError(SettingsError):
+    """The server sends us to another address; empty where it does not name one of a server."""
+
+    code = "server.moved"
+
+    def __init__(self, message: str, *, hint: str, address: str) -> None:
+        super().__init__(message, hint=hint)
+        self.address = address
+
+
 class Client:
-    """A typed, patient line to one server; every method may be called from any thread."""
+    """A typed, patient line to one server; every method may be called from any thread.
+
+    `attempts` is how often a request is made at most; it may be set before the first one.
+    """
 
     def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: Cancel) -> None:
+        self.attempts = ATTEMPTS
         self.wire = Wire(settings, api_key, clock, cancel)
         self._username = settings.username
         self._api_key = api_key
@@ -246,7 +260,7 @@ class Client:
             return strange < 2 and worth(error)
 
         retrying = Retrying(
-            stop=stop_after_attempt(ATTEMPTS),
+            stop=stop_after_attempt(self.attempts),
             wait=_delay,
             retry=retry_if_exception(is_worth_it),
             sleep=self._wait,
@@ -307,10 +321,10 @@ class Client:
             if address
             else "If your server has moved, change server.url in the settings."
         )
-        raise SettingsError(
+        raise MovedError(
             f"{self.wire.host} sends us to another address: {target or 'it does not say which'}.",
             hint=hint,
-            code="server.moved",
+            address=address,
         )
 
     def _raise_web_page(self, which: str = "") -> NoReturn:

@@ -68,6 +68,20 @@ def parse_url(text: str) -> SplitResult:
     return parts
 
 
+def complete_address(text: str) -> str:
+    """Return a server's address as a person types or pastes it: with its scheme, without the API.
+
+    Only this very machine is called without encryption. Raises ValueError with what is wrong.
+    """
+    address = text.strip()
+    if "://" not in address:
+        host = urlsplit(f"//{address}").hostname or ""
+        address = f"{'http' if is_loopback(host) else 'https'}://{address}"
+    address = address.partition("/api/v1")[0].rstrip("/")
+    parse_url(address)
+    return address
+
+
 def parse_jump(text: str) -> tuple[str, str, int]:
     """Return user (possibly empty), host and port of a text like `user@host:22`."""
     match = _JUMP.fullmatch(text)
