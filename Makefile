@@ -1,11 +1,12 @@
 # make demo    upload sample instrument data to an embedded server, see every file verified
 # make test    the whole gate: format, lint, types, import contracts, tests
 # make translations   collect the window's texts, and compile their translations
+# make screenshots    pictures of the window for the documentation, from the real program
 # make bench   speed against scp, tar over ssh, rsync and rclone
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test format lint types contracts tests translations bench kill-test clean
+.PHONY: setup demo test format lint types contracts tests translations screenshots bench kill-test clean
 
 setup: .venv/ready
 
@@ -43,6 +44,9 @@ translations: setup
 	$(LUPDATE) -target-language de $(TEXTS) -ts $(TRANSLATIONS)_de.ts
 	$(LUPDATE) -target-language en -pluralonly $(TEXTS) -ts $(TRANSLATIONS)_en.ts
 	$(BIN)/pyside6-lrelease -silent $(TRANSLATIONS)_de.ts $(TRANSLATIONS)_en.ts
+
+screenshots: setup
+	$(BIN)/python -m tests.pictures
 
 bench: setup
 	sh benchmarks/setup.sh

@@ -1,0 +1,181 @@
+"""Pictures of the real program for the documentation, in light and dark: `make screenshots`.
+
+The program runs without a screen against an embedded server, and every scene of
+tests/gui/scenes.py is taken at its moment. `python -m tests.pictures NAME...` takes only some.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+os.environ["QT_QPA_PLATFORM"] = "offscreen"
+os.environ["QT_SCALE_FACTOR"] = "2"
+
+from PySide6.QtCore import QEventLoop, QSize, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QWidget
+
+from mydata_like import bootstrap
+from mydata_like.demo.samples import make_samples
+from mydata_like.gui.app import Program
+from mydata_like.gui.look import palette
+from mydata_like.gui.look.language import speak
+from tests.gui.scenes import Moment, Scene, Stage, list_scenes
+from tests.site import Site, open_site
+
+FOLDER = Path(__file__).parent.parent / "docs" / "images"
+THEMES: tuple[palette.Theme, ...] = ("light", "dark")
+SIZE = QSize(1100, 720)
+LARGEST = 200_000  # bytes of a picture
+PATIENCE = 90.0  # seconds
+SETTINGS = {
+    "schedule.kind": "manual",
+    "filters.settle_seconds": 60,
+    "advanced.verify_interval": 0.2,
+    "limits.bandwidth": 4.0,
+    "instrument.name": "Confocal 2",
+}
+
+
+def main(names: list[str]) -> int:
+    """Take the pictures and say which; the exit code tells if any is too large."""
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("mydata-like")
+    speak(app, "en")
+    scenes = [scene for scene in list_scenes() if not names or scene.name in names]
+    FOLDER.mkdir(exist_ok=True)
+    taken: list[Path] = []
+    with _make_site() as site:
+        for moment, prepare in MOMENTS.items():
+            wanted = [scene for scene in scenes if scene.moment is moment]
+            if wanted:
+                taken += _shoot(app, site, wanted, prepare)
+    for path in taken:
+        print(f"{path.stat().st_size:8,}  {path.name}")
+    return int(any(path.stat().st_size > LARGEST for path in taken))
+
+
+@contextmanager
+def _make_site() -> Iterator[Site]:
+    """A place whose names look well in a picture."""
+    home = Path(tempfile.gettempdir()) / "confocal-2"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    os.environ["MYDATA_LIKE_HOME"] = str(home / "home")
+    try:
+        make_samples(home / "data", tiny_files=2400)
+        _add_what_is_not_well(home / "data")
+        with open_site(home) as site:
+            bootstrap.save_settings(site.config, SETTINGS)
+            yield site
+    finally:
+        shutil.rmtree(home)
+
+
+def _add_what_is_not_well(data: Path) -> None:
+    """An owner whom the server does not know, a file that grows, a file that nobody wants."""
+    stranger = data / "carol" / "Zebrafish day 3"
+    stranger.mkdir(parents=True)
+    for number in range(12):
+        (stranger / f"stack_{number:03d}.tif").write_bytes(b"tiff" * 20_000)
+    for path in (stranger, stranger.parent, *stranger.iterdir()):
+        os.utime(path, (time.time() - 90_000, time.time() - 90_000))
+    (data / "alice" / "Tomogram 7" / "Thumbs.db").write_bytes(b"thumbs")
+    (data / "alice" / "Tomogram 7" / "still_growing.raw").write_bytes(b"raw" * 10_000)
+
+
+def _shoot(
+    app: QApplication, site: Site, scenes: list[Scene], prepare: Callable[[Site], Program]
+) -> list[Path]:
+    palette.apply(app, "light")
+    program = prepare(site)
+    stage = Stage(program.window, program.desk)
+    program.window.resize(SIZE)
+    taken = []
+    for scene in scenes:
+        shown = scene.open(stage)
+        for theme in THEMES:
+            palette.apply(app, theme)
+            _wait(lambda: not program.background.busy)
+            _rest(0.4)
+            taken.append(_save(shown, f"{scene.name}-{theme}"))
+        if shown is not program.window:
+            shown.close()
+    program.window.hide()
+    program.close()
+    _wait(lambda: program.controller.engine is None)
+    return taken
+
+
+def _open_first_start(site: Site) -> Program:
+    program = Program(site.place.folder / "nowhere" / "settings.toml")
+    program.open()
+    _wait(lambda: program.controller.state.phase == "unset")
+    return program
+
+
+def _open_running(site: Site) -> Program:
+    program = _open_idle(site)
+    program.controller.start()
+    _wait(lambda: program.controller.state.sums.sent > 500)
+    _rest(4)  # for a curve of the speed
+    return program
+
+
+def _open_after(site: Site) -> Program:
+    bootstrap.save_settings(site.config, {"limits.bandwidth": 0})
+    program = _open_idle(site)
+    program.controller.start()
+    _wait(lambda: program.controller.state.at_work)
+    _wait(lambda: not program.controller.state.at_work)
+    return program
+
+
+def _open_idle(site: Site) -> Program:
+    program = Program(site.config)
+    program.open()
+    _wait(lambda: program.controller.state.phase == "idle")
+    return program
+
+
+MOMENTS = {
+    Moment.FIRST_START: _open_first_start,
+    Moment.RUNNING: _open_running,
+    Moment.AFTER: _open_after,
+}
+
+
+def _wait(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError("the program does not get there")
+        _rest(0.05)
+
+
+def _rest(seconds: float) -> None:
+    """Let the program work for a while."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        QApplication.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 20)
+        time.sleep(0.005)
+
+
+def _save(shown: QWidget, name: str) -> Path:
+    """Save a picture as small as it can be without a loss that shows."""
+    path = FOLDER / f"{name}.png"
+    image = shown.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    image.save(str(path), "PNG", 0)
+    if path.stat().st_size > LARGEST:
+        flags = Qt.ImageConversionFlag.ThresholdDither
+        image.convertToFormat(QImage.Format.Format_Indexed8, flags).save(str(path), "PNG", 0)
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
