@@ -25,10 +25,12 @@ from mydata_like.demo.samples import make_samples
 from mydata_like.gui.app import Program
 from mydata_like.gui.look import palette
 from mydata_like.gui.look.language import speak
+from mydata_like.gui.start import Start
 from tests.gui.scenes import Moment, Scene, Stage, list_scenes
 from tests.site import Site, open_site
 
 FOLDER = Path(__file__).parent.parent / "docs" / "images"
+_OPENED: list[Program] = []  # kept, so that no other thread's collector takes them
 THEMES: tuple[palette.Theme, ...] = ("light", "dark")
 SIZE = QSize(1100, 720)
 LARGEST = 200_000  # bytes of a picture
@@ -69,7 +71,7 @@ def _make_site() -> Iterator[Site]:
     os.environ["MYDATA_LIKE_HOME"] = str(home / "home")
     try:
         make_samples(home / "data", tiny_files=2400)
-        _add_what_is_not_well(home / "data")
+        _add_the_unusual(home / "data")
         with open_site(home) as site:
             bootstrap.save_settings(site.config, SETTINGS)
             yield site
@@ -77,13 +79,17 @@ def _make_site() -> Iterator[Site]:
         shutil.rmtree(home)
 
 
-def _add_what_is_not_well(data: Path) -> None:
-    """An owner whom the server does not know, a file that grows, a file that nobody wants."""
+def _add_the_unusual(data: Path) -> None:
+    """Large files, an owner whom the server does not know, a file that grows, an unwanted one."""
+    sheets = data / "alice" / "Light sheet 2024-05-02"
+    sheets.mkdir()
+    for number in range(12):
+        (sheets / f"stack_{number:03d}.tif").write_bytes(os.urandom(6 << 20))
     stranger = data / "carol" / "Zebrafish day 3"
     stranger.mkdir(parents=True)
     for number in range(12):
         (stranger / f"stack_{number:03d}.tif").write_bytes(b"tiff" * 20_000)
-    for path in (stranger, stranger.parent, *stranger.iterdir()):
+    for path in (sheets, *sheets.iterdir(), stranger, stranger.parent, *stranger.iterdir()):
         os.utime(path, (time.time() - 90_000, time.time() - 90_000))
     (data / "alice" / "Tomogram 7" / "Thumbs.db").write_bytes(b"thumbs")
     (data / "alice" / "Tomogram 7" / "still_growing.raw").write_bytes(b"raw" * 10_000)
@@ -108,19 +114,17 @@ def _shoot(
             shown.close()
     program.window.hide()
     program.close()
+    _OPENED.append(program)
     _wait(lambda: program.controller.engine is None)
     return taken
 
 
 def _open_first_start(site: Site) -> Program:
-    program = Program(site.place.folder / "nowhere" / "settings.toml")
-    program.open()
-    _wait(lambda: program.controller.state.phase == "unset")
-    return program
+    return _open(site.place.folder / "nowhere" / "settings.toml", "unset")
 
 
 def _open_running(site: Site) -> Program:
-    program = _open_idle(site)
+    program = _open(site.config, "idle")
     program.controller.start()
     _wait(lambda: program.controller.state.sums.sent > 500)
     _rest(4)  # for a curve of the speed
@@ -129,17 +133,18 @@ def _open_running(site: Site) -> Program:
 
 def _open_after(site: Site) -> Program:
     bootstrap.save_settings(site.config, {"limits.bandwidth": 0})
-    program = _open_idle(site)
+    program = _open(site.config, "idle")
     program.controller.start()
     _wait(lambda: program.controller.state.at_work)
     _wait(lambda: not program.controller.state.at_work)
     return program
 
 
-def _open_idle(site: Site) -> Program:
-    program = Program(site.config)
+def _open(config: Path, phase: str) -> Program:
+    home = Path(os.environ["MYDATA_LIKE_HOME"])
+    program = Program(Start(config, config, state=home / "state", logs=home / "logs"))
     program.open()
-    _wait(lambda: program.controller.state.phase == "idle")
+    _wait(lambda: program.controller.state.phase == phase)
     return program
 
 

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from mydata_like.gui.look.palette import build_palette
+from mydata_like.gui.look.shades import DARK, LIGHT, Shades
 from mydata_like.gui.pages.catalogue import list_pages
 from mydata_like.gui.pages.page import Desk, Wish
+from mydata_like.gui.tray.emblem import Emblem, Shape, draw_emblem
 from mydata_like.gui.window import Window
 
 
@@ -46,6 +50,7 @@ def list_scenes() -> list[Scene]:
         Scene("first-start", partial(_open_page, "overview"), Moment.FIRST_START),
         Scene("overview-running", partial(_open_page, "overview"), Moment.RUNNING),
         Scene("transfers-running", partial(_open_page, "transfers"), Moment.RUNNING),
+        Scene("tray", _show_tray),
         *(Scene(leaf.name, partial(_open_page, leaf.name)) for leaf in list_pages()),
     ]
 
@@ -53,3 +58,31 @@ def list_scenes() -> list[Scene]:
 def _open_page(name: str, stage: Stage) -> QWidget:
     stage.window.show_page(Wish(name))
     return stage.window
+
+
+def _show_tray(stage: Stage) -> QWidget:
+    """Every picture of the tray with its word, on panels light and dark."""
+    strip = QWidget(stage.window, Qt.WindowType.Window)
+    strip.setWindowTitle("tray")
+    rows = QVBoxLayout(strip)
+    rows.setContentsMargins(0, 0, 0, 0)
+    rows.setSpacing(0)
+    for shades in (LIGHT, DARK):
+        rows.addWidget(_panel(shades))
+    strip.show()
+    return strip
+
+
+def _panel(shades: Shades) -> QWidget:
+    panel = QWidget()
+    panel.setPalette(build_palette(shades))
+    panel.setAutoFillBackground(True)
+    row = QHBoxLayout(panel)
+    for shape in Shape:
+        picture = QLabel()
+        emblem = Emblem.of(shape, 0.65)
+        picture.setPixmap(draw_emblem(emblem).pixmap(QSize(24, 24), 2.0))
+        row.addWidget(picture)
+        row.addWidget(QLabel(shape.value))
+        row.addStretch()
+    return panel
