@@ -135,8 +135,8 @@ def _open_after(site: Site) -> Program:
     bootstrap.save_settings(site.config, {"limits.bandwidth": 0})
     program = _open(site.config, "idle")
     program.controller.start()
-    _wait(lambda: program.controller.state.at_work)
-    _wait(lambda: not program.controller.state.at_work)
+    before = program.controller.state.last
+    _wait(lambda: program.controller.state.last not in (None, before))
     return program
 
 

@@ -5,8 +5,6 @@ from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
-    QListWidget,
-    QListWidgetItem,
     QMainWindow,
     QSizePolicy,
     QStackedWidget,
@@ -18,6 +16,7 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import ElidedLabel, PlainLabel
 from mydata_like.gui.look.sentences import overview_sentence
+from mydata_like.gui.navigation import Navigation
 from mydata_like.gui.pages.catalogue import list_pages
 from mydata_like.gui.pages.page import Desk, Page, Wish
 from mydata_like.gui.state import Phase, RunState
@@ -42,7 +41,7 @@ class Window(QMainWindow):
         self._leaves = list_pages()
         self._pages: dict[str, Page] = {}
         self.setWindowTitle("mydata-like")
-        self._navigation = self._make_navigation()
+        self._navigation = Navigation(self._leaves, self)
         self._stack = QStackedWidget(self)
         self._search = QLineEdit(self)
         self._make_actions()
@@ -89,17 +88,6 @@ class Window(QMainWindow):
         self._remember()
         self.closing.emit(event)
 
-    def _make_navigation(self) -> QListWidget:
-        navigation = QListWidget(self)
-        navigation.setAccessibleName(self.tr("Pages"))
-        navigation.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        navigation.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Expanding)
-        for leaf in self._leaves:
-            navigation.addItem(QListWidgetItem(icon(leaf.icon), leaf.title))
-        widest = navigation.sizeHintForColumn(0)
-        navigation.setFixedWidth(widest + navigation.fontMetrics().averageCharWidth() * 6)
-        return navigation
-
     def _make_actions(self) -> None:
         self._start = QAction(icon("start"), self.tr("&Start"), self)
         self._start.setShortcut(QKeySequence(Qt.Key.Key_F5))
@@ -122,6 +110,8 @@ class Window(QMainWindow):
         bar = QToolBar(self.tr("Actions"), self)
         bar.setObjectName("actions")
         bar.setMovable(False)
+        side = round(self.fontMetrics().height() * 1.3)
+        bar.setIconSize(QSize(side, side))
         bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         bar.addActions([self._start, self._pause, self._resume, self._stop])
         bar.addSeparator()
