@@ -12,6 +12,8 @@ from mydata_like.gui.look import words
 logger = logging.getLogger(__name__)
 
 Record = dict[str, Any]  # an event as docs/events.md describes it
+# Qt kills a process when its QProcess is destroyed, so these never are (see `gui.start`).
+_LET_GO: list[QProcess] = []
 SAID_AT_MOST = 4000  # characters that are kept of what it wrote to standard error
 
 
@@ -65,6 +67,8 @@ class Engine(QObject):
         """Close its input: it goes on without us, and ends when its run has ended."""
         self._process.closeWriteChannel()
         self._process.waitForBytesWritten(1000)
+        self._process.setParent(None)
+        _LET_GO.append(self._process)
 
     def kill(self) -> None:
         """End it at once; the next run mends what was cut off."""

@@ -3,6 +3,7 @@
 Nothing heavy is imported until it is clear that this is the first instance.
 """
 
+import logging
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -54,6 +55,10 @@ def _start(wanted: Start) -> int:
     # The engine has a log of its own: one file can only have one writer.
     with logging_to(wanted.logs, Redaction(), LogStyle(name="mydata-like-window")):
         try:
-            return run_window(wanted, instance.address)
+            code = run_window(wanted, instance.address)
         finally:
             instance.release()
+    # Without the interpreter's own end, which would destroy the engines that were let go, and
+    # so kill them; it would also wait for threads that hang.
+    logging.shutdown()
+    os._exit(code)

@@ -187,17 +187,25 @@ class SqliteLedger:
             return None
         ledger = cls(schema.connect_to_read(file), file, clock)
         ledger._reads_only = True
-        with ledger._closed_on_error(), ledger._used() as cursor:
-            row = cursor.execute(FIND_ROOT, (data_directory,)).fetchone()
+        with ledger._closed_on_error():
+            if ledger._version == 0:  # the other process is about to make the tables
+                ledger.close()
+                return None
+            with ledger._used() as cursor:
+                row = cursor.execute(FIND_ROOT, (data_directory,)).fetchone()
             ledger._root = row[0] if row else NO_ROOT
         return ledger
 
     @property
     def outdated(self) -> bool:
         """Whether the file is of an older version, which the next run brings up to date."""
+        return self._version < len(schema.MIGRATIONS)
+
+    @property
+    def _version(self) -> int:
         with self._used() as cursor:
             (version,) = cursor.execute("PRAGMA user_version").fetchone()
-        return int(version) < len(schema.MIGRATIONS)
+        return int(version)
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
         """Return what is known about these files; unknown ones are left out."""

@@ -11,30 +11,33 @@ pytestmark = needs_screen
 TITLE = "^mydata-like$"
 
 
-def start(screen, *words):
+@contextmanager
+def running(screen, *words):
+    """Run the program; a test that fails ends it."""
     command = [sys.executable, "-m", "mydata_like", "gui", *words]
     environment = os.environ | screen.environment
-    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-
-
-def ring(screen):
-    """Start the program a second time; return how that ended, and what it said."""
-    second = start(screen)
-    _, said = second.communicate(timeout=10)
-    return second.returncode, said
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @contextmanager
 def program(screen, *words):
     """Run the program until the test is over; then the system tells it to end."""
-    process = start(screen, *words)
-    try:
+    with running(screen, *words) as process:
         yield process
         process.terminate()
         assert process.wait(10) == 0
-    finally:
-        process.kill()
-        process.communicate()
+
+
+def ring(screen):
+    """Start the program a second time; return how that ended, and what it said."""
+    with running(screen) as second:
+        _, said = second.communicate(timeout=10)
+        return second.returncode, said
 
 
 def test_the_program_lives_in_the_tray_and_comes_when_it_is_called(screen):
@@ -64,11 +67,11 @@ def test_a_start_at_login_waits_for_the_tray_out_of_sight(screen):
 
 
 def test_without_a_tray_closing_leaves_the_program_within_reach():
-    with open_screen(tray=False) as screen, program(screen) as running:
+    with open_screen(tray=False) as screen, program(screen) as process:
         screen.until(lambda: screen.active_title() == "mydata-like")
         screen.press("alt+F4")
         screen.until(lambda: not screen.windows(TITLE))
-        assert running.poll() is None
+        assert process.poll() is None
 
         assert ring(screen) == (0, "")
         screen.until(lambda: screen.windows(TITLE))

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -17,7 +18,7 @@ PROGRAMS = ("Xvfb", "openbox", "trayer", "xdotool", "xwininfo", "xprop")
 needs_screen = pytest.mark.skipif(
     not all(map(shutil.which, PROGRAMS)), reason="needs an X server, a window manager and a tray"
 )
-QUESTIONS = 500  # each takes some hundredths of a second
+DEADLINE = 20.0  # seconds after which something counts as hanging
 ICON = 22  # pixels of an icon in the tray, which has a border beside the first one
 SHOOT = """
 import sys
@@ -41,7 +42,8 @@ class Screen:
 
     def until(self, question):
         """Ask until the answer is true; return it."""
-        for _ in range(QUESTIONS):
+        end = time.monotonic() + DEADLINE
+        while time.monotonic() < end:
             if answer := question():
                 return answer
             self.ask("xprop", "-root", "_NET_ACTIVE_WINDOW")  # gives the others time
@@ -50,6 +52,10 @@ class Screen:
     def windows(self, title):
         """Return the visible windows whose title matches a regular expression."""
         return self.ask("xdotool", "search", "--onlyvisible", "--name", title).split()
+
+    def shapes(self, program):
+        """Return all that a program shows: windows, menus, icons."""
+        return self.ask("xdotool", "search", "--onlyvisible", "--class", program).split()
 
     def active_title(self):
         """Return the title of the window that has the keyboard."""

@@ -46,6 +46,7 @@ class Leaving(QObject):
         if self._ending or not self._controller.state.ours:
             self.end()
         elif self._question is None:
+            self._window.raise_up()  # a question belongs to something that is seen
             self._question = Question(self._window)
             self._question.answered.connect(self._follow)
             self._question.open()

@@ -106,6 +106,9 @@ def test_another_process_may_read_meanwhile(filled: Path) -> None:
 
 def test_there_is_nothing_to_read_before_the_first_run(file: Path) -> None:
     assert SqliteLedger.open_to_read(file, DATA, FakeClock()) is None
+    file.parent.mkdir()
+    file.touch()  # as in the moment before another process makes the tables
+    assert SqliteLedger.open_to_read(file, DATA, FakeClock()) is None
 
 
 def test_readers_of_an_unknown_data_directory_find_nothing(filled: Path) -> None:

@@ -1,0 +1,47 @@
+"""Quitting the real program while the real engine uploads."""
+
+import pytest
+
+from mydata_like import bootstrap
+from mydata_like.gui.memory import Memory
+from mydata_like.gui.tray.leaving import SAID
+from tests.gui.conftest import QUICK
+from tests.gui.test_screen import TITLE, running
+from tests.gui.xvfb import needs_screen
+
+pytestmark = needs_screen
+SLOW = QUICK | {"schedule.kind": "startup", "limits.bandwidth": 1.5}  # MB/s: some seconds
+
+
+def heartbeat(site):
+    settings = bootstrap.load_settings(site.config).settings
+    return bootstrap.look_at_state(settings, site.config).heartbeat
+
+
+def is_at_work(site):
+    beat = heartbeat(site)
+    return beat is not None and beat.state == "running"
+
+
+@pytest.mark.parametrize(("answer", "all_safe"), [("alt+l", True), ("alt+u", False)])
+def test_an_upload_goes_on_or_stops_as_the_person_wants(site, screen, answer, all_safe):
+    bootstrap.save_settings(site.config, SLOW)
+    memory = Memory()
+    memory.setValue(SAID, "yes")  # no balloon that looks like a menu from here
+    memory.sync()
+    with running(screen, "--config", str(site.config)) as process:
+        screen.until(lambda: screen.windows(TITLE))
+        screen.until(lambda: is_at_work(site))
+        screen.press("alt+F4")
+        screen.until(lambda: not screen.windows(TITLE))
+
+        screen.click_tray(3)
+        screen.until(lambda: len(screen.shapes("mydata-like")) > 1)  # the icon, and its menu
+        screen.press("q")
+        screen.until(lambda: screen.active_title() == "Quit")
+        screen.press(answer)
+        _, said = process.communicate(timeout=5)
+    screen.until(lambda: heartbeat(site).state == "stopped")
+
+    assert (process.returncode, said) == (0, "")
+    assert (site.find_wrongs() == []) is all_safe
