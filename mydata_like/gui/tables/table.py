@@ -30,7 +30,8 @@ class Table(QTableView):
         self._memory = memory
         self._places = _Places((), None, None)
         self.setModel(model)
-        self._set_looks()
+        set_looks(self)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._set_header()
         self._copy = QAction(self.tr("Copy rows"), self)
         self._copy.setShortcut(QKeySequence.StandardKey.Copy)
@@ -71,27 +72,9 @@ class Table(QTableView):
         """Remember how the columns are arranged."""
         self._memory.setValue(f"{self._name}/columns", self.horizontalHeader().saveState())
 
-    def _set_looks(self) -> None:
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
-        self.setWordWrap(False)
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-        self.setAlternatingRowColors(True)
-        self.setShowGrid(False)
-        self.setTabKeyNavigation(False)
-        self.setCornerButtonEnabled(False)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        rows = self.verticalHeader()
-        rows.hide()
-        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        rows.setMinimumSectionSize(1)
-        rows.setDefaultSectionSize(round(self.fontMetrics().height() * 1.7))
-
     def _set_header(self) -> None:
         header = self.horizontalHeader()
         header.setSectionsMovable(True)
-        header.setHighlightSections(False)
         header.setStretchLastSection(True)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         # By the table's own selection a header would look at every row for each of its sections.
@@ -223,6 +206,27 @@ class Table(QTableView):
 
 
 _ROWS = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+
+
+def set_looks(table: QTableView) -> None:
+    """Dress a table of ours: rows of one height, which are selected as a whole."""
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+    table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+    table.setWordWrap(False)
+    table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+    table.setAlternatingRowColors(True)
+    table.setShowGrid(False)
+    table.setTabKeyNavigation(False)
+    table.setCornerButtonEnabled(False)
+    rows = table.verticalHeader()
+    rows.hide()
+    rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+    rows.setMinimumSectionSize(1)
+    rows.setDefaultSectionSize(round(table.fontMetrics().height() * 1.7))
+    header = table.horizontalHeader()
+    header.setHighlightSections(False)
+    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
 
 class _Places(NamedTuple):

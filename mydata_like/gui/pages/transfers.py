@@ -1,0 +1,178 @@
+"""The page of transfers: what travels now, and what became of every file."""
+
+import os
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QSplitter,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.views import View
+from mydata_like.gui.live import Snapshot
+from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.pages.page import Desk, Page
+from mydata_like.gui.state import Phase, RunState
+from mydata_like.gui.tables.actions import RowActions, action_button
+from mydata_like.gui.tables.bars import BarDelegate
+from mydata_like.gui.tables.files import file_columns
+from mydata_like.gui.tables.panel import TablePanel
+from mydata_like.gui.tables.table import set_looks
+from mydata_like.gui.tables.travelling import PROGRESS, TravellingModel
+
+FOLDER = "folder:"  # begins the wish to see a folder's files
+LIVE_SHARE, FILES_SHARE = 1, 3  # of the page's height
+
+
+class TransfersPage(Page):
+    """On top the channels' work, below it all files, the latest first."""
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._controller = desk.controller
+        self._travelling = TravellingModel(self)
+        self._live = QTableView(self)
+        self._said = PlainLabel("", self)
+        self._pause = QAction(icon("pause"), self.tr("Pause all"), self)
+        self._resume = QAction(icon("start"), self.tr("Resume"), self)
+        self._cancel = QAction(icon("cancel"), self.tr("Cancel"), self)
+        self._cancel_button = action_button(self._cancel, self)
+        self._pause_button = action_button(self._pause, self)
+        self._resume_button = action_button(self._resume, self)
+        self._files = TablePanel(desk, "transfers", file_columns(), self)
+        self._actions = RowActions(desk.controller, self)
+        self._set_up()
+        self._lay_out()
+        self._connect()
+        self._show_state(desk.controller.state)
+        self._choose_transfer()
+
+    def show_page(self) -> None:
+        self._files.begin()
+
+    def hide_page(self) -> None:
+        self._files.rest()
+
+    def look_for(self, what: str) -> None:
+        """Show the files of a state, or those of a folder."""
+        if what.startswith(FOLDER):
+            self._files.choose_states(frozenset())
+            self._show_folder(os.fsencode(what.removeprefix(FOLDER)))
+        else:
+            self._files.choose_states(frozenset({what} if what else ()))
+
+    def _set_up(self) -> None:
+        set_live_looks(self._live, self._travelling)
+        self._live.setAccessibleName(self.tr("Travelling now"))
+        self._files.table.setAccessibleName(self.tr("Files"))
+        self._files.nothing = self.tr("No file has been sent yet.")
+        self._cancel.setToolTip(self.tr("Leave what is selected for the next run"))
+        on_the_way = frozenset({"staged", "registered", "repaired"})
+        self._files.offer_states(
+            [
+                (self.tr("All files"), frozenset()),
+                (self.tr("On their way"), on_the_way),
+                (self.tr("Verified"), frozenset({"verified"})),
+                (self.tr("Waiting"), frozenset({"waiting"})),
+                (self.tr("Failed"), frozenset({"failed"})),
+                (self.tr("Left out"), frozenset({"skipped"})),
+            ]
+        )
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.addWidget(self._said, 1)
+        for button in (self._cancel_button, self._pause_button, self._resume_button):
+            head.addWidget(button)
+        upper = QWidget(self)
+        above = QVBoxLayout(upper)
+        above.setContentsMargins(0, 0, 0, 0)
+        above.addLayout(head)
+        above.addWidget(self._live, 1)
+        lower = QWidget(self)
+        below = QVBoxLayout(lower)
+        below.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)
+        below.addWidget(self._files, 1)
+        below.addWidget(self._actions.make_buttons(lower))
+        halves = QSplitter(Qt.Orientation.Vertical, self)
+        halves.setChildrenCollapsible(False)
+        halves.addWidget(upper)
+        halves.addWidget(lower)
+        halves.setStretchFactor(0, LIVE_SHARE)
+        halves.setStretchFactor(1, FILES_SHARE)
+        QVBoxLayout(self).addWidget(halves)
+
+    def _connect(self) -> None:
+        controller = self._controller
+        controller.live_changed.connect(self._show_live)
+        controller.run_changed.connect(self._show_state)
+        self._pause.triggered.connect(controller.pause)
+        self._resume.triggered.connect(controller.resume)
+        self._cancel.triggered.connect(self._cancel_transfers)
+        self._live.selectionModel().selectionChanged.connect(self._choose_transfer)
+        self._files.selected.connect(self._choose_files)
+        self._files.table.menu_wanted.connect(self._actions.fill)
+        self._actions.wanted.connect(self.wanted)
+
+    def _show_folder(self, folder: bytes) -> None:
+        only = self.tr("Only in %1").replace("%1", words.plain(folder))
+        self._files.show_view(View(folder=folder), only)
+
+    @Slot(object)
+    def _show_live(self, snapshot: Snapshot) -> None:
+        if self.isVisible():
+            self._travelling.show(snapshot.transfers)
+            self._choose_transfer()
+
+    @Slot(object)
+    def _show_state(self, state: RunState) -> None:
+        self._said.setText(self._say(state))
+        self._pause_button.setVisible(state.ours and state.phase is not Phase.PAUSED)
+        self._pause.setEnabled(state.phase is Phase.RUNNING)
+        self._resume_button.setVisible(state.phase is Phase.PAUSED)
+        self._live.setVisible(state.ours)
+        self._cancel_button.setVisible(state.ours)
+        if not state.ours:
+            self._travelling.show(())
+
+    def _say(self, state: RunState) -> str:
+        if not state.at_work:
+            return self.tr("Nothing travels now.")
+        if not state.ours:
+            return self.tr("Another program is uploading; its files appear below.")
+        queued = max(0, state.sums.wanted - state.sums.sent)
+        return self.tr("%Ln file(s) still to be sent", "", queued)
+
+    @Slot()
+    def _choose_transfer(self) -> None:
+        self._cancel.setEnabled(self._live.selectionModel().hasSelection())
+
+    @Slot()
+    def _cancel_transfers(self) -> None:
+        for index in self._live.selectionModel().selectedRows():
+            name = self._travelling.transfers[index.row()].name
+            self._controller.cancel(name.encode())
+
+    @Slot()
+    def _choose_files(self) -> None:
+        self._actions.show_rows(self._files.table.rows())
+
+
+def set_live_looks(table: QTableView, model: TravellingModel) -> None:
+    """Dress the small table of what travels."""
+    set_looks(table)
+    table.setModel(model)
+    bars = BarDelegate(table)
+    table.setItemDelegateForColumn(PROGRESS, bars)
+    width = table.fontMetrics().averageCharWidth()
+    for number, characters in enumerate((44, 14, 11, 12, 10, 10)):
+        table.setColumnWidth(number, width * characters)
+    table.horizontalHeader().setStretchLastSection(True)
+    table.verticalHeader().setDefaultSectionSize(round(table.fontMetrics().height() * 1.9))
+    table.setMinimumHeight(round(table.fontMetrics().height() * 8))

@@ -1,0 +1,47 @@
+"""Opens the ledger for tables; what that needs is imported in the thread that does it."""
+
+from functools import partial
+from pathlib import Path
+
+from mydata_like.core.views import FolderGroup, ProblemGroup, View
+from mydata_like.gui.controller import Controller
+from mydata_like.gui.tables.ordering import Listing, Open
+from mydata_like.settings.schema import Settings
+
+
+def opener(controller: Controller) -> Open:
+    """Return what opens the ledger of the settings as they are now."""
+    return partial(open_listing, controller.settings, controller.config)
+
+
+def open_listing(settings: Settings, config: Path | None, view: View) -> Listing | None:
+    """Open the rows of a view; raises as `bootstrap.reading.open_listing`."""
+    from mydata_like.bootstrap import reading
+
+    return reading.open_listing(settings, config, view)
+
+
+def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:
+    """Return what is not well, by kind and code; raises `UploaderError`."""
+    from mydata_like.bootstrap import reading
+
+    survey = reading.open_survey(settings, config)
+    return survey.group_problems() if survey else []
+
+
+def list_folders(
+    settings: Settings, config: Path | None, parents: tuple[str | None, ...]
+) -> list[FolderGroup]:
+    """Return the folders one level below an owner and experiment; raises `UploaderError`."""
+    from mydata_like.bootstrap import reading
+
+    survey = reading.open_survey(settings, config)
+    return survey.list_folders(*parents) if survey else []
+
+
+def find_dataset(settings: Settings, config: Path | None, folder: bytes) -> int | None:
+    """Return the server's number of a folder's dataset; raises `UploaderError`."""
+    from mydata_like.bootstrap import reading
+
+    survey = reading.open_survey(settings, config)
+    return survey.find_dataset(folder) if survey else None
