@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from mydata_like.gui.pages.overview import OverviewPage
 from mydata_like.gui.pages.page import Desk, EmptyPage, Page
+from mydata_like.gui.pages.problems import ProblemsPage
 from mydata_like.gui.pages.speed import SpeedPage
 from mydata_like.gui.pages.transfers import TransfersPage
 
@@ -29,7 +30,7 @@ def list_pages() -> list[Leaf]:
         Leaf("overview", translate("pages", "Overview"), "overview", OverviewPage),
         Leaf("folders", translate("pages", "Folders"), "folders", EmptyPage),
         Leaf("transfers", translate("pages", "Transfers"), "transfers", TransfersPage),
-        Leaf("problems", translate("pages", "Problems"), "problems", EmptyPage),
+        Leaf("problems", translate("pages", "Problems"), "problems", ProblemsPage),
         Leaf("where", translate("pages", "Where is my data?"), "where", EmptyPage),
         Leaf("speed", translate("pages", "Speed test"), "speed", SpeedPage),
         Leaf("history", translate("pages", "History"), "history", EmptyPage),

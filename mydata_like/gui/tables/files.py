@@ -26,6 +26,13 @@ def file_columns() -> list[Column]:
     ]
 
 
+def problem_columns() -> list[Column]:
+    """Return what a table says of files and folders that have the same problem."""
+    wanted = {"name": 24, "folder": 28, "size": 11, "at": 18, "message": 40}
+    columns = {column.name: column for column in file_columns()}
+    return [columns[name]._replace(width=width) for name, width in wanted.items()]
+
+
 def moment(seconds: int | None) -> str:
     """Return a time of the ledger, in words; nothing where it is not known."""
     return words.moment(datetime.fromtimestamp(seconds, UTC)) if seconds is not None else ""

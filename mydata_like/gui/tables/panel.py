@@ -86,6 +86,11 @@ class TablePanel(QWidget):
         self._only.setVisible(bool(only))
         self._apply()
 
+    def show_only(self, view: View) -> None:
+        """Show what this view has, unless that is shown already."""
+        if view != self._base:
+            self.show_view(view)
+
     def choose_states(self, states: frozenset[str]) -> None:
         """Show the first group that has these states."""
         groups = [self.states.itemData(number) for number in range(self.states.count())]

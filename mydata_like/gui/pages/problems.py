@@ -1,0 +1,239 @@
+"""The page of problems: everything that is not well, by kind, and what to do about it."""
+
+from functools import partial
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.views import FileRow, ProblemGroup, Table, View
+from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.look.toast import Toast
+from mydata_like.gui.pages.page import Desk, Page, Wish
+from mydata_like.gui.remedies import Act, Remedy
+from mydata_like.gui.state import Phase, RunState
+from mydata_like.gui.tables import source
+from mydata_like.gui.tables.actions import RowActions, action_button, path_of
+from mydata_like.gui.tables.card import ProblemCard
+from mydata_like.gui.tables.files import problem_columns
+from mydata_like.gui.tables.groups import mark_of_group
+from mydata_like.gui.tables.kinds import KindsList
+from mydata_like.gui.tables.marks import Mark
+from mydata_like.gui.tables.panel import TablePanel
+
+MOST_RETRIED = 1000  # files of a kind that are asked for one by one
+AT_ONCE = 3000  # milliseconds between two looks at the sums, at least
+
+
+class ProblemsPage(Page):
+    """The run's own problem on top; on the left the kinds, on the right one of them."""
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._controller = desk.controller
+        self._asking = self._stale = self._active = False
+        self._run = ProblemCard(self)
+        self._kinds = KindsList(desk.memory, self)
+        self._card = ProblemCard(self)
+        self._hide = QAction(icon("skipped"), self.tr("Hide this kind"), self)
+        self._files = TablePanel(desk, "problems", problem_columns(), self)
+        self._actions = RowActions(desk.controller, self)
+        self._toast = Toast(self)
+        self._well = PlainLabel(self.tr("Nothing is wrong."), self)
+        self._stack = QStackedWidget(self)
+        self._timer = QTimer(self, singleShot=True, interval=AT_ONCE)
+        self._lay_out()
+        self._connect()
+        self._show_state(desk.controller.state)
+        self._show_group()
+
+    def show_page(self) -> None:
+        self._active = True
+        self._files.begin()
+        self._ask()
+
+    def hide_page(self) -> None:
+        self._active = False
+        self._files.rest()
+
+    def look_for(self, what: str) -> None:
+        """Show the first kind with this outcome."""
+        self._kinds.look_for(what)
+
+    def _lay_out(self) -> None:
+        self._files.table.setAccessibleName(self.tr("Files of this kind"))
+        self._well.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._well.setWordWrap(True)
+        right = QWidget(self)
+        one = QVBoxLayout(right)
+        one.setContentsMargins(self.fontMetrics().height() // 2, 0, 0, 0)
+        one.addWidget(self._card)
+        one.addWidget(self._files, 1)
+        below = QHBoxLayout()
+        below.addWidget(self._actions.make_buttons(right), 1)
+        below.addWidget(action_button(self._hide, right))
+        one.addLayout(below)
+        halves = QSplitter(self)
+        halves.setChildrenCollapsible(False)
+        halves.addWidget(self._kinds)
+        halves.addWidget(right)
+        halves.setStretchFactor(0, 1)
+        halves.setStretchFactor(1, 2)
+        width = self.fontMetrics().averageCharWidth()
+        halves.setSizes([width * 36, width * 72])
+        self._stack.addWidget(halves)
+        self._stack.addWidget(self._well)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._run)
+        layout.addWidget(self._stack, 1)
+        layout.addWidget(self._toast)
+
+    def _connect(self) -> None:
+        self._controller.run_changed.connect(self._show_state)
+        self._controller.ledger_changed.connect(self._follow)
+        self._controller.settings_changed.connect(self._follow)
+        self._timer.timeout.connect(self._ask_if_stale)
+        self._kinds.chosen.connect(self._show_group)
+        self._run.acted.connect(self._mend_run)
+        self._card.acted.connect(self._mend_group)
+        self._hide.triggered.connect(self._hide_group)
+        self._toast.undone.connect(self._kinds.unhide)
+        self._files.selected.connect(self._choose_files)
+        self._files.table.menu_wanted.connect(self._actions.fill)
+        self._actions.wanted.connect(self.wanted)
+
+    @Slot()
+    def _follow(self) -> None:
+        self._stale = True
+        if self._active and not self._timer.isActive():
+            self._ask()
+
+    @Slot()
+    def _ask_if_stale(self) -> None:
+        if self._stale and self._active:
+            self._ask()
+
+    def _ask(self) -> None:
+        if self._asking or self._controller.loaded is None:
+            return
+        self._asking, self._stale = True, False
+        ask = partial(source.group_problems, self._controller.settings, self._controller.config)
+        self._desk.background.run(ask, self._take, self._fail)
+
+    @Slot(object)
+    def _take(self, groups: list[ProblemGroup]) -> None:
+        self._show_kinds(groups, self.tr("Nothing is wrong."))
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        self._show_kinds([], words.plain(f"{error.message}\n{error.hint}".strip()))
+
+    def _show_kinds(self, groups: list[ProblemGroup], otherwise: str) -> None:
+        self._asking = False
+        self._timer.start()
+        self._kinds.show_groups(groups)
+        self._well.setText(otherwise)
+        self._stack.setCurrentIndex(1 if self._kinds.empty else 0)
+
+    @Slot()
+    def _show_group(self) -> None:
+        group = self._kinds.group
+        self._card.setVisible(group is not None)
+        self._files.setVisible(group is not None)
+        self._hide.setEnabled(group is not None)
+        if group is None:
+            return
+        about = self._kinds.model.about(group)
+        self._card.show_problem(group.problem, mark_of_group(group), about)
+        hidden = self._kinds.is_hidden(group)
+        self._hide.setText(self.tr("Show this kind") if hidden else self.tr("Hide this kind"))
+        kinds = frozenset({group.kind})
+        self._files.show_only(View(table=Table.PROBLEMS, states=kinds, code=group.problem.code))
+
+    @Slot(object)
+    def _show_state(self, state: RunState) -> None:
+        problem = _problem_of_run(state)
+        self._run.setVisible(problem is not None)
+        if problem is None:
+            return
+        if state.phase is Phase.PAUSED or state.awaited is problem:
+            mark = Mark(self.tr("Paused"), "pause", "waiting")
+            self._run.show_problem(problem, mark, self.tr("Nothing is sent for now."))
+        else:
+            mark = Mark(self.tr("Failed"), "error", "problem")
+            self._run.show_problem(problem, mark, self.tr("The last run ended early."))
+
+    @Slot(object)
+    def _mend_run(self, remedy: Remedy) -> None:
+        match remedy.act:
+            case Act.TRY_AGAIN if self._controller.state.ours:
+                self._controller.resume()
+            case Act.TRY_AGAIN:
+                self._controller.start()
+            case Act.OPEN_FOLDER:
+                self._controller.open_path(path_of(self._controller, b""))
+            case _:
+                self._want_dialog(remedy)
+
+    @Slot(object)
+    def _mend_group(self, remedy: Remedy) -> None:
+        group = self._kinds.group
+        if group is None:
+            return
+        match remedy.act:
+            case Act.TRY_AGAIN:
+                self._try_again()
+            case Act.OPEN_FOLDER:
+                path = path_of(self._controller, group.path)
+                is_folder = group.kind.startswith("folder-")
+                self._controller.open_path(path if is_folder else path.parent)
+            case _:
+                self._want_dialog(remedy)
+
+    def _want_dialog(self, remedy: Remedy) -> None:
+        name = "settings" if remedy.act is Act.OPEN_SETTINGS else "set-up"
+        self.wanted.emit(Wish(name, remedy.key))
+
+    def _try_again(self) -> None:
+        if self._controller.state.ours:
+            rows = range(min(MOST_RETRIED, self._files.model.rowCount()))
+            self._files.model.read_rows([rows], self._retry)
+        else:
+            self._controller.start()
+
+    @Slot(object)
+    def _retry(self, rows: list[FileRow]) -> None:
+        for row in rows:
+            self._controller.retry(row.key)
+
+    @Slot()
+    def _hide_group(self) -> None:
+        group = self._kinds.group
+        if group is not None:
+            hiding = not self._kinds.is_hidden(group)
+            self._kinds.hide_chosen()
+            if hiding:
+                self._toast.say(self.tr("This kind of problem is hidden."))
+
+    @Slot()
+    def _choose_files(self) -> None:
+        self._actions.show_rows(self._files.table.rows())
+
+
+def _problem_of_run(state: RunState) -> Problem | None:
+    """Return what holds the run at work, or what ended the last one early."""
+    if state.problem is not None or state.at_work:
+        return state.problem
+    if state.awaited is not None:
+        return state.awaited
+    return state.last.problem if state.last is not None else None

@@ -1,0 +1,119 @@
+"""One problem in words: what, why, who can mend it, and one button that does it."""
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QWidget
+
+from mydata_like.core.errors import Problem
+from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.remedies import Act, Mender, find_remedy
+from mydata_like.gui.tables.marks import Mark
+
+ICON_LINES = 1.8  # the icon's height in lines of text
+
+
+class ProblemCard(QFrame):
+    """Shows one problem; `acted` tells what its button is to do."""
+
+    acted = Signal(object)  # the Remedy
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._problem: Problem | None = None
+        self._about = ""
+        self._shape = QLabel(self)
+        self._what = PlainLabel("", self)
+        self._hint = PlainLabel("", self)
+        self._who = PlainLabel("", self)
+        self._button = QPushButton(self)
+        self._copy = QPushButton(icon("copy"), self.tr("Copy as text"), self)
+        self._lay_out()
+        self._connect()
+
+    @property
+    def problem(self) -> Problem | None:
+        """The problem that is shown."""
+        return self._problem
+
+    def show_problem(self, problem: Problem, mark: Mark, about: str = "") -> None:
+        """Show a problem; `about` says what it concerns."""
+        self._problem, self._about = problem, about
+        remedy = find_remedy(problem.code)
+        side = round(self.fontMetrics().height() * ICON_LINES)
+        self._shape.setPixmap(mark.icon.pixmap(QSize(side, side)))
+        self._shape.setAccessibleName(mark.word)
+        self._what.setText(words.plain(problem.message))
+        self._hint.setText(words.plain(problem.hint))
+        self._hint.setVisible(bool(problem.hint))
+        self._who.setText(" · ".join(filter(None, (about, self._say_who(remedy.mender)))))
+        self._button.setVisible(remedy.act is not Act.WAIT)
+        self._button.setText(self._say_act(remedy.act))
+
+    def as_text(self) -> str:
+        """Return all of it for a mail to somebody who can mend it."""
+        if self._problem is None:
+            return ""
+        code = f"({self._problem.code})"
+        lines = (self._about, f"{self._what.text()} {code}", self._hint.text(), self._who.text())
+        return "\n".join(filter(None, lines))
+
+    def _lay_out(self) -> None:
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAutoFillBackground(True)
+        self.setBackgroundRole(self.palette().ColorRole.Base)
+        self._what.scale(1.1, bold=True)
+        for label in (self._what, self._hint, self._who):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._who.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._button)
+        buttons.addWidget(self._copy)
+        buttons.addStretch(1)
+        layout = QGridLayout(self)
+        layout.addWidget(self._shape, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._what, 0, 1)
+        layout.addWidget(self._hint, 1, 1)
+        layout.addWidget(self._who, 2, 1)
+        layout.addLayout(buttons, 3, 1)
+        layout.setColumnStretch(1, 1)
+        layout.setHorizontalSpacing(self.fontMetrics().height())
+
+    def _connect(self) -> None:
+        self._button.clicked.connect(self._act)
+        self._copy.clicked.connect(self._copy_text)
+
+    def _say_who(self, mender: Mender) -> str:
+        match mender:
+            case Mender.YOU:
+                return self.tr("You can mend this.")
+            case Mender.ADMINISTRATOR:
+                return self.tr("Your administrator can mend this.")
+            case Mender.SERVER:
+                return self.tr("The server has to recover; the program tries again by itself.")
+            case Mender.NOBODY:
+                return self.tr("Nothing needs to be mended.")
+
+    def _say_act(self, act: Act) -> str:
+        match act:
+            case Act.TRY_AGAIN:
+                return self.tr("Try again")
+            case Act.OPEN_FOLDER:
+                return self.tr("Open folder")
+            case Act.OPEN_SETTINGS:
+                return self.tr("Open settings…")
+            case Act.SET_UP:
+                return self.tr("Check key and approval…")
+            case Act.WAIT:
+                return ""
+
+    @Slot()
+    def _act(self) -> None:
+        if self._problem is not None:
+            self.acted.emit(find_remedy(self._problem.code))
+
+    @Slot()
+    def _copy_text(self) -> None:
+        QGuiApplication.clipboard().setText(self.as_text())
