@@ -71,10 +71,19 @@ class Window(QMainWindow):
     @Slot(object)
     def show_page(self, wish: Wish) -> None:
         """Show a page, and on it what is wished for."""
+        if wish.page in ("settings", "set-up"):
+            self._show_dialog(wish)
+            return
         names = [leaf.name for leaf in self._leaves]
         self._navigation.setCurrentRow(names.index(wish.page))
         if wish.what:
             self.find_page(wish.page).look_for(wish.what)
+
+    def _show_dialog(self, wish: Wish) -> None:
+        if wish.page == "settings":
+            self.settings_wanted.emit(wish.what)
+        else:
+            self.set_up_wanted.emit()
 
     @Slot()
     def raise_up(self) -> None:

@@ -11,6 +11,7 @@ from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
+from tests.gui.ledgers import WrittenLedger
 from tests.gui.xvfb import open_screen
 from tests.site import make_data, open_site
 
@@ -60,6 +61,24 @@ def open_desk(qtbot):
         controller.close()
         qtbot.waitUntil(lambda controller=controller: controller.engine is None, timeout=DEADLINE)
         background.close()
+
+
+@pytest.fixture
+def still_desk(tmp_path, home, open_desk, qtbot):
+    """What pages work with where the set-up is not complete: no engine, and nothing happens."""
+    config = tmp_path / "settings.toml"
+    config.write_text(f"[data]\ndirectory = {str(tmp_path / 'data')!r}\n")
+    desk = open_desk(config)
+    qtbot.waitUntil(lambda: desk.controller.state.phase == "unset", timeout=DEADLINE)
+    return desk
+
+
+@pytest.fixture
+def written(still_desk):
+    """The ledger of the still desk, which a test writes."""
+    opened = WrittenLedger.of(still_desk.controller.settings, still_desk.controller.config)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

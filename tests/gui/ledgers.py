@@ -1,11 +1,16 @@
 """Ledgers for tests of the window, without a run."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
+from mydata_like.bootstrap import find_places
+from mydata_like.bootstrap.job import ledger_file
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
 from mydata_like.core.views import View
+from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.listing import Listing
 from tests.fakes.clock import FakeClock
@@ -26,11 +31,18 @@ def an_outcome(path: bytes, kind: str = "failed", code: str = "file.changed") ->
 class WrittenLedger:
     """A ledger that a test writes, and opens for a table as the window does."""
 
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / "ledger.db"
+    def __init__(self, file: Path, root: bytes = ROOT) -> None:
+        self.file = file
+        self.root = root
         self.clock = FakeClock()
-        self.ledger = SqliteLedger.open(self.file, ROOT, self.clock)
+        self.ledger = SqliteLedger.open(self.file, root, self.clock)
         self.opened = 0
+
+    @classmethod
+    def of(cls, settings: Settings, config: Path) -> Self:
+        """Make the ledger that the window reads with these settings."""
+        root = os.fsencode(str(settings.data.directory))
+        return cls(ledger_file(settings, find_places(config), root), root)
 
     def fill(self, count: int, name: Callable[[int], bytes] = b"d/file %06d.tif".__mod__) -> None:
         """Record so many verified files, each larger than the one before."""
@@ -38,7 +50,7 @@ class WrittenLedger:
 
     def open(self, view: View) -> Listing | None:
         self.opened += 1
-        return Listing.open(self.file, ROOT, view)
+        return Listing.open(self.file, self.root, view)
 
     def close(self) -> None:
         self.ledger.close()

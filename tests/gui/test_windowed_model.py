@@ -21,7 +21,7 @@ DESCENDING = Qt.SortOrder.DescendingOrder
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WrittenLedger]:
-    written = WrittenLedger(tmp_path_factory.mktemp("large"))
+    written = WrittenLedger(tmp_path_factory.mktemp("large") / "ledger.db")
     written.fill(MANY)
     yield written
     written.close()
@@ -29,7 +29,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WrittenLedger]:
 
 @pytest.fixture
 def written(tmp_path: Path) -> Iterator[WrittenLedger]:
-    written = WrittenLedger(tmp_path)
+    written = WrittenLedger(tmp_path / "ledger.db")
     yield written
     written.close()
 

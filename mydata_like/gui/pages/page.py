@@ -37,7 +37,7 @@ class Page(QWidget):
 
 
 class Wish(NamedTuple):
-    """A page's name, and what it should show."""
+    """A page's name, and what it should show; also "settings" (at a key) and "set-up"."""
 
     page: str
     what: str = ""

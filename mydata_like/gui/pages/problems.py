@@ -5,7 +5,6 @@ from functools import partial
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QSplitter,
     QStackedWidget,
     QVBoxLayout,
@@ -71,25 +70,15 @@ class ProblemsPage(Page):
         self._kinds.look_for(what)
 
     def _lay_out(self) -> None:
-        self._files.table.setAccessibleName(self.tr("Files of this kind"))
         self._well.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._well.setWordWrap(True)
-        right = QWidget(self)
-        one = QVBoxLayout(right)
-        one.setContentsMargins(self.fontMetrics().height() // 2, 0, 0, 0)
-        one.addWidget(self._card)
-        one.addWidget(self._files, 1)
-        below = QHBoxLayout()
-        below.addWidget(self._actions.make_buttons(right), 1)
-        below.addWidget(action_button(self._hide, right))
-        one.addLayout(below)
+        width = self.fontMetrics().averageCharWidth()
         halves = QSplitter(self)
         halves.setChildrenCollapsible(False)
         halves.addWidget(self._kinds)
-        halves.addWidget(right)
+        halves.addWidget(self._make_right_side())
         halves.setStretchFactor(0, 1)
         halves.setStretchFactor(1, 2)
-        width = self.fontMetrics().averageCharWidth()
         halves.setSizes([width * 36, width * 72])
         self._stack.addWidget(halves)
         self._stack.addWidget(self._well)
@@ -97,6 +86,18 @@ class ProblemsPage(Page):
         layout.addWidget(self._run)
         layout.addWidget(self._stack, 1)
         layout.addWidget(self._toast)
+
+    def _make_right_side(self) -> QWidget:
+        """Return what shows the kind that is chosen."""
+        self._files.table.setAccessibleName(self.tr("Files of this kind"))
+        right = QWidget(self)
+        self._card.add_button(action_button(self._hide, self._card))
+        layout = QVBoxLayout(right)
+        layout.setContentsMargins(self.fontMetrics().height() // 2, 0, 0, 0)
+        layout.addWidget(self._card)
+        layout.addWidget(self._files, 1)
+        layout.addWidget(self._actions.make_buttons(right))
+        return right
 
     def _connect(self) -> None:
         self._controller.run_changed.connect(self._show_state)

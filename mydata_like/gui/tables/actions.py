@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QToolBar, QToolButton, QWidget
 
 from mydata_like.core.views import FileRow, Row
 from mydata_like.gui.controller import Controller
@@ -50,15 +50,12 @@ class RowActions(QObject):
         """Add the actions to a menu."""
         menu.addActions(self._actions)
 
-    def make_buttons(self, parent: QWidget) -> QWidget:
-        """Return a row of buttons with the actions."""
-        row = QWidget(parent)
-        layout = QHBoxLayout(row)
-        layout.setContentsMargins(0, 0, 0, 0)
-        for action in self._actions:
-            layout.addWidget(action_button(action, row))
-        layout.addStretch(1)
-        return row
+    def make_buttons(self, parent: QWidget) -> QToolBar:
+        """Return a row of buttons with the actions; what does not fit is in its menu."""
+        bar = QToolBar(parent)
+        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        bar.addActions(self._actions)
+        return bar
 
     def _connect(self) -> None:
         self._retry.triggered.connect(self._try_again)

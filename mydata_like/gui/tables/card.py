@@ -2,7 +2,15 @@
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QWidget,
+)
 
 from mydata_like.core.errors import Problem
 from mydata_like.gui.look import words
@@ -29,6 +37,7 @@ class ProblemCard(QFrame):
         self._who = PlainLabel("", self)
         self._button = QPushButton(self)
         self._copy = QPushButton(icon("copy"), self.tr("Copy as text"), self)
+        self._buttons = QHBoxLayout()
         self._lay_out()
         self._connect()
 
@@ -51,6 +60,10 @@ class ProblemCard(QFrame):
         self._button.setVisible(remedy.act is not Act.WAIT)
         self._button.setText(self._say_act(remedy.act))
 
+    def add_button(self, button: QAbstractButton) -> None:
+        """Offer something more to do about it."""
+        self._buttons.addWidget(button)
+
     def as_text(self) -> str:
         """Return all of it for a mail to somebody who can mend it."""
         if self._problem is None:
@@ -68,16 +81,15 @@ class ProblemCard(QFrame):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._who.setForegroundRole(self.palette().ColorRole.PlaceholderText)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self._button)
-        buttons.addWidget(self._copy)
-        buttons.addStretch(1)
+        self._buttons.addWidget(self._button)
+        self._buttons.addWidget(self._copy)
+        self._buttons.addStretch(1)
         layout = QGridLayout(self)
         layout.addWidget(self._shape, 0, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self._what, 0, 1)
         layout.addWidget(self._hint, 1, 1)
         layout.addWidget(self._who, 2, 1)
-        layout.addLayout(buttons, 3, 1)
+        layout.addLayout(self._buttons, 3, 1)
         layout.setColumnStretch(1, 1)
         layout.setHorizontalSpacing(self.fontMetrics().height())
 

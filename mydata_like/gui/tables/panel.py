@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QKeySequence
@@ -101,7 +102,6 @@ class TablePanel(QWidget):
         self.field.setPlaceholderText(self.tr("Filter by name"))
         self.field.setAccessibleName(self.tr("Filter by name"))
         self.field.setClearButtonEnabled(True)
-        self.field.addAction(icon("filter"), QLineEdit.ActionPosition.LeadingPosition)
         self.field.setMaximumWidth(self.fontMetrics().averageCharWidth() * 44)
         self.states.setVisible(False)
         self._states_label.setBuddy(self.states)
@@ -136,6 +136,8 @@ class TablePanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addLayout(top)
         layout.addWidget(self._stack, 1)
+        for before, after in pairwise((self.field, self.states, self._only, self.table, self._all)):
+            QWidget.setTabOrder(before, after)
 
     def _connect(self) -> None:
         controller = self._desk.controller
@@ -177,6 +179,7 @@ class TablePanel(QWidget):
         rows = self.model.rowCount()
         said = self.tr("%Ln row(s)", "", rows) if self.model.complete else self.tr("counting…")
         self._count.setText(said if rows else "")
+        self._count.setMinimumWidth(self._count.sizeHint().width())
         self._stack.setCurrentIndex(0 if rows else 1)
         self._empty.setText(self._say_why_empty())
         self._all.setVisible(self.model.problem is None and self._narrowed())

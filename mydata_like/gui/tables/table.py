@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import QByteArray, QItemSelection, QItemSelectionModel, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import (
+    QByteArray,
+    QItemSelection,
+    QItemSelectionModel,
+    QPoint,
+    Qt,
+    QTimer,
+    Signal,
+    Slot,
+)
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
@@ -29,6 +38,8 @@ class Table(QTableView):
         self._model = model
         self._memory = memory
         self._places = _Places((), None, None)
+        # A header tells of a new size before it has it.
+        self._saving = QTimer(self, singleShot=True, interval=0)
         self.setModel(model)
         set_looks(self)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -85,8 +96,9 @@ class Table(QTableView):
         self._show_order()
         self.setSortingEnabled(True)
         header.customContextMenuRequested.connect(self._choose_columns)
-        header.sectionMoved.connect(self._arranged)
-        header.sectionResized.connect(self._arranged)
+        header.sectionMoved.connect(self._saving.start)
+        header.sectionResized.connect(self._saving.start)
+        self._saving.timeout.connect(self._arranged)
         self.customContextMenuRequested.connect(self._show_menu)
         self.activated.connect(self._choose)
         self._copy.triggered.connect(self.copy_rows)

@@ -1,0 +1,161 @@
+"""The page of problems: everything that is not well, and what to do about it."""
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QPushButton
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.views import ProblemGroup
+from mydata_like.gui.pages.page import Wish
+from mydata_like.gui.pages.problems import ProblemsPage
+from mydata_like.gui.state import Phase
+from mydata_like.gui.tables.groups import GroupsModel
+from tests.gui.ledgers import an_outcome
+
+
+@pytest.fixture
+def open_page(qtbot, still_desk):
+    def open_it():
+        page = ProblemsPage(still_desk)
+        qtbot.addWidget(page)
+        page.resize(1000, 700)
+        page.show()
+        page.show_page()
+        settle(qtbot, still_desk)
+        return page
+
+    return open_it
+
+
+def settle(qtbot, desk):
+    qtbot.waitUntil(lambda: not desk.background.busy)
+
+
+def kinds(page):
+    return [(group.kind, group.problem.code) for group in page._kinds.model.groups]
+
+
+def button(page, text):
+    return next(one for one in page.findChildren(QPushButton) if one.text() == text)
+
+
+def click(qtbot, widget):
+    qtbot.mouseClick(widget, Qt.MouseButton.LeftButton)
+
+
+@pytest.fixture
+def ill(written):
+    written.ledger.record_outcomes(
+        [
+            an_outcome(b"s", "skipped", "skipped.ignored"),
+            an_outcome(b"w", "waiting", "waiting.settling"),
+            an_outcome(b"f1", "failed", "file.unreadable"),
+            an_outcome(b"f2", "failed", "file.unreadable"),
+            an_outcome(b"d", "folder-skipped", "skipped.layout"),
+        ]
+    )
+    return written
+
+
+def test_the_worst_kind_comes_first(ill, open_page):
+    assert kinds(open_page()) == [
+        ("failed", "file.unreadable"),
+        ("waiting", "waiting.settling"),
+        ("skipped", "skipped.ignored"),
+        ("folder-skipped", "skipped.layout"),
+    ]
+
+
+def test_the_files_of_the_chosen_kind_are_shown(qtbot, ill, open_page, still_desk):
+    page = open_page()
+    page.look_for("waiting")
+    settle(qtbot, still_desk)
+
+    model = page._files.model
+    assert [model.row(number).key for number in range(model.rowCount())] == [b"w"]
+    assert "Nothing needs to be mended." in page._card.as_text()
+
+
+def test_the_button_opens_the_settings_at_the_key(qtbot, ill, open_page):
+    page = open_page()
+    page._kinds._list.setCurrentIndex(page._kinds.model.index(3))
+
+    with qtbot.waitSignal(page.wanted) as wanted:
+        click(qtbot, page._card._button)
+
+    assert wanted.args == [Wish("settings", "data.layout")]
+
+
+def test_a_problem_is_copied_for_whoever_can_mend_it(qtbot, ill, open_page):
+    click(qtbot, open_page()._card._copy)
+
+    assert QGuiApplication.clipboard().text() == (
+        "2 file(s), 10 bytes\nIt changed. (file.unreadable)\nSend it again.\n"
+        "2 file(s), 10 bytes · You can mend this."
+    )
+
+
+def test_a_hidden_kind_stays_hidden_until_that_is_undone(qtbot, ill, open_page, still_desk):
+    page = open_page()
+    page._hide.trigger()
+    assert ("failed", "file.unreadable") not in kinds(page)
+    assert ("failed", "file.unreadable") not in kinds(open_page())
+
+    click(qtbot, button(page, "Undo"))
+
+    assert kinds(page)[0] == ("failed", "file.unreadable")
+
+
+def test_hidden_kinds_can_be_looked_at(qtbot, ill, open_page):
+    page = open_page()
+    page._hide.trigger()
+
+    page._kinds._show_hidden.setChecked(True)
+    page._kinds._list.setCurrentIndex(page._kinds.model.index(0))
+
+    assert kinds(page)[0] == ("failed", "file.unreadable")
+    assert page._hide.text() == "Show this kind"
+
+
+def test_where_nothing_is_wrong_the_page_says_so(written, open_page):
+    page = open_page()
+
+    assert page._well.isVisible()
+    assert page._well.text() == "Nothing is wrong."
+
+
+def test_what_holds_the_run_is_on_top(open_page, still_desk):
+    page = open_page()
+    problem = Problem("staging.full", "The staging area is full.", "Make room.")
+
+    held = replace(still_desk.controller.state, phase=Phase.PAUSED, problem=problem)
+    still_desk.controller.run_changed.emit(held)
+
+    assert page._run.isVisible()
+    assert "Your administrator can mend this." in page._run.as_text()
+
+
+def test_what_the_engine_writes_appears_while_one_looks(qtbot, ill, open_page, still_desk):
+    page = open_page()
+    ill.ledger.record_outcomes([an_outcome(b"new", "failed", "file.vanished")])
+
+    still_desk.controller.ledger_changed.emit()
+
+    qtbot.waitUntil(lambda: ("failed", "file.vanished") in kinds(page), timeout=10_000)
+    assert page._kinds.group.problem.code == "file.unreadable"
+
+
+def test_the_list_of_kinds_is_a_sound_model(qapp):
+    model = GroupsModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
+    group = ProblemGroup("failed", 3, 10, 0, b"x", Problem("a.b", "Bad.", ""))
+
+    model.show([group])
+    model.show([group._replace(files=4)])
+    model.show([])
+
+    assert model.rowCount() == 0

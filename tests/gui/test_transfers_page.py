@@ -1,0 +1,221 @@
+"""The page of transfers: what travels, and what became of every file."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QAbstractItemModelTester
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.model import EntryState
+from mydata_like.gui.live import Transfer
+from mydata_like.gui.pages.page import Wish
+from mydata_like.gui.pages.transfers import TransfersPage
+from mydata_like.gui.tables.bars import FRACTION
+from mydata_like.gui.tables.travelling import TravellingModel
+from tests.gui.ledgers import an_entry, an_outcome
+
+
+@pytest.fixture
+def open_page(qtbot):
+    def open_it(desk):
+        page = TransfersPage(desk)
+        qtbot.addWidget(page)
+        page.resize(1000, 700)
+        page.show()
+        page.show_page()
+        settle(qtbot, page)
+        return page
+
+    return open_it
+
+
+def settle(qtbot, page):
+    qtbot.waitUntil(lambda: page._files.model.complete and not page._files.model.busy)
+
+
+def names(page):
+    model = page._files.model
+    return [model.index(row, 0).data() for row in range(model.rowCount())]
+
+
+def fill(written):
+    written.ledger.record([an_entry(b"a/old.tif"), an_entry(b"b/one.dat", 9)])
+    written.clock.move(60)
+    written.ledger.record([an_entry(b"a/new.tif", state=EntryState.STAGED)])
+    written.ledger.record_outcomes([an_outcome(b"a/bad.tif"), an_outcome(b"c/w.tif", "waiting")])
+
+
+@pytest.fixture
+def filled_page(still_desk, written, open_page):
+    fill(written)
+    return open_page(still_desk)
+
+
+def test_after_a_run_every_file_is_told_to_be_verified(qtbot, desk, site, open_page):
+    site.run()
+
+    page = open_page(desk)
+
+    assert len(names(page)) == len(site.place.expected_files())
+    assert {page._files.model.index(row, 1).data() for row in range(3)} == {"Verified"}
+
+
+def test_the_newest_file_is_on_top(still_desk, written, open_page):
+    fill(written)
+
+    assert names(open_page(still_desk)) == ["w.tif", "new.tif", "bad.tif", "one.dat", "old.tif"]
+
+
+def test_typing_filters_by_name(qtbot, still_desk, written, open_page):
+    fill(written)
+    page = open_page(still_desk)
+
+    qtbot.keyClicks(page._files.field, "b/ON")
+
+    qtbot.waitUntil(lambda: names(page) == ["one.dat"])
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [
+        ("verified", ["one.dat", "old.tif"]),
+        ("staged", ["new.tif"]),
+        ("failed", ["bad.tif"]),
+        ("folder:a", ["new.tif", "bad.tif", "old.tif"]),
+    ],
+)
+def test_another_page_can_ask_for_a_state_or_a_folder(qtbot, filled_page, wish, expected):
+    page = filled_page
+
+    page.look_for(wish)
+
+    qtbot.waitUntil(lambda: names(page) == expected)
+
+
+def test_what_leaves_nothing_says_so_and_can_be_lifted(qtbot, still_desk, written, open_page):
+    fill(written)
+    page = open_page(still_desk)
+    page.look_for("folder:nowhere")
+    qtbot.waitUntil(lambda: names(page) == [])
+    assert page._files._empty.text() == "Nothing of this kind."
+
+    qtbot.mouseClick(page._files._all, Qt.MouseButton.LeftButton)
+
+    qtbot.waitUntil(lambda: len(names(page)) == 5)
+
+
+def test_without_a_ledger_the_page_says_what_it_is_for(still_desk, open_page):
+    assert open_page(still_desk)._files._empty.text() == "No file has been sent yet."
+
+
+def test_the_header_orders_all_rows(qtbot, still_desk, written, open_page):
+    fill(written)
+    page = open_page(still_desk)
+
+    page._files.table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
+
+    qtbot.waitUntil(lambda: names(page)[0] == "one.dat")
+
+
+def test_rows_are_copied_with_tabs_as_they_are_shown(qtbot, still_desk, written, open_page):
+    fill(written)
+    page = open_page(still_desk)
+    table = page._files.table
+    table.setColumnHidden(2, True)
+    table.selectAll()
+
+    table.copy_rows()
+
+    qtbot.waitUntil(lambda: "one.dat" in QGuiApplication.clipboard().text())
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0] == "Name\tState\tWhen\tFolder\tWhat happened"
+    assert lines[3].startswith("bad.tif\tFailed\t")
+    assert len(lines) == 6
+
+
+def test_selected_rows_stay_selected_when_the_engine_writes(qtbot, still_desk, written, open_page):
+    fill(written)
+    page = open_page(still_desk)
+    page._files.table.selectRow(4)
+    written.clock.move(60)
+    written.ledger.record([an_entry(b"z/newer.tif")])
+
+    with qtbot.waitSignal(page._files.model.relocated, timeout=10_000):
+        still_desk.controller.ledger_changed.emit()
+
+    assert names(page)[0] == "newer.tif"
+    assert [row.key for row in page._files.table.rows()] == [b"a/old.tif"]
+
+
+def test_who_looks_at_rows_far_below_goes_on_looking_at_them(qtbot, still_desk, written, open_page):
+    written.fill(500)
+    page = open_page(still_desk)
+    table, bar = page._files.table, page._files.table.verticalScrollBar()
+    bar.setValue(300)
+    qtbot.waitUntil(lambda: page._files.model.row(table.rowAt(0)) is not None)
+    before = page._files.model.row(bar.value()).key
+    written.clock.move(60)
+    written.ledger.record([an_entry(b"z/%03d" % number) for number in range(7)])
+
+    with qtbot.waitSignal(page._files.model.relocated, timeout=10_000):
+        still_desk.controller.ledger_changed.emit()
+
+    assert bar.value() == 307
+    qtbot.waitUntil(lambda: page._files.model.row(307) is not None)
+    assert page._files.model.row(307).key == before
+
+
+def test_columns_stay_as_a_person_left_them(qtbot, still_desk, written, open_page):
+    fill(written)
+    page = open_page(still_desk)
+    first = page._files.table
+    menu = first.column_menu()
+    next(action for action in menu.actions() if action.text() == "Folder").trigger()
+    first.setColumnWidth(0, 123)
+    qtbot.waitUntil(lambda: not first._saving.isActive())
+
+    another = open_page(still_desk)
+
+    second = another._files.table
+    assert second.isColumnHidden(4)
+    assert second.columnWidth(0) == 123
+
+
+def test_what_can_be_done_depends_on_what_is_selected(qtbot, still_desk, written, open_page):
+    fill(written)
+    page = open_page(still_desk)
+    actions = page._actions
+
+    page._files.table.selectRow(2)  # the one that failed
+    assert actions._retry.isEnabled()
+    assert not actions._web.isEnabled()
+    page._files.table.selectRow(3)
+    assert not actions._retry.isEnabled()
+    assert actions._web.isEnabled()
+    with qtbot.waitSignal(page.wanted) as wanted:
+        actions._where.trigger()
+    assert wanted.args == [Wish("where", "b/one.dat")]
+
+
+def test_the_path_of_a_row_is_copied(still_desk, written, open_page, tmp_path):
+    fill(written)
+    page = open_page(still_desk)
+    page._files.table.selectRow(3)
+
+    page._actions._copy.trigger()
+
+    assert QGuiApplication.clipboard().text() == str(tmp_path / "data" / "b" / "one.dat")
+
+
+def test_transfers_keep_their_rows_until_they_end(qapp):
+    model = TravellingModel()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
+    one = Transfer(1, 1, "a.tif", 1, 100)
+    two = Transfer(2, 2, "b.tif", 5, 100, done=50, attempt=2, problem=Problem("link.lost", "Gone."))
+
+    model.show((one, two))
+    model.show((two._replace(done=75), Transfer(3, 1, "c.tif", 1, 0)))
+
+    assert [model.index(row, 0).data() for row in range(2)] == ["b.tif and 4 more", "c.tif"]
+    assert model.index(0, 1).data(FRACTION) == 0.75
+    assert [model.index(0, column).data() for column in (1, 5, 6)] == ["75 %", "2", "Gone."]
