@@ -7,6 +7,7 @@ from mydata_like.bootstrap.job import ledger_file
 from mydata_like.bootstrap.settings import find_places, load_settings
 from mydata_like.core.events import FileFailed
 from mydata_like.core.model import EntryState
+from mydata_like.core.sources import KnownSource
 from mydata_like.demo.archived import is_archive, list_archived
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
@@ -100,13 +101,22 @@ def _find_boasts(site: Site, rewritten: Collection[str]) -> list[str]:
         for inside in list_archived(file.path)
     }
     with ledger:
+        sources = ledger.find_sources()
         claims = [e for e in ledger.iter_entries() if e.state is EntryState.VERIFIED]
     wrong = []
     for entry in claims:
-        _, _, *directory, name = os.fsdecode(entry.key).split("/")
+        _, _, *directory, name = _below_its_owner(entry.key, sources).split("/")
         told = verified.get((entry.dataset, "/".join(directory), name))
         if entry.archive:
             told = archived.get((entry.dataset, entry.archive, "/".join(directory), name))
         if told != entry.checksum and name not in rewritten:
             wrong.append(f"the ledger calls {entry.key!r} verified, the server does not")
     return wrong
+
+
+def _below_its_owner(key: bytes, sources: Collection[KnownSource]) -> str:
+    """Return a key as if its source lay in the data directory."""
+    for source in sources:
+        if key.startswith(source.path + b"/"):
+            return "owner/dataset" + os.fsdecode(key.removeprefix(source.path))
+    return os.fsdecode(key)

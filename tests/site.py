@@ -18,10 +18,12 @@ import psutil
 
 from mydata_like.bootstrap import Audience, Order, SystemClock, load_settings, open_job
 from mydata_like.core.events import Event, RunFinished
+from mydata_like.core.sources import Offer
 from mydata_like.demo.place import DemoPlace, furnish
 from mydata_like.demo.samples import make_samples
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.engine.tally import Tally
+from mydata_like.engine.watching import SOURCE
 from mydata_like.engine.workers import CancelFlag
 
 DEADLINE = 60.0  # seconds after which a command counts as hanging
@@ -139,11 +141,12 @@ class Site:
         *settings: str,
         watch: Callable[[Event], object] = id,
         patience: float | None = None,
+        sources: Sequence[Offer] = (),
     ) -> "Carried":
         """Run in this process; `watch` sees each event, so faults can strike at one of them.
 
-        With `patience` it is a run that nobody watches. A run that cannot begin raises what
-        `open_job` does.
+        With `patience` it is a run that nobody watches, with `sources` one over these alone. A
+        run that cannot begin raises what `open_job` does.
         """
         loaded = load_settings(self.config, (*QUICK, *settings)).settings
         tally, events = Tally(SystemClock()), list[Event]()
@@ -154,7 +157,9 @@ class Site:
             watch(event)
 
         audience = Audience(emit, tally, CancelFlag(), lambda secret: None)
-        with open_job(loaded, Order(config=self.config, patience=patience), audience) as job:
+        reason = SOURCE if sources else "person"
+        order = Order(config=self.config, patience=patience, reason=reason, sources=tuple(sources))
+        with open_job(loaded, order, audience) as job:
             end = job()
         return Carried(end.exit_code, end.finished, events)
 

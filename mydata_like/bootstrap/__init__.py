@@ -43,6 +43,7 @@ from mydata_like.bootstrap.setup import (
     list_instruments,
     show_key,
 )
+from mydata_like.bootstrap.sources import find_unfinished_sources
 from mydata_like.bootstrap.sparing import go_second
 from mydata_like.bootstrap.state import State, look_at_state
 from mydata_like.bootstrap.surroundings import open_log
@@ -98,6 +99,7 @@ __all__ = [
     "find_beginning",
     "find_places",
     "find_program",
+    "find_unfinished_sources",
     "find_whereabouts",
     "go_second",
     "heartbeat_file",

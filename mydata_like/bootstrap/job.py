@@ -31,6 +31,7 @@ from mydata_like.bootstrap.sparing import spared
 from mydata_like.bootstrap.staging import find_staging, open_staging
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
+from mydata_like.core.sources import Offer
 from mydata_like.engine.archives import Recall
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.bundle import Bundle
@@ -48,9 +49,11 @@ from mydata_like.engine.retry import Gate
 from mydata_like.engine.run import Run, RunEnd, Stages, Surroundings
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
+from mydata_like.engine.sources import Sources, check_source
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Verify
+from mydata_like.engine.watching import SOURCE
 from mydata_like.engine.workers import Stoppable
 from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
@@ -71,8 +74,9 @@ class Order:
     config: Path | None = None
     dry_run: bool = False
     patience: float | None = None  # of a run that nobody watches, in seconds, possibly infinite
-    reason: str = "person"  # why it starts, as of `RunStarted`
+    reason: str = "person"  # why it starts, as of `RunStarted`; "source" looks at sources only
     reload: Callable[[], Loaded] | None = None  # reads all settings again, the server's included
+    sources: tuple[Offer, ...] = ()  # from outside of the data directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,7 @@ class Job:
     reason: str  # as of `RunStarted`
     tally: Tally
     chronicle: Chronicle
+    sources: Sources
 
     def __call__(self, *, dry_run: bool = False) -> RunEnd:
         """Run, and keep the sums of it, and why it began, in the ledger."""
@@ -106,7 +111,11 @@ class Job:
         with repeated(lambda: self._keep(started, None, self.tally.progress()), KEEP_AFTER):
             end = self.run.execute(self.root, reason=self.reason)
         self._keep(started, end.finished.at, end.finished)
-        self.chronicle.close(started, complete=end.finished.problem is None)
+        self.chronicle.write()
+        if end.finished.problem is None:
+            sources = self.sources
+            self.ledger.forget_before(started, sources.taken, inside=not sources.alone)
+            sources.finish()
         return end
 
     def _keep(
@@ -134,7 +143,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
 
     Raises a `RunError` where the run cannot begin.
     """
-    require_complete(settings, order.config)
+    _check_order(settings, order)
     places, clock = find_places(order.config), SystemClock()
     prepare_places(settings, places)
     root = os.fsencode(settings.data.directory or "")
@@ -153,12 +162,27 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         datasets = Datasets(
             connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
         )
-        controls = _build_controls(settings, staging.transport, gate, audience)
+        sources = _add_sources(settings, ledger, order)
+        controls = _build_controls(settings, staging.transport, gate, audience, sources)
         outside = _Outside(connection.server, gate, controls, staging.box)
         around = _surround(settings, staging.transport, ledger, audience, outside)
         stages = _build_stages(settings, outside, datasets, around)
         run = Run(str(uuid.uuid4()), stages, around)
-        yield Job(run, root, ledger, clock, order.reason, audience.tally, chronicle)
+        yield Job(run, root, ledger, clock, order.reason, audience.tally, chronicle, sources)
+
+
+def _check_order(settings: Settings, order: Order) -> None:
+    """Raise what can be said against an order before anything is begun."""
+    require_complete(settings, order.config)
+    for offer in order.sources:
+        check_source(settings, offer)
+
+
+def _add_sources(settings: Settings, ledger: SqliteLedger, order: Order) -> Sources:
+    sources = Sources(settings, ledger, alone=order.reason == SOURCE, dry_run=order.dry_run)
+    for offer in order.sources:
+        sources.add(offer)
+    return sources
 
 
 def _open_ledger(file: Path, root: bytes, audience: Audience, stack: ExitStack) -> SqliteLedger:
@@ -230,13 +254,13 @@ def _surround(
 
 
 def _build_controls(
-    settings: Settings, transport: Transport, gate: Gate, audience: Audience
+    settings: Settings, transport: Transport, gate: Gate, audience: Audience, sources: Sources
 ) -> Controls:
     emit = audience.emit
     bandwidth = Bandwidth(gate.clock)
     channels = Channels(transport, gate, emit, bandwidth, settings.transfer.channels)
     limits = Limits(settings.limits, channels, gate.clock, emit)
-    return Controls(gate, limits, Choices(emit), audience.cancel)
+    return Controls(gate, limits, Choices(emit), sources, audience.cancel)
 
 
 def ledger_file(settings: Settings, places: Places, root: bytes) -> Path:

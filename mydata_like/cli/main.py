@@ -17,11 +17,13 @@ from mydata_like.cli import (
 )
 from mydata_like.cli.options import (
     AcceptOption,
+    AsOption,
     BriefOption,
     ConfigOption,
     EventsOption,
     JsonOption,
     SetOption,
+    SourceOption,
 )
 from mydata_like.cli.running import Task, carry_out, choose_shape
 
@@ -48,26 +50,33 @@ def run(  # noqa: PLR0913 - each is an option of its own
     config: ConfigOption = None,
     assignments: SetOption = None,
     accept: AcceptOption = None,
+    sources: SourceOption = None,
+    becoming: AsOption = None,
     events: EventsOption = False,
     brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Scan the data directory and upload what the server lacks, until all is verified."""
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
-    raise typer.Exit(carry_out(Task(config, tuple(assignments or ()), shape, tuple(accept or ()))))
+    task = Task(config, tuple(assignments or ()), shape, tuple(accept or ()))
+    raise typer.Exit(carry_out(task, sources or (), becoming or ()))
 
 
 @app.command()
-def scan(
+def scan(  # noqa: PLR0913 - each is an option of its own
+    *,
     config: ConfigOption = None,
     assignments: SetOption = None,
+    sources: SourceOption = None,
+    becoming: AsOption = None,
     events: EventsOption = False,
     brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Do a dry run: tell what would be uploaded; nothing is sent and nothing is made."""
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
-    raise typer.Exit(carry_out(Task(config, tuple(assignments or ()), shape, dry_run=True)))
+    task = Task(config, tuple(assignments or ()), shape, dry_run=True)
+    raise typer.Exit(carry_out(task, sources or (), becoming or ()))
 
 
 @app.command()

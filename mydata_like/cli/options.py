@@ -29,6 +29,24 @@ BriefOption = Annotated[
         "--brief", help="With --events: leave out those about single files; the sums are told."
     ),
 ]
+SourceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source",
+        metavar="PATH",
+        help="Upload this folder or file from outside of the data directory, and nothing else; "
+        "may be given several times.",
+    ),
+]
+AsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as",
+        metavar="OWNER/EXPERIMENT/DATASET",
+        help="What the source becomes (without OWNER: of the account); as many as sources, in "
+        "their order, or none: then it is what it was, or is named after its folders.",
+    ),
+]
 AcceptOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -1,11 +1,12 @@
 """Carries out a run for a command: who watches it, how it is stopped, how it ends."""
 
 import logging
+import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -44,9 +45,11 @@ from mydata_like.core.events import (
     TransferRetried,
     event_record,
 )
+from mydata_like.core.sources import Offer, parse_destination
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.engine.tally import Tally
+from mydata_like.engine.watching import SOURCE
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
@@ -85,12 +88,13 @@ class Task:
     shape: Shape
     host_keys: tuple[str, ...] = ()
     dry_run: bool = False
+    sources: tuple[Offer, ...] = ()
 
 
-def carry_out(task: Task) -> int:
-    """Run, show it, and return the exit code."""
+def carry_out(task: Task, sources: Sequence[str] = (), becoming: Sequence[str] = ()) -> int:
+    """Run, show it, and return the exit code; of `sources` only, where there are any."""
     try:
-        return _carry_out(task)
+        return _carry_out(replace(task, sources=read_offers(sources, becoming)))
     except UploaderError as error:
         tell_failure(error, task.shape)
         return error.exit_code
@@ -98,12 +102,26 @@ def carry_out(task: Task) -> int:
         return INTERRUPTED_EXIT
 
 
+def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[Offer, ...]:
+    """Return the sources of a command line with what each is to become, if that is said."""
+    if becoming and len(becoming) != len(sources):
+        raise typer.BadParameter("--as goes with every --source, or with none.")
+    destinations = map(parse_destination, becoming)
+    return tuple(Offer(os.fsencode(path), next(destinations, None)) for path in sources)
+
+
 def _carry_out(task: Task) -> int:
     reload = partial(bootstrap.load_trusting, task.config, task.assignments, task.host_keys)
     settings = reload().settings
     bootstrap.go_second(settings)
     cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
-    order = bootstrap.Order(config=task.config, dry_run=task.dry_run, reload=reload)
+    order = bootstrap.Order(
+        config=task.config,
+        dry_run=task.dry_run,
+        reason=SOURCE if task.sources else "person",
+        reload=reload,
+        sources=task.sources,
+    )
     with ExitStack() as stack:
         redaction = stack.enter_context(bootstrap.open_log(settings, task.config))
         stack.enter_context(stopped_by_signals(cancel))

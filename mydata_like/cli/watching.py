@@ -56,6 +56,7 @@ AttendedOption = Annotated[
 
 REASONS = {
     "settled": "new files have settled",
+    "source": "folders were added",
     "retry": "the one before could not do its work",
     "startup": "the watch has started",
     "saved": "the settings were changed",

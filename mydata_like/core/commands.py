@@ -4,13 +4,15 @@ The names and fields are described in docs/events.md.
 """
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.format import format_path
+from mydata_like.core.sources import Destination, Offer
 
 LONGEST: Final = 64 * 1024  # bytes of a line
 _LONGEST_ID: Final = 200  # characters
@@ -75,7 +77,36 @@ class SetBandwidth:
     bandwidth: float
 
 
-Command = Start | Pause | Resume | Stop | StopRun | Cancel | Retry | SetChannels | SetBandwidth
+@dataclass(frozen=True, slots=True)
+class AddSource:
+    """Carry a folder or file outside of the data directory as well.
+
+    `path` is absolute, bytes that are no text as lone surrogates; `as_` are experiment and
+    dataset, or owner, experiment and dataset, or nothing: as it was or is called.
+    """
+
+    path: str
+    as_: Sequence[str] = ()
+
+    @property
+    def offer(self) -> Offer:
+        """The folder or file and what it is to become."""
+        names = ["", *self.as_][-3:]
+        return Offer(os.fsencode(self.path), Destination(*names) if self.as_ else None)
+
+
+Command = (
+    Start
+    | Pause
+    | Resume
+    | Stop
+    | StopRun
+    | Cancel
+    | Retry
+    | SetChannels
+    | SetBandwidth
+    | AddSource
+)
 
 
 _KINDS: Final[dict[str, type[Command]]] = {
@@ -88,6 +119,7 @@ _KINDS: Final[dict[str, type[Command]]] = {
     "retry": Retry,
     "set_channels": SetChannels,
     "set_bandwidth": SetBandwidth,
+    "add_source": AddSource,
 }
 
 
@@ -121,7 +153,7 @@ def _build(name: object, given: dict[str, Any]) -> Command | Problem:
     kind = _KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
         return _unknown(name)
-    known = {field.name: field for field in fields(kind)}
+    known = {field.name.rstrip("_"): field for field in fields(kind)}
     for word in given.keys() - known.keys():
         return _invalid(f'"{name}" knows no "{_show(word)}"')
     for word, field in known.items():
@@ -130,7 +162,7 @@ def _build(name: object, given: dict[str, Any]) -> Command | Problem:
             return _invalid(f'"{name}" needs "{word}"')
         if word in given and not accepts(given[word]):
             return _invalid(f'"{word}" must be {wish}')
-    return kind(**given)
+    return kind(**{known[word].name: value for word, value in given.items()})
 
 
 def _is_number(value: object, least: float, most: float) -> bool:
@@ -138,8 +170,22 @@ def _is_number(value: object, least: float, most: float) -> bool:
 
 
 def _is_path(value: object) -> bool:
-    """Return whether this can be the path of something below the data directory."""
-    return isinstance(value, str) and not {"", ".", ".."} & set(value.rstrip("/").split("/"))
+    """Return whether this can be the path of something, below the data directory or absolute."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    try:
+        os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+    return not {"", ".", ".."} & set(value.strip("/").split("/"))
+
+
+def _is_destination(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) in (2, 3)
+        and all(isinstance(name, str) for name in value)
+    )
 
 
 def _is_id(value: object) -> bool:
@@ -150,7 +196,8 @@ def _is_id(value: object) -> bool:
 
 _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "now": (lambda value: isinstance(value, bool), "true or false"),
-    "path": (_is_path, "a path below the data directory, as events print it"),
+    "path": (_is_path, "a path, absolute or below the data directory, as events print it"),
+    "as": (_is_destination, "a list of experiment and dataset, or of owner, experiment, dataset"),
     "channels": (
         lambda value: isinstance(value, int) and _is_number(value, 1, _MOST_CHANNELS),
         f"an integer from 1 to {_MOST_CHANNELS}",

@@ -8,6 +8,7 @@ UploaderError
 │   └── RejectedError         the server will never take it as it is
 └── RunError                  the run cannot go on until something is mended
     ├── SettingsError         a setting is missing or wrong
+    ├── SourceError           a folder outside of the data directory cannot be carried
     ├── AccessDeniedError     the server does not accept who we are
     ├── NotApprovedError      the uploader's key awaits approval
     ├── HostKeyError          the staging host is not the one we know
@@ -92,6 +93,13 @@ class SettingsError(RunError):
     """A setting is missing or wrong."""
 
     code = "settings.invalid"
+    exit_code = 2
+
+
+class SourceError(RunError):
+    """A folder or file outside of the data directory cannot be carried."""
+
+    code = "source.refused"
     exit_code = 2
 
 

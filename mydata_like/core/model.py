@@ -57,13 +57,14 @@ class DatasetFolder:
     owner: str = ""  # name of the owner's folder; empty for the account's own
     group_folder: str = ""  # name of the group's folder, without the prefix; empty for none
     recursive: bool = True  # files of an experiment's own folder are taken without sub-folders
+    above: int = 0  # bytes of `path` that patterns do not see: where it is outside of the root
 
 
 class LocalFile(NamedTuple):
     """What the disk has: one regular file, as it was when it was seen."""
 
     path: bytes  # absolute
-    key: bytes  # relative to the data directory; the ledger's key
+    key: bytes  # relative to the data directory, absolute outside of it; the ledger's key
     directory: bytes  # of the file, relative to its dataset folder, b"" at the top
     name: bytes
     size: int

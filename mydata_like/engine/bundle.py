@@ -51,10 +51,10 @@ class Bundle:
         for folder in folders.values():
             yield list(folder.close())
 
-    def find_rule(self, file: LocalFile) -> ArchiveRule | None:
-        """Return the first rule that fits a file."""
+    def find_rule(self, file: LocalFile, above: int) -> ArchiveRule | None:
+        """Return the first rule that fits a file; none sees the first bytes of its key."""
         fitting = (rule for rule in self.rules if file.size < rule.below)
-        path = file.key.decode("utf-8", "surrogateescape")
+        path = file.key[above:].decode("utf-8", "surrogateescape")
         return next((rule for rule in fitting if rule.pattern.match_file(path)), None)
 
     def build(self, folder: DatasetFolder, directory: bytes, files: Sequence[Wanted]) -> Wanted:
@@ -167,7 +167,7 @@ class _Folder:
             if file.directory != self._directory:
                 self._directory = file.directory
                 yield from self._close_pools([key for key in self._pools if self._has_left(key)])
-            rule = self._bundle.find_rule(file)
+            rule = self._bundle.find_rule(file, self._folder.above)
             if rule is not None and (item is None or item.datafile is None):
                 yield from self._pool(rule, file).take(item)
             elif item is not None:

@@ -1,7 +1,6 @@
 """Keeps in the ledger what is not well and how each folder stands, for those who look later."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Protocol
 
 from mydata_like.core.errors import Problem
@@ -30,8 +29,6 @@ class Shelf(Protocol):
     def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None: ...
 
     def record_folders(self, folders: Sequence[FolderSums]) -> None: ...
-
-    def forget_before(self, moment: datetime) -> None: ...
 
 
 class Chronicle:
@@ -76,16 +73,9 @@ class Chronicle:
         if folders:
             self._shelf.record_folders(folders)
 
-    def close(self, begun: datetime, *, complete: bool) -> None:
-        """Keep the rest; after a look at everything, forget what was not told any more."""
-        self.write()
-        if complete:
-            self._shelf.forget_before(begun)
-
     def _open_folder(self, event: FolderFound) -> None:
-        self._folders[event.path] = FolderSums(
-            event.path, event.dataset, event.title, event.owner, event.group
-        )
+        sums = FolderSums(event.path, event.dataset, event.title, event.owner, event.group)
+        self._folders.setdefault(event.path, sums)  # single files may come from one folder
         self._changed.add(event.path)
 
     def _count_group(self, event: FilesSeen | FilesKnown) -> None:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mydata_like.core.commands import (
+    AddSource,
     Asked,
     Cancel,
     Command,
@@ -18,12 +19,13 @@ from mydata_like.core.commands import (
     StopRun,
     parse_command,
 )
-from mydata_like.core.errors import Cancelled, Problem
-from mydata_like.core.events import CommandDone, CommandRefused
+from mydata_like.core.errors import Cancelled, Problem, UploaderError
+from mydata_like.core.events import CommandDone, CommandRefused, Notice
 from mydata_like.core.ports import Emit
 from mydata_like.engine.choices import NOTHING_LEFT, Choices
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate
+from mydata_like.engine.sources import Sources
 from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import Lock, Stoppable
 
@@ -34,7 +36,15 @@ NO_RUN = Problem("command.no-run", "No run is under way.", "`start` begins one i
 NO_WATCH = Problem(
     "command.no-watch", "Only a watch starts a run.", "`mydata-like watch --events` is one."
 )
+NEXT_RUN = Problem(
+    "source.later",
+    "This run has carried that folder already, or takes no more.",
+    "Add it to the next run.",
+)
 ENDING = Problem("command.too-late", "The run is ending.", "The next run takes what is left.")
+
+
+Acting = Start | Pause | Resume | Stop | StopRun | Cancel | Retry | SetChannels | SetBandwidth
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,7 @@ class Controls:
     gate: Gate
     limits: Limits
     choices: Choices
+    sources: Sources
     cancel: Stoppable
 
 
@@ -75,9 +86,11 @@ class Controller:
         """Let commands act on this run while this lasts."""
         with self._lock:
             self._controls = controls
-            for command in self._kept:
-                self._try(command)
-            self._kept.clear()
+            kept, self._kept = self._kept, []
+            for command in kept:
+                problem = self._try(command)
+                if problem and isinstance(command, AddSource):
+                    self._emit(Notice(problem=problem))
         try:
             yield
         finally:
@@ -102,7 +115,11 @@ class Controller:
         if self._controls is None:
             return self._keep(command)
         try:
-            return _act(command, self._controls)
+            match command:
+                case AddSource():
+                    return self._add_source(command, self._controls)
+                case _:
+                    return _act(command, self._controls)
         except Cancelled:
             return ENDING
 
@@ -115,6 +132,8 @@ class Controller:
                 return NO_RUN
             case Start():
                 return self._wish()
+            case AddSource():
+                self._put_off(command)
             case _:
                 self._kept.append(command)
         return None
@@ -125,8 +144,26 @@ class Controller:
         self._wishes.start()
         return None
 
+    def _add_source(self, command: AddSource, controls: Controls) -> Problem | None:
+        try:
+            taken = controls.sources.add(command.offer)
+        except UploaderError as error:
+            return error.problem
+        if taken:
+            return None
+        if self._wishes is None:
+            return NEXT_RUN
+        self._put_off(command)
+        return None
 
-def _act(command: Command, controls: Controls) -> Problem | None:
+    def _put_off(self, command: AddSource) -> None:
+        """Leave a source to the next run, which begins now or as soon as this one has ended."""
+        self._kept.append(command)
+        if self._wishes:
+            self._wishes.start(alone=True)
+
+
+def _act(command: Acting, controls: Controls) -> Problem | None:
     match command:
         case Pause():
             controls.gate.hold(PERSON, PAUSED)

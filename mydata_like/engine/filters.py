@@ -90,8 +90,8 @@ class FileFilter:
         self._ignored = _IGNORED_FILE.fullmatch if settings.default_ignores else None
         self._matchers = tuple(_matchers(settings))
 
-    def refuse(self, key: bytes, name: bytes) -> Problem | None:
-        """Return why a file is left out; `key` is its path below the data directory."""
+    def refuse(self, key: bytes, name: bytes, above: int = 0) -> Problem | None:
+        """Return why a file is left out; patterns do not see the first bytes of its key."""
         if self._ignored and self._ignored(name):
             return _IGNORED
         if not name.isascii() or len(name) > NAME_LIMIT:
@@ -100,7 +100,7 @@ class FileFilter:
                 return problem
         if not self._matchers:
             return None
-        path, base = key.decode("utf-8", "surrogateescape"), name.decode()
+        path, base = key[above:].decode("utf-8", "surrogateescape"), name.decode()
         taken = all(matcher(path, base) for matcher in self._matchers)
         return None if taken else _EXCLUDED
 

@@ -3,6 +3,7 @@
 from enum import Enum, auto
 
 from mydata_like.core.model import DatasetFolder, Layout, OwnerKind
+from mydata_like.core.sources import Source
 
 # MyData's name for the dataset of the files that lie directly in an experiment's folder.
 EXPERIMENT_FILES = "__EXPERIMENT_FILES__"
@@ -60,6 +61,25 @@ def dataset_folder(
         owner=by_level.get(Level.OWNER, "").strip(),
         group_folder=by_level.get(Level.GROUP, ""),
         recursive=recursive,
+    )
+
+
+def source_folder(layout: Layout, source: Source) -> DatasetFolder:
+    """Return what a source becomes; its owner is looked up as those of the layout are."""
+    owner, experiment, dataset = source.destination
+    grouped = Level.GROUP in levels_of(layout)
+    kind = OwnerKind.ACCOUNT
+    if owner and not grouped:
+        by_layout = _owner_kind(layout)
+        kind = OwnerKind.USERNAME if by_layout is OwnerKind.ACCOUNT else by_layout
+    return DatasetFolder(
+        path=source.folder,
+        name=dataset,
+        title=experiment,
+        owner_kind=kind,
+        owner="" if grouped else owner,
+        group_folder=owner if grouped else "",
+        above=source.folder.rfind(b"/") + 1,
     )
 
 

@@ -2,10 +2,11 @@
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from mydata_like.core.errors import Problem, SettingsError
+from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.format import format_path
 
 _SYMLINK = Problem(
@@ -24,15 +25,21 @@ _SEPARATOR = os.fsencode(os.sep)
 
 
 class Root:
-    """The data directory, which must be the same and reachable for as long as a scan lasts."""
+    """The data directory or a source, the same and reachable for as long as a scan lasts."""
 
-    def __init__(self, path: bytes | Path) -> None:
+    def __init__(
+        self,
+        path: bytes | Path,
+        unavailable: Callable[[bytes, str], RunError] | None = None,
+    ) -> None:
+        """`unavailable` makes the error of one that cannot be read, told why."""
+        self._unavailable = unavailable or _data_unavailable
         self.path = os.fsencode(Path(os.fsdecode(path)).absolute())
         self._identity = identity_of(self._status())
         self._real = os.path.realpath(self.path).rstrip(_SEPARATOR) + _SEPARATOR
 
     def check(self) -> None:
-        """Raise `SettingsError` where the data directory has gone: its files have not."""
+        """Raise where the folder has gone: its files have not."""
         if identity_of(self._status()) != self._identity:
             raise self.unavailable("another folder or drive has taken its place")
 
@@ -48,13 +55,17 @@ class Root:
             raise self.unavailable("it is no folder")
         return status
 
-    def unavailable(self, why: str) -> SettingsError:
-        """Return the error of a data directory that cannot be read."""
-        return SettingsError(
-            f"The data directory {format_path(self.path)} is not available: {why}.",
-            hint="Check data.directory, and that its drive is connected.",
-            code="data.unavailable",
-        )
+    def unavailable(self, why: str) -> RunError:
+        """Return the error of a folder that cannot be read."""
+        return self._unavailable(self.path, why)
+
+
+def _data_unavailable(path: bytes, why: str) -> RunError:
+    return SettingsError(
+        f"The data directory {format_path(path)} is not available: {why}.",
+        hint="Check data.directory, and that its drive is connected.",
+        code="data.unavailable",
+    )
 
 
 class Target(NamedTuple):
@@ -101,6 +112,12 @@ def is_junction(entry: os.DirEntry[bytes]) -> bool:
     """Return whether a folder is one of Windows' junctions, which Python 3.12 can tell."""
     ask = getattr(entry, "is_junction", None)
     return ask is not None and bool(ask())
+
+
+def is_link(status: os.stat_result) -> bool:
+    """Return whether this, by its own status, is a link or one of Windows' junctions."""
+    tag = getattr(status, "st_reparse_tag", 0)
+    return stat.S_ISLNK(status.st_mode) or tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
 
 
 def reason(error: OSError) -> str:

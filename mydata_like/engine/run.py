@@ -1,15 +1,15 @@
 """One pass of the whole flow: scan, check, bundle, pack, send, register, verify, record."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
-from mydata_like.core.model import CheckedGroup, Registered, Staged, Wanted
+from mydata_like.core.model import CheckedGroup, FileGroup, Registered, Staged, Wanted
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
@@ -102,7 +102,7 @@ class Run:
                 repeated(self._tell_progress, TELL_AFTER),
             ):
                 if dry_run:
-                    self._look(root)
+                    self._look(self._found(root))
                 else:
                     self._carry(root)
             if around.controls.choices.finishing:
@@ -125,28 +125,48 @@ class Run:
         if self._told != told:
             self._around.emit(progress)
 
-    def _look(self, root: bytes) -> None:
+    def _look(self, found: Iterable[FileGroup]) -> None:
         """The dry run: scan and check."""
         with WorkerGroup(self._around.cancel) as group:
-            for _ in self._checked(group, root):
+            for _ in self._checked(group, found):
                 pass
 
     def _carry(self, root: bytes) -> None:
-        """Carry all, then once more what the server did not verify or a person wants again."""
-        around, choices = self._around, self._around.controls.choices
-        with repeated(around.controls.limits.keep, LOOK_AFTER), around.beside():
-            with WorkerGroup(around.cancel) as group:
-                checked = self._checked(group, root)
-                again = self._deliver(group, stage(group, self._stages.bundle, checked))
-            while again or (again := choices.take_last()):
-                logger.info("%d files are sent once more", len(again))
-                with WorkerGroup(around.cancel) as group:
-                    again = self._deliver(group, [list(again)])
+        """Carry all, then what came meanwhile, and what is to be sent once more.
 
-    def _checked(self, group: WorkerGroup, root: bytes) -> WorkQueue[CheckedGroup]:
+        That is what the server did not verify, or a person wants again.
+        """
+        around, controls = self._around, self._around.controls
+        with repeated(controls.limits.keep, LOOK_AFTER), around.beside():
+            again = self._pass_on(self._found(root), [])
+            while again or not controls.sources.end() or (again := controls.choices.take_last()):
+                logger.info("%d files are sent once more", len(again))
+                again = self._pass_on(self._found_outside(), again)
+
+    def _pass_on(self, found: Iterable[FileGroup], again: list[Wanted]) -> list[Wanted]:
+        """Carry what is found and what is sent again; return what is to be sent once more."""
+        with WorkerGroup(self._around.cancel) as group:
+            checked = self._checked(group, found)
+            bundled = stage(group, self._stages.bundle, checked)
+            repeats: list[Open] = [[*again]]
+            return self._deliver(group, chain(repeats, bundled) if again else bundled)
+
+    def _found(self, root: bytes) -> Iterator[FileGroup]:
+        """Yield the groups of the data directory, and of sources as soon as they are added."""
+        yield from self._found_outside()
+        if not self._around.controls.sources.alone:
+            for group in self._stages.scan.scan(root):
+                yield group
+                yield from self._found_outside()
+
+    def _found_outside(self) -> Iterator[FileGroup]:
+        for source in self._around.controls.sources.take():
+            yield from self._stages.scan.read(source)
+
+    def _checked(self, group: WorkerGroup, found: Iterable[FileGroup]) -> WorkQueue[CheckedGroup]:
         choices = self._around.controls.choices
-        found = takewhile(lambda _: not choices.finishing, self._stages.scan.scan(root))
-        return stage(group, self._stages.check, found, workers=CHECKS)
+        wanted = takewhile(lambda _: not choices.finishing, found)
+        return stage(group, self._stages.check, wanted, workers=CHECKS)
 
     def _deliver(
         self, group: WorkerGroup, checked: WorkQueue[Open] | Iterable[Open]

@@ -1,4 +1,4 @@
-"""The first stage: finds dataset folders by the layout, and the local files in them."""
+"""The first stage: finds dataset folders by the layout, sources, and the local files in them."""
 
 import os
 import stat
@@ -7,12 +7,20 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import NamedTuple
 
-from mydata_like.core.errors import Problem
-from mydata_like.core.events import FileSkipped, FolderFound, FolderSkipped, Notice
+from mydata_like.core.errors import Problem, SourceError
+from mydata_like.core.events import (
+    FileSkipped,
+    FolderFailed,
+    FolderFound,
+    FolderSkipped,
+    Notice,
+)
+from mydata_like.core.format import format_path
 from mydata_like.core.model import DatasetFolder, FileGroup
 from mydata_like.core.ports import Cancel, Clock, Emit
+from mydata_like.core.sources import Source
 from mydata_like.engine.filters import FolderFilter
-from mydata_like.engine.layout import Level, dataset_folder, levels_of
+from mydata_like.engine.layout import Level, dataset_folder, levels_of, source_folder
 from mydata_like.engine.root import Root, is_junction, reason, status_of
 from mydata_like.engine.walk import GROUP_LIMIT, Walk
 from mydata_like.settings.schema import Settings
@@ -71,22 +79,47 @@ class Scan:
         `SettingsError` where the data directory is or becomes unavailable or a pattern is
         wrong, `Cancelled` when asked to stop.
         """
-        walk = self._open(root)
+        walk = self._open(Root(root))
         yield from self._visit(walk, walk.open)
         walk.root.check()
 
     def find_folders(self, root: bytes | Path) -> Iterator[DatasetFolder]:
         """Yield the dataset folders without reading what is in them; raises as `scan` does."""
-        for group in self._visit(self._open(root), _unread):
+        for group in self._visit(self._open(Root(root)), _unread):
             if group.number == 0:
                 yield group.folder
+
+    def read(self, source: Source) -> Iterator[FileGroup]:
+        """Yield the groups of a source; one that cannot be read is told, and ends nothing else."""
+        folder = source_folder(self._settings.data.layout, source)
+        number = 0
+        try:
+            for group in self._read_source(source, folder):
+                number += not group.last
+                yield group
+        except SourceError as error:
+            self._emit(FolderFailed(path=source.path, problem=error.problem))
+            yield FileGroup(folder, (), last=True, number=number)
+
+    def _read_source(self, source: Source, folder: DatasetFolder) -> Iterator[FileGroup]:
+        # With the last "/" the top of a drive is meant, and not where one is on it.
+        path, top = (os.path.normpath(place + b"/") for place in (source.path, source.folder))
+        walk = self._open(Root(top, _source_gone))
+        try:
+            open_groups = walk.read_file if source.alone else walk.open
+            groups = open_groups(folder, path)
+        except OSError as error:
+            raise _source_gone(path, reason(error)) from error
+        _tell_found(self._emit, folder)
+        yield from _numbered(groups)
+        walk.root.check()
 
     def _visit(self, walk: Walk, open_dataset: "Opening") -> Iterator[FileGroup]:
         top = _Place(walk.root.path, b"", ())
         return _LevelScan(walk, self._settings, open_dataset).visit(top)
 
-    def _open(self, root: bytes | Path) -> Walk:
-        return Walk(Root(root), self._settings.filters, self._emit, self._clock, self._cancel)
+    def _open(self, root: Root) -> Walk:
+        return Walk(root, self._settings.filters, self._emit, self._clock, self._cancel)
 
 
 Opening = Callable[[DatasetFolder, bytes], Iterator[FileGroup]]
@@ -95,6 +128,26 @@ Opening = Callable[[DatasetFolder, bytes], Iterator[FileGroup]]
 def _unread(folder: DatasetFolder, _path: bytes) -> Iterator[FileGroup]:
     """Open a dataset folder for those who do not care for its files."""
     yield FileGroup(folder, (), last=True)
+
+
+def _source_gone(path: bytes, why: str) -> SourceError:
+    return SourceError(
+        f"{format_path(path)} cannot be read: {why}.",
+        hint="Check that it is still there, and that its drive is connected; then add it again.",
+        code="source.gone",
+    )
+
+
+def _tell_found(emit: Emit, folder: DatasetFolder) -> None:
+    emit(
+        FolderFound(
+            path=folder.path,
+            dataset=folder.name,
+            title=folder.title,
+            owner=folder.owner,
+            group=folder.group_folder,
+        )
+    )
 
 
 def _numbered(groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
@@ -217,7 +270,7 @@ class _LevelScan:
         if problem:
             self._skip(place.key, problem)
         elif groups:
-            self._found(folder)
+            _tell_found(self._walk.emit, folder)
             yield from _numbered(groups)
 
     def _read_loose_files(self, place: _Place) -> Iterator[FileGroup]:
@@ -230,7 +283,7 @@ class _LevelScan:
             return
         for group in _numbered(dropwhile(lambda group: not group.files, groups)):
             if group.number == 0:
-                self._found(folder)
+                _tell_found(self._walk.emit, folder)
             yield group
 
     def _folder(self, place: _Place) -> DatasetFolder:
@@ -240,17 +293,6 @@ class _LevelScan:
         if not self._filter.wants_age:
             return None
         return self._filter.refuse_age(status_of(place.path), self._walk.now())
-
-    def _found(self, folder: DatasetFolder) -> None:
-        self._walk.emit(
-            FolderFound(
-                path=folder.path,
-                dataset=folder.name,
-                title=folder.title,
-                owner=folder.owner,
-                group=folder.group_folder,
-            )
-        )
 
     def _skip(self, key: bytes, problem: Problem) -> None:
         self._walk.emit(FolderSkipped(path=key, problem=problem))

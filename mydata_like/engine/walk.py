@@ -74,7 +74,7 @@ class Batch:
 
 
 class Walk:
-    """Reads dataset folders of one data directory."""
+    """Reads dataset folders of one data directory, or a source."""
 
     def __init__(
         self, root: Root, settings: Filters, emit: Emit, clock: Clock, cancel: Cancel
@@ -92,7 +92,15 @@ class Walk:
 
         Raises OSError at once where the folder itself cannot be opened.
         """
-        return _FolderWalk(self, folder, path).groups()
+        reading = _FolderWalk(self, folder)
+        reading.open(path)
+        return reading.groups()
+
+    def read_file(self, folder: DatasetFolder, path: bytes) -> Iterator[FileGroup]:
+        """Return the only group of a dataset folder of which one file is taken; raises OSError."""
+        reading = _FolderWalk(self, folder)
+        reading.take_alone(path)
+        return reading.groups()
 
     def now(self) -> float:
         return self._clock.now().timestamp()
@@ -128,27 +136,45 @@ class Walk:
         return _SETTLING if modified_ns > now - self._settle_ns else None
 
 
-class _Open:
-    """An open folder: its unread entries, and what their keys and directories begin with."""
+class _Place:
+    """Where files lie: what their keys begin with, and their directory in the dataset."""
 
-    __slots__ = ("directory", "entries", "identity", "prefix")
+    __slots__ = ("directory", "prefix")
 
-    def __init__(self, path: bytes, prefix: bytes, directory: bytes) -> None:
-        self.identity = identity_of(status_of(path))
-        self.entries = os.scandir(path)
+    def __init__(self, prefix: bytes, directory: bytes) -> None:
         self.prefix = prefix
         self.directory = directory
+
+
+class _Open(_Place):
+    """An open folder: its unread entries."""
+
+    __slots__ = ("entries", "identity")
+
+    def __init__(self, path: bytes, prefix: bytes, directory: bytes) -> None:
+        super().__init__(prefix, directory)
+        self.identity = identity_of(status_of(path))
+        self.entries = os.scandir(path)
 
 
 class _FolderWalk:
     """One reading of one dataset folder, depth first; no folder is ever held as a list."""
 
-    def __init__(self, walk: Walk, folder: DatasetFolder, path: bytes) -> None:
+    def __init__(self, walk: Walk, folder: DatasetFolder) -> None:
         self._walk = walk
         self._folder = folder
+        self._above = folder.above
         self._followed: set[Identity] = set()
         self._batch = walk.new_batch()  # may end the run, so nothing is open yet
-        self._stack = [_Open(path, folder.path + b"/", b"")]
+        self._stack: list[_Open] = []
+
+    def open(self, path: bytes) -> None:
+        self._stack.append(_Open(path, self._folder.path + b"/", b""))
+
+    def take_alone(self, path: bytes) -> None:
+        status = os.lstat(path)
+        prefix, name = self._folder.path + b"/", os.path.basename(path)  # noqa: PTH119 - bytes
+        self._take_file(_Place(prefix, b""), name, path, status)
 
     def groups(self) -> Iterator[FileGroup]:
         try:
@@ -196,9 +222,9 @@ class _FolderWalk:
             self._skip(folder, entry.name, _SPECIAL)
         return self._batch.count >= GROUP_LIMIT
 
-    def _take_file(self, folder: _Open, name: bytes, path: bytes, status: os.stat_result) -> None:
+    def _take_file(self, folder: _Place, name: bytes, path: bytes, status: os.stat_result) -> None:
         batch, key, size = self._batch, folder.prefix + name, status.st_size
-        refused = self._walk.refuse(key, name)
+        refused = self._walk.refuse(key, name, self._above)
         if refused:
             batch.leave(FileSkipped(path=key, size=size, problem=refused))
             return

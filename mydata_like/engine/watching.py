@@ -12,6 +12,7 @@ from mydata_like.engine.schedule import Rule, find_due, is_believable, is_open
 TICK: Final = 5.0  # seconds after which clock, settings and signs of change are looked at again
 FIRST_RETRY: Final = 60.0  # seconds after which a run that could not begin is tried again
 LONGEST_RETRY: Final = 3600.0
+SOURCE: Final = "source"  # why a run starts that looks at added sources only
 PATIENCE: Final = 10  # times the settling time that files which never rest are waited for
 
 
@@ -60,7 +61,7 @@ class Duties:
     run: Callable[[str], Ended]  # carries out a run, told why it starts
     memory: Memory
     hints: Hints
-    wished: Callable[[], bool] = lambda: False  # whether a person wants a run now
+    wished: Callable[[], str] = str  # why a person wants a run now; empty where nobody does
     pace: float = TICK  # seconds between two looks
 
 
@@ -129,8 +130,8 @@ class Watch:
     def _find_reason(self, due: datetime | None, now: datetime) -> str:
         """Return why a run starts now; empty where none does."""
         rule, settle = self._plan.rule, self._plan.settle
-        if self._duties.wished():
-            return "person"
+        if wish := self._duties.wished():
+            return wish
         if self._asked:
             return self._asked
         if due is not None and due <= now:
@@ -141,12 +142,15 @@ class Watch:
         return "settled" if settled and is_open(rule, now, self._zone) else ""
 
     def _run(self, reason: str) -> None:
+        self._told = None
+        if reason == SOURCE:
+            self._run_aside()
+            return
         rule, now = self._plan.rule, self._clock.now()
         if reason in (rule.kind, "settled"):
             self._duties.memory.keep_alone(_served(rule), now)
         self._asked = ""
         self._restless.forget()
-        self._told = None
         ended = self._duties.run(reason)
         if ended.complete:
             self._retry.forget()
@@ -154,6 +158,11 @@ class Watch:
             self._retry.delay()
         if ended.waiting:
             self._restless.note()
+
+    def _run_aside(self) -> None:
+        """Carry added sources; what is due over the data directory stays so."""
+        if not self._duties.run(SOURCE).complete:
+            self._retry.delay()
 
     def _find_rest(self, due: datetime | None, now: datetime) -> float:
         pace = self._duties.pace

@@ -1,5 +1,6 @@
 """What a person wishes of a watch from outside: a run now, or that this run is its last."""
 
+from mydata_like.engine.watching import SOURCE
 from mydata_like.engine.workers import CancelFlag
 
 
@@ -9,12 +10,12 @@ class Wishes:
     def __init__(self, cancel: CancelFlag) -> None:
         self._cancel = cancel
         self._bell = cancel.part()
-        self._start = False
+        self._start = ""
         self._leaving = False
 
-    def start(self) -> None:
-        """Wish for a run, now."""
-        self._start = True
+    def start(self, *, alone: bool = False) -> None:
+        """Wish for a run, now; with `alone` for one that carries nothing but added sources."""
+        self._start = self._start or SOURCE if alone else "person"
         self._bell.set("a run is wanted")
 
     def leave(self) -> None:
@@ -22,11 +23,11 @@ class Wishes:
         self._leaving = True
         self._bell.set("the watch is to end")
 
-    def take(self) -> bool:
-        """Return whether a run was wished for since this was asked last."""
+    def take(self) -> str:
+        """Return which run was wished for since this was asked last; empty for none."""
         if self._bell.is_set() and not self._leaving:
             self._bell = self._cancel.part()  # before the wish is read, so that none is lost
-        wished, self._start = self._start, False
+        wished, self._start = self._start, ""
         return wished
 
     def is_set(self) -> bool:

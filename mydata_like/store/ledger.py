@@ -24,6 +24,7 @@ from mydata_like.core.model import (
     Outcome,
 )
 from mydata_like.core.ports import Clock
+from mydata_like.core.sources import Destination, KnownSource, Source
 from mydata_like.store import schema
 
 logger = logging.getLogger(__name__)
@@ -116,6 +117,30 @@ FOLLOW = (
     " verified_at = CASE WHEN ?1 = 'verified' THEN ?3 END"
     " WHERE root = ?4 AND dataset = ?5 AND archive = ?6 AND archive != ''"
 )
+FIND_SOURCES = (
+    "SELECT path, owner, experiment, dataset, added_at, finished_at FROM sources WHERE root = ?"
+)
+RECORD_SOURCE = (
+    "INSERT OR REPLACE INTO sources (root, path, owner, experiment, dataset, added_at)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+# In it are the keys between its own followed by "/" and by "0", which comes next.
+BELOW = "root = :root AND (path = :path OR (path > :low AND path < :high))"
+FINISH_SOURCE = f"""
+    UPDATE sources SET finished_at = :now WHERE root = :root AND path = :path AND NOT EXISTS (
+        SELECT 1 FROM outcomes WHERE {BELOW}
+        AND (outcome IN ('waiting', 'failed', 'folder-failed') OR code = 'skipped.owner')
+    )
+"""  # noqa: S608 - all of it is ours
+# Keys of the data directory are relative: those of sources begin with "/" or a drive's letter.
+INSIDE = "root = :root AND substr(path, 1, 1) != x'2f' AND (:posix OR substr(path, 2, 1) != x'3a')"
+FORGET_BELOW, FORGET_INSIDE = (
+    [
+        f"DELETE FROM {table} WHERE at < :before AND {which}"  # noqa: S608 - all of it is ours
+        for table in ("outcomes", "folders")
+    ]
+    for which in (BELOW, INSIDE)
+)
 ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
 FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
 NO_ROOT = -1  # no row has it
@@ -154,6 +179,7 @@ class SqliteLedger:
         self._lock = Lock()
         self._damaged = False
         self._reads_only = False
+        self._directory = b""
         self._root = NO_ROOT
 
     @classmethod
@@ -175,6 +201,7 @@ class SqliteLedger:
         connection, problem = schema.open_sound(file, clock, patience)
         ledger = cls(connection, file, clock)
         ledger.problem = problem
+        ledger._directory = data_directory
         with ledger._closed_on_error(), ledger._transaction() as cursor:
             cursor.execute(ADD_ROOT, (data_directory,))
             (ledger._root,) = cursor.execute(FIND_ROOT, (data_directory,)).fetchone()
@@ -301,12 +328,18 @@ class SqliteLedger:
         with self._transaction() as cursor:
             cursor.executemany(RECORD_FOLDER, [(self._root, *sums, now) for sums in folders])
 
-    def forget_before(self, moment: datetime) -> None:
-        """Forget outcomes and folders that were not told again since then: they are gone."""
-        chosen = self._root, int(moment.timestamp())
+    def forget_before(self, moment: datetime, sources: Sequence[bytes], *, inside: bool) -> None:
+        """Forget outcomes and folders that were not told again since then: they are gone.
+
+        That is of these sources, and with `inside` of all that is no source's.
+        """
+        before = int(moment.timestamp())
         with self._transaction() as cursor:
-            cursor.execute("DELETE FROM outcomes WHERE root = ? AND at < ?", chosen)
-            cursor.execute("DELETE FROM folders WHERE root = ? AND at < ?", chosen)
+            for forget in FORGET_INSIDE if inside else ():
+                posix = self._directory.startswith(b"/")
+                cursor.execute(forget, {"root": self._root, "before": before, "posix": posix})
+            for forget in FORGET_BELOW:
+                cursor.executemany(forget, [self._below(it) | {"before": before} for it in sources])
 
     def record_run(self, past: PastRun) -> None:
         """Keep a run; the same run again replaces what was kept of it."""
@@ -320,6 +353,31 @@ class SqliteLedger:
         with self._used() as cursor:
             rows = cursor.execute(FIND_RUNS, (self._root, most)).fetchall()
         return [past for row in rows if (past := _parse_run(row))]
+
+    def find_destination(self, path: bytes) -> Destination | None:
+        """Return what a source was to become when it was added last."""
+        found = (known.destination for known in self.find_sources() if known.path == path)
+        return next(found, None)
+
+    def find_sources(self) -> list[KnownSource]:
+        """Return all sources that were ever added, in the order of their paths."""
+        with self._used() as cursor:
+            rows = cursor.execute(FIND_SOURCES, (self._root,)).fetchall()
+        return [
+            KnownSource(path, Destination(*names), _moment(added), finished and _moment(finished))
+            for path, *names, added, finished in rows
+        ]
+
+    def record_source(self, source: Source) -> None:
+        """Keep a source that is carried from now on."""
+        row = self._root, source.path, *source.destination, self._seconds()
+        with self._transaction() as cursor:
+            cursor.execute(RECORD_SOURCE, row)
+
+    def finish_source(self, path: bytes) -> None:
+        """Keep that a source is safe, unless something of it is known to wait or to have failed."""
+        with self._transaction() as cursor:
+            cursor.execute(FINISH_SOURCE, self._below(path) | {"now": self._seconds()})
 
     def find_meta(self, key: str) -> str | None:
         """Return a fact about this installation, such as its uuid."""
@@ -363,6 +421,9 @@ class SqliteLedger:
         now = self._seconds()
         cursor.executemany(RECORD, [(self._root, *entry, now) for entry in entries])
 
+    def _below(self, path: bytes) -> dict[str, object]:
+        return {"root": self._root, "path": path, "low": path + b"/", "high": path + b"0"}
+
     def _seconds(self) -> int:
         return int(self._clock.now().timestamp())
 
@@ -395,6 +456,10 @@ class SqliteLedger:
             except schema.FAILURES as error:
                 self._damaged |= schema.means_damage(error)
                 raise schema.failure(self._file, error) from error
+
+
+def _moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _parse_entry(row: tuple[Any, ...]) -> Entry | None:

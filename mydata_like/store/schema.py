@@ -105,10 +105,24 @@ CREATE TABLE folders (
     PRIMARY KEY (root, path)
 ) WITHOUT ROWID;
 """
+# What is carried from outside of the data directory; finished once all of it is safe.
+SOURCES = """
+CREATE TABLE sources (
+    root INTEGER NOT NULL,
+    path BLOB NOT NULL,
+    owner TEXT NOT NULL,
+    experiment TEXT NOT NULL,
+    dataset TEXT NOT NULL,
+    added_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    PRIMARY KEY (root, path)
+) WITHOUT ROWID;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
     TIMES,
+    SOURCES,
 )  # the n-th leads to version n; never change one, add one
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
@@ -119,6 +133,7 @@ PROBES = (
     "SELECT root, path, size, modified_ns, outcome, code, message, hint, at FROM outcomes LIMIT 1",
     "SELECT root, path, dataset, title, owner, grp, found, found_bytes, verified, verified_bytes,"
     " waiting, skipped, failed, at FROM folders LIMIT 1",
+    "SELECT root, path, owner, experiment, dataset, added_at, finished_at FROM sources LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )

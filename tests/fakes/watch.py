@@ -90,7 +90,7 @@ class Life:
     ends: list = field(default_factory=list)  # how the next runs end; complete by default
     memory: Memory = field(default_factory=Memory)
     signs: Signs = field(default_factory=Signs)
-    wish: bool = False  # whether a person wants a run
+    wish: str = ""  # why a person wants a run
     runs: list = field(default_factory=list)  # (what the clock showed, reason)
     events: list = field(default_factory=list)
 
@@ -117,8 +117,8 @@ class Life:
     def reasons(self):
         return [reason for _, reason in self.runs]
 
-    def _take_wish(self) -> bool:
-        wish, self.wish = self.wish, False
+    def _take_wish(self) -> str:
+        wish, self.wish = self.wish, ""
         return wish
 
     def _run(self, reason: str) -> Ended:

@@ -19,6 +19,7 @@ from mydata_like.core.commands import (
     parse_command,
 )
 from mydata_like.core.errors import Problem
+from mydata_like.core.sources import Destination, Offer
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,13 @@ def test_an_id_is_sent_back(number):
         ('{"command": "cancel"}', "invalid", 'needs "path"'),
         ('{"command": "cancel", "path": 1}', "invalid", '"path" must be'),
         ('{"command": "cancel", "path": ""}', "invalid", '"path" must be'),
-        ('{"command": "cancel", "path": "/etc"}', "invalid", '"path" must be'),
+        ('{"command": "cancel", "path": "/"}', "invalid", '"path" must be'),
+        ('{"command": "cancel", "path": "/etc/../x"}', "invalid", '"path" must be'),
+        (r'{"command": "add_source", "path": "/a\u0000"}', "invalid", '"path" must be'),
+        (r'{"command": "add_source", "path": "/\ud800"}', "invalid", '"path" must be'),
+        ('{"command": "add_source", "path": "/a", "as": ["b"]}', "invalid", '"as" must be'),
+        ('{"command": "add_source", "path": "/a", "as": ["b", 1]}', "invalid", '"as" must be'),
+        ('{"command": "add_source", "path": "/a", "as_": []}', "invalid", 'knows no "as_"'),
         ('{"command": "cancel", "path": "a/../b"}', "invalid", '"path" must be'),
         ('{"command": "set_channels", "channels": 0}', "invalid", "from 1 to"),
         ('{"command": "set_channels", "channels": true}', "invalid", "from 1 to"),
@@ -82,6 +89,13 @@ def test_the_problem_is_told(text, code, said):
     assert isinstance(problem, Problem)
     assert problem.code == f"command.{code}"
     assert said in problem.message
+
+
+def test_a_source_is_offered_with_or_without_what_it_becomes():
+    line = rb'{"command": "add_source", "path": "/a\udcff", "as": ["Mice", "Day 1"]}'
+
+    assert parse_command(line).command.offer == Offer(b"/a\xff", Destination("", "Mice", "Day 1"))
+    assert parse_command(b'{"command": "add_source", "path": "/a"}').command.offer == Offer(b"/a")
 
 
 def test_the_nearest_name_is_suggested():

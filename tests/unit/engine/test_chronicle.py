@@ -1,7 +1,5 @@
 """What is kept in the ledger for those who look later."""
 
-from datetime import UTC, datetime
-
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     FileFailed,
@@ -19,22 +17,17 @@ from mydata_like.engine.chronicle import Chronicle
 
 WHY = Problem("file.unreadable", "It cannot be read.")
 FOUND = FolderFound(path=b"ada/set", dataset="set", title="mice", owner="ada")
-BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Shelf:
     def __init__(self):
         self.written = []
-        self.forgotten = None
 
     def record_outcomes(self, outcomes, well=()):
         self.written.append((list(outcomes), list(well)))
 
     def record_folders(self, folders):
         self.written.append(list(folders))
-
-    def forget_before(self, moment):
-        self.forgotten = moment
 
 
 def keep(*events):
@@ -98,10 +91,8 @@ def test_nothing_is_written_twice():
     assert len(shelf.written) == 1
 
 
-def test_only_a_look_at_everything_forgets_what_is_gone():
-    shelf, chronicle = keep()
-    chronicle.close(BEGUN, complete=False)
-    assert shelf.forgotten is None
+def test_single_files_of_one_folder_are_counted_together():
+    seen = FilesSeen(folder=b"ada/set", files=1, bytes=10)
+    shelf, _ = keep(FOUND, seen, FOUND, seen)
 
-    chronicle.close(BEGUN, complete=True)
-    assert shelf.forgotten == BEGUN
+    assert shelf.written[-1] == [FolderSums(b"ada/set", "set", "mice", "ada", "", 2, 20)]

@@ -1,20 +1,26 @@
 """Commands: every one is answered once, whenever it comes."""
 
+import json
+import os
+from dataclasses import replace
 from random import Random
 
 import pytest
 
-from mydata_like.core.events import CommandDone, CommandRefused, RunPaused, RunResumed
+from mydata_like.core.events import CommandDone, CommandRefused, Notice, RunPaused, RunResumed
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.choices import Choices
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate
+from mydata_like.engine.sources import Sources
 from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings import limits as settings
+from mydata_like.settings.schema import Settings
 from tests.fakes.clock import FakeClock
+from tests.fakes.roll import MemoryRoll
 
 
 class FixedTransport:
@@ -29,7 +35,8 @@ class Bench:
         gate = Gate(clock, self.cancel, emit, Random(1))
         channels = Channels(FixedTransport(), gate, emit, Bandwidth(clock))
         limits = Limits(settings.Limits(), channels, clock, emit)
-        self.controls = Controls(gate, limits, Choices(emit), self.cancel.part())
+        self.sources = Sources(Settings(), MemoryRoll())
+        self.controls = Controls(gate, limits, Choices(emit), self.sources, self.cancel.part())
         self.controller = Controller(self.cancel, emit)
 
     def ask(self, *texts):
@@ -179,3 +186,40 @@ def test_only_a_watch_starts_runs_and_only_where_none_is_under_way(bench):
         "run.already-running",
         "done",
     ]
+
+
+def add(controller, path):
+    controller.obey(json.dumps({"command": "add_source", "path": str(path)}).encode())
+
+
+def test_a_source_is_taken_in_by_the_run_under_way(bench, tmp_path):
+    with bench.controller.over(bench.controls):
+        add(bench.controller, tmp_path / "nowhere")
+        add(bench.controller, tmp_path)
+        taken = [source.path for source in bench.sources.take()]
+        add(bench.controller, tmp_path)
+
+    assert taken == [os.fsencode(tmp_path)]
+    assert [answer for _, answer in bench.answers] == ["source.gone", "done", "source.later"]
+
+
+def test_a_watch_carries_what_comes_between_or_too_late_in_a_run_of_its_own(bench, tmp_path):
+    wishes = Wishes(bench.cancel)
+    controller = Controller(bench.cancel, bench.events.append, wishes)
+    with controller.over(bench.controls):
+        assert bench.sources.end()
+        add(controller, tmp_path)
+    assert bench.answers == [("add_source", "done")]
+    assert wishes.take() == "source"
+
+    sources = Sources(Settings(), MemoryRoll())
+    with controller.over(replace(bench.controls, sources=sources)):
+        assert len(list(sources.take())) == 1
+
+
+def test_what_was_wrong_with_a_source_that_waited_for_its_run_is_told(bench, tmp_path):
+    add(bench.controller, tmp_path / "nowhere")
+    with bench.controller.over(bench.controls):
+        pass
+
+    assert [it.problem.code for it in bench.events if isinstance(it, Notice)] == ["source.gone"]

@@ -32,9 +32,12 @@ from mydata_like.engine.controller import Controls
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.send import Send
+from mydata_like.engine.sources import Sources
 from mydata_like.settings import limits as settings
+from mydata_like.settings.schema import Settings
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
+from tests.fakes.roll import MemoryRoll
 from tests.fakes.source import ListSource
 from tests.unit.engine.files import CHECKSUM, a_staged, a_wanted
 
@@ -116,7 +119,9 @@ class Bench:
         self.channels = Channels(self.transport, gate, emit, Bandwidth(self.clock))
         self.choices = Choices(emit)
         limits = Limits(settings.Limits(), self.channels, self.clock, emit)
-        self.controls = Controls(gate, limits, self.choices, self.clock_cancel)
+        self.controls = Controls(
+            gate, limits, self.choices, Sources(Settings(), MemoryRoll()), self.clock_cancel
+        )
         self.send = Send(self.controls, self.ledger, emit, attempts)
 
     def __call__(self, *payloads):

@@ -249,6 +249,12 @@ def test_the_next_start_is_told_once():
 
 
 def test_a_person_starts_a_run_whatever_the_schedule():
-    life = Life(Computer(BEGIN, BEGIN + HOUR), plan(Rule("manual")), wish=True).live()
+    life = Life(Computer(BEGIN, BEGIN + HOUR), plan(Rule("manual")), wish="person").live()
 
     assert life.runs == [(BEGIN, "person")]
+
+
+def test_a_run_over_sources_alone_leaves_what_is_due_as_it_is():
+    life = Life(Computer(BEGIN, BEGIN + HOUR), plan(Rule("startup")), wish="source").live()
+
+    assert life.reasons == ["source", "startup"]

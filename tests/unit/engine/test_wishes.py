@@ -33,3 +33,13 @@ def test_a_request_to_stop_ends_the_rest():
     cancel.set("signal")
 
     assert wishes.wait(LONG)
+
+
+def test_a_run_over_everything_is_wished_for_rather_than_one_over_sources_alone():
+    wishes = Wishes(CancelFlag())
+    wishes.start(alone=True)
+    assert wishes.take() == "source"
+
+    wishes.start()
+    wishes.start(alone=True)
+    assert wishes.take() == "person"

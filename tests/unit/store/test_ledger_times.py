@@ -81,7 +81,20 @@ def test_what_was_not_told_again_can_be_forgotten(ledger, clock):
     now = clock.now()
     ledger.record_outcomes([Outcome(b"new", 1, 0, "failed", why)])
     ledger.record_folders([FolderSums(b"new", "set", None, "", "")])
-    ledger.forget_before(now)
+    ledger.forget_before(now, [], inside=True)
 
     assert read(ledger, "SELECT path FROM outcomes") == [(b"new",)]
     assert read(ledger, "SELECT path FROM folders") == [(b"new",)]
+
+
+def test_what_a_run_did_not_look_at_is_not_forgotten(ledger, clock):
+    why = Problem("file.unreadable", "It cannot be read.")
+    for path in (b"inside", b"/usb/a/file", b"/usb/b/file", b"/usb/a-file", b"/usb/a"):
+        ledger.record_outcomes([Outcome(path, 1, 0, "failed", why)])
+    clock.move(5)
+    left = [b"/usb/a-file", b"/usb/b/file"]
+
+    ledger.forget_before(clock.now(), [b"/usb/a"], inside=False)
+    assert read(ledger, "SELECT path FROM outcomes") == [(it,) for it in (*left, b"inside")]
+    ledger.forget_before(clock.now(), [], inside=True)
+    assert read(ledger, "SELECT path FROM outcomes") == [(it,) for it in left]

@@ -1,0 +1,193 @@
+"""Takes in what a person wants to be carried from outside of the data directory."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from mydata_like.core.errors import SourceError
+from mydata_like.core.format import format_path
+from mydata_like.core.sources import (
+    Destination,
+    Offer,
+    Source,
+    check_destination,
+    suggest_destination,
+)
+from mydata_like.engine.layout import dataset_folder, levels_of
+from mydata_like.engine.root import is_link, reason
+from mydata_like.engine.workers import Lock
+from mydata_like.settings.schema import Settings
+
+
+class Roll(Protocol):
+    """Where sources are remembered: the ledger."""
+
+    def find_destination(self, path: bytes) -> Destination | None: ...
+
+    def record_source(self, source: Source) -> None: ...
+
+    def finish_source(self, path: bytes) -> None:
+        """Remember that all of a source is safe, unless something of it is known not to be."""
+
+
+class Sources:
+    """The sources of one run; they may be added from any thread while it goes.
+
+    With `alone` nothing but them is carried. A dry run remembers none.
+    """
+
+    def __init__(
+        self, settings: Settings, roll: Roll, *, alone: bool = False, dry_run: bool = False
+    ) -> None:
+        self.alone = alone
+        self._settings = settings
+        self._roll = roll
+        self._dry_run = dry_run
+        self._lock = Lock()
+        self._waiting: dict[bytes, Source] = {}
+        self._taken: set[bytes] = set()
+        self._closed = False
+
+    def add(self, offer: Offer) -> bool:
+        """Let this run carry a source; return whether it can: else it is for the next one.
+
+        Raises `SourceError` where no run can, `RunError` where the ledger fails.
+        """
+        source = self._complete(offer)
+        with self._lock:
+            if self._closed or source.path in self._taken:
+                return False
+            self._refuse_overlap(source)
+            if not self._dry_run:
+                self._roll.record_source(source)
+            self._waiting[source.path] = source
+        return True
+
+    def take(self) -> Iterator[Source]:
+        """Yield what has been added and not been taken yet."""
+        while source := self._take_one():
+            yield source
+
+    def end(self) -> bool:
+        """Return whether all have been taken; from then on no more are."""
+        with self._lock:
+            self._closed = not self._waiting
+            return self._closed
+
+    @property
+    def taken(self) -> list[bytes]:
+        """The paths of all that this run has read, or begun to."""
+        with self._lock:
+            return sorted(self._taken)
+
+    def finish(self) -> None:
+        """Remember what is safe, after a run that came to its end."""
+        for path in self.taken:
+            self._roll.finish_source(path)
+
+    def _take_one(self) -> Source | None:
+        with self._lock:
+            path = next(iter(self._waiting), None)
+            if path is None:
+                return None
+            self._taken.add(path)
+            return self._waiting.pop(path)
+
+    def _complete(self, offer: Offer) -> Source:
+        source = check_source(self._settings, offer)
+        if offer.destination is not None:
+            return source
+        known = self._roll.find_destination(source.path)
+        return source._replace(destination=known) if known else source
+
+    def _refuse_overlap(self, source: Source) -> None:
+        for other in (self._taken | self._waiting.keys()) - {source.path}:
+            if lies_in(source.path, other) or lies_in(other, source.path):
+                raise SourceError(
+                    f"{format_path(source.path)} and {format_path(other)} lie in each other.",
+                    hint="Each file can become one datafile of a run: leave out one of the two.",
+                    code="source.overlap",
+                )
+
+
+def check_source(settings: Settings, offer: Offer) -> Source:
+    """Return what an offer means, its destination suggested where it has none.
+
+    Raises `SourceError` where it cannot be carried.
+    """
+    path = os.path.abspath(offer.path)  # noqa: PTH100 - of bytes, links left as they are
+    kind = _look(path)
+    _refuse_relatives(settings, path)
+    alone = not stat.S_ISDIR(kind)
+    wanted = offer.destination or suggest_destination(path, alone=alone)
+    return Source(_as_key(path), check_destination(wanted), alone)
+
+
+def lies_in(path: bytes, folder: bytes) -> bool:
+    """Return whether a key is that of a folder, or of something in it."""
+    return path == folder or path.startswith(folder + b"/")
+
+
+def _look(path: bytes) -> int:
+    """Return what kind of thing is there, if it can be carried."""
+    shown = format_path(path)
+    try:
+        status = os.lstat(path)
+    except OSError as error:
+        raise SourceError(
+            f"{shown} cannot be carried: {reason(error)}.",
+            hint="Check the path, and that its drive is connected.",
+            code="source.gone",
+        ) from error
+    if is_link(status):
+        raise SourceError(
+            f"{shown} is a link to something else.",
+            hint="Name the folder to which it leads.",
+            code="source.link",
+        )
+    if not stat.S_ISDIR(status.st_mode) and not stat.S_ISREG(status.st_mode):
+        raise SourceError(
+            f"{shown} is neither a folder nor a regular file.",
+            hint="Name a folder or a file.",
+            code="source.special",
+        )
+    return status.st_mode
+
+
+def _refuse_relatives(settings: Settings, path: bytes) -> None:
+    """Refuse what lies in the data directory, or holds it."""
+    root = settings.data.directory
+    if root is None:
+        return
+    real, data = (_as_key(os.path.realpath(place)) for place in (path, os.fsencode(root)))
+    if lies_in(real, data):
+        raise SourceError(
+            f"{format_path(path)} lies in the data directory. {_say_place(settings, real, data)}",
+            hint="A run over the data directory takes it.",
+            code="source.inside",
+        )
+    if lies_in(data, real):
+        raise SourceError(
+            f"{format_path(path)} holds the data directory.",
+            hint="Name folders that lie beside the data directory.",
+            code="source.holds-data",
+        )
+
+
+def _say_place(settings: Settings, real: bytes, data: bytes) -> str:
+    """Say what something in the data directory becomes by the layout."""
+    levels = levels_of(settings.data.layout)
+    names = real[len(data) :].decode("utf-8", "replace").strip("/").split("/")
+    if len(names) < len(levels):
+        return "There the layout decides which datasets its folders become."
+    top = tuple(names[: len(levels)])
+    folder = dataset_folder(settings.data.layout, top, settings.instrument.name, real)
+    experiment = f' of the experiment "{folder.title}"' if folder.title else ""
+    part = "it is" if len(names) == len(levels) else "it is a part of"
+    return f'There {part} the dataset "{folder.name}"{experiment}.'
+
+
+def _as_key(path: bytes) -> bytes:
+    return os.fsencode(Path(os.fsdecode(path)).as_posix()).rstrip(b"/")
