@@ -1,5 +1,6 @@
 """The composition root: settings in, working parts out."""
 
+from mydata_like.bootstrap.freeing import Freeing, Onlooker, open_freeing
 from mydata_like.bootstrap.identity import renew_identity
 from mydata_like.bootstrap.importing import (
     ApiKeyFate,
@@ -66,6 +67,7 @@ __all__ = [
     "ArchiveFile",
     "Audience",
     "Beginning",
+    "Freeing",
     "Heartbeat",
     "HostKey",
     "Job",
@@ -73,6 +75,7 @@ __all__ = [
     "Login",
     "Moved",
     "OldSshKey",
+    "Onlooker",
     "Onlookers",
     "Order",
     "OwnKey",
@@ -110,6 +113,7 @@ __all__ = [
     "load_trusting",
     "look_at_state",
     "offer_takeover",
+    "open_freeing",
     "open_job",
     "open_log",
     "open_secrets",

@@ -7,6 +7,7 @@ import typer
 from mydata_like import __version__
 from mydata_like.cli import (
     archives,
+    freeing,
     importing,
     registering,
     settings,
@@ -34,6 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("free")(freeing.free)
 app.command("register")(registering.register)
 app.command("status")(standing.status)
 app.command("watch")(watching.watch)

@@ -111,6 +111,9 @@ class ServerAPI(Protocol):
     def fetch_datafiles(self, ids: Sequence[DatafileId]) -> list[Datafile]:
         """Return the records of these ids; unknown ones are left out."""
 
+    def find_datafiles(self, dataset: DatasetId, name: str) -> list[Datafile]:
+        """Return a dataset's records of this file name, whatever their directories are."""
+
     def read_datafile(self, record: Datafile, take: Callable[[Iterable[bytes]], T]) -> T:
         """Return what `take` makes of the bytes of a verified datafile, all of them.
 

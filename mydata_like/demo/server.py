@@ -192,6 +192,14 @@ class EmbeddedServer:
         self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
         self._store.change("DELETE FROM datafile WHERE id = ?", datafile)
 
+    def unverify(self, datafile: int) -> None:
+        """Take back that a datafile's replica was verified, as if its storage had failed."""
+        self._store.change("UPDATE replica SET verified = 0 WHERE datafile = ?", datafile)
+
+    def rewrite(self, datafile: int, md5sum: str) -> None:
+        """Let a record tell of other bytes, as one does that somebody has replaced."""
+        self._store.change("UPDATE datafile SET md5sum = ? WHERE id = ?", md5sum, datafile)
+
     def hold_verification(self) -> None:
         """Verify nothing until `release_verification`."""
         self._verifier.hold()

@@ -24,7 +24,7 @@ _WILDCARD_LIMIT = 6
 
 _IGNORED_FILE = re.compile(
     rb"(?i:thumbs\.db|ehthumbs\.db|desktop\.ini)|\.DS_Store|~\$.*|\.~lock\..*#"
-    rb"|\.nfs[0-9a-f]{16,24}|\.fuse_hidden[0-9a-f]{16}",
+    rb"|\.nfs[0-9a-f]{16,24}|\.fuse_hidden[0-9a-f]{16}|\.mydata-like-[0-9a-f]{16}",
     re.DOTALL,
 )
 _IGNORED_FOLDER = re.compile(rb"(?i:\$recycle\.bin|system volume information|lost\+found)")

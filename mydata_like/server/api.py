@@ -200,6 +200,14 @@ class HttpServer:
             found += self._client.fetch(f"mydata_dataset_file/set/{asked}/", parse_set)
         return found
 
+    def find_datafiles(self, dataset: DatasetId, name: str) -> list[Datafile]:
+        query: Query = {"dataset__id": dataset, "filename": name}
+        pages = self._client.pages("mydata_dataset_file/", parse_datafile, query)
+        rows = [row for page in pages for row in page]
+        if not rows:
+            self._client.prove()
+        return [row for row in rows if (row.dataset, row.name) == (dataset, name)]
+
     def read_datafile(self, record: Datafile, take: Callable[[Iterable[bytes]], T]) -> T:
         return self._client.read(
             f"dataset_file/{record.id}/download/",

@@ -132,6 +132,10 @@ class ScriptedServer:
         self._called("fetch_datafiles")
         return [self.records[number] for number in ids if number in self.records]
 
+    def find_datafiles(self, dataset: DatasetId, name: str) -> list[Datafile]:
+        self._called("find_datafiles")
+        return [record for record in self._of(dataset) if record.name == name]
+
     def read_datafile(self, record: Datafile, take: Callable[[Iterable[bytes]], T]) -> T:
         self._called("read_datafile")
         return take([self.contents[record.name]])

@@ -1,0 +1,123 @@
+"""Frees space: deletes local files of which the server proves, now, that it has every byte.
+
+What the ledger says is where the questions begin, never the answer. A local file goes only when
+its record was fetched a moment ago and has its size, its checksum and a verified replica, and
+when its own bytes, read again from the first to the last, have that checksum as well.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Final
+
+from mydata_like.core.errors import Cancelled, ItemError, Problem, RunError
+from mydata_like.core.freeing import Deeds, Disk, Found, Freed, Held, Spared
+from mydata_like.core.model import Entry
+from mydata_like.core.ports import Ledger
+from mydata_like.engine.proving import Proof, Records, judge_entry
+
+AT_ONCE: Final = 300  # files whose records are fetched together
+
+UNKNOWN = Problem(
+    "free.unknown",
+    "No run has sent this file, or found it on the server.",
+    "The next run takes it, unless the filters or the layout leave it out.",
+)
+OTHER_BYTES = Problem(
+    "free.other-bytes",
+    "The file's bytes are no longer those that were sent, although size and time are.",
+    "Compare it with the server's copy: the disk, or a program, has changed it.",
+)
+
+
+class Free:
+    """Goes through local files and tells of each what became of it.
+
+    Without `deeds` nothing is deleted: `Freed` is then what would have been.
+    """
+
+    def __init__(self, proof: Proof, ledger: Ledger, disk: Disk, deeds: Deeds | None) -> None:
+        self._proof = proof
+        self._ledger = ledger
+        self._disk = disk
+        self._deeds = deeds
+
+    def __call__(self, found: Iterable[Found]) -> Iterator[Freed | Spared]:
+        """Yield the fate of each file, in their order; ends early where somebody asks to stop.
+
+        What makes it senseless to go on (the server is away, or refuses the account) keeps all
+        that follow.
+        """
+        with suppress(Cancelled):
+            yield from self._go_through(found)
+
+    def _go_through(self, found: Iterable[Found]) -> Iterator[Freed | Spared]:
+        hopeless: Problem | None = None
+        for part in _parts(found):
+            if self._proof.cancel.is_set():
+                return
+            entries = self._ledger.find_entries([file.key for file in part])
+            try:
+                records = hopeless or self._proof.fetch(_asked(entries))
+            except RunError as error:
+                records = hopeless = error.problem
+            except ItemError as error:
+                records = error.problem
+            yield from self._decide_all(part, entries, records)
+
+    def _decide_all(
+        self, part: Sequence[Found], entries: Mapping[bytes, Entry], records: Records | Problem
+    ) -> Iterator[Freed | Spared]:
+        for file in part:
+            if self._proof.cancel.is_set():
+                return
+            entry = entries.get(file.key)
+            refused = file.problem or (UNKNOWN if entry is None else judge_entry(entry))
+            if refused is None and isinstance(records, Problem):
+                refused = records
+            if refused is not None or entry is None or isinstance(records, Problem):
+                yield Spared(file.key, file.size, refused or UNKNOWN)
+            else:
+                yield self._decide(entry, records)
+
+    def _decide(self, entry: Entry, records: Records) -> Freed | Spared:
+        """Delete a file, if it may be; whatever is not as it should be keeps it."""
+        try:
+            return self._prove(entry, records)
+        except (ItemError, RunError) as error:
+            return Spared(entry.key, entry.size, error.problem)
+
+    def _prove(self, entry: Entry, records: Records) -> Freed | Spared:
+        verdict = self._proof.judge(entry, records)
+        if isinstance(verdict, Problem):
+            return Spared(entry.key, entry.size, verdict)
+        with self._disk.hold(entry) as held:
+            if held.measure(self._proof.cancel) != entry.checksum:
+                return Spared(entry.key, entry.size, OTHER_BYTES)
+            if self._proof.is_stale(records):  # a large file takes its time to be read
+                verdict = self._proof.judge(entry, self._proof.fetch([entry]))
+            if isinstance(verdict, Problem):
+                return Spared(entry.key, entry.size, verdict)
+            freed = Freed(entry.key, entry.size, entry, verdict.id)
+            self._delete(held, freed)
+        return freed
+
+    def _delete(self, held: Held, freed: Freed) -> None:
+        if self._deeds is None:
+            return
+        self._deeds.note(freed)
+        try:
+            held.delete()
+        except ItemError as error:
+            self._deeds.take_back(freed, error.problem)
+            raise
+
+
+def _asked(entries: Mapping[bytes, Entry]) -> list[Entry]:
+    return [entry for entry in entries.values() if judge_entry(entry) is None]
+
+
+def _parts(found: Iterable[Found]) -> Iterator[list[Found]]:
+    files = iter(found)
+    while part := list(islice(files, AT_ONCE)):
+        yield part

@@ -1,0 +1,206 @@
+"""Asks the server whether it has local files, now: every byte of them, verified."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, Self
+
+from mydata_like.core.archives import ArchiveFormat, Indexed, archive_path
+from mydata_like.core.errors import Problem
+from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState
+from mydata_like.core.ports import Cancel, Clock, ServerAPI
+
+FRESH: Final = 30.0  # seconds for which a fetched record counts
+FEW: Final = 20  # names that are asked for one by one; for more their dataset is listed
+ARCHIVES_KEPT: Final = 8  # of whose files we know
+
+UNVERIFIED = Problem(
+    "free.unverified",
+    "The server has not verified this file yet.",
+    "Try again when a run has ended well.",
+)
+SETTLING = Problem(
+    "free.settling",
+    "The file changed a short while ago and may still be written.",
+    "Try again later; filters.settle_seconds says how long it must be still.",
+)
+NO_RECORD = Problem(
+    "free.no-record",
+    "The server no longer has a record of this file, or does not show it to this account.",
+    "Keep the file: the next run sends it again where it is missing.",
+)
+DIFFERS = Problem(
+    "free.differs",
+    "The server's record is of other bytes than the local file.",
+    "Keep the file, and ask the server's administrator what became of the record.",
+)
+NO_REPLICA = Problem(
+    "free.no-replica",
+    "The server has no verified copy of this file now.",
+    "Keep the file; the next run asks the server to verify it.",
+)
+NOT_INSIDE = Problem(
+    "free.not-inside",
+    "The archive on the server that should hold this file does not have it.",
+    "Keep the file, and tell the server's administrator.",
+)
+
+
+_Member = tuple[bytes, int, int, str]  # name, size, modified time, checksum
+
+
+class Records(NamedTuple):
+    """What the server said, and when; by number, and by dataset and name."""
+
+    by_id: Mapping[DatafileId, Datafile]
+    by_name: Mapping[tuple[DatasetId, str], Sequence[Datafile]]
+    at: float
+
+    @classmethod
+    def of(cls, found: Iterable[Datafile], at: float) -> Self:
+        by_id = {record.id: record for record in found}
+        by_name: dict[tuple[DatasetId, str], list[Datafile]] = {}
+        for record in by_id.values():
+            by_name.setdefault((record.dataset, record.name), []).append(record)
+        return cls(by_id, by_name, at)
+
+    def find(self, entry: Entry) -> Sequence[Datafile]:
+        """Return the records that may be the one of a local file, or of its archive."""
+        if entry.datafile is not None:
+            record = self.by_id.get(entry.datafile)
+            found = [record] if record and record.dataset == entry.dataset else []
+        else:
+            found = list(self.by_name.get((entry.dataset, _name_of(entry)), ()))
+        return [record for record in found if _path_of(record) in set(_list_places(entry))]
+
+
+class Proof:
+    """Asks the server, and reads the local files: what may be deleted now, and what may not.
+
+    `settle` is for how many seconds a file must not have changed.
+    """
+
+    def __init__(
+        self, server: ServerAPI, form: ArchiveFormat, clock: Clock, cancel: Cancel, settle: float
+    ) -> None:
+        self.clock = clock
+        self.cancel = cancel
+        self._server = server
+        self._form = form
+        self._settle = settle
+        self._numbers: tuple[DatasetId, Mapping[str, DatafileId]] = DatasetId(-1), {}
+        self._archives: dict[str, frozenset[_Member]] = {}  # by the archive's checksum
+
+    def fetch(self, entries: Sequence[Entry]) -> Records:
+        """Return the records that these rows of the ledger speak of, as they are now.
+
+        Who we are is proven first: an account that has lost its rights is shown nothing.
+        """
+        at = self.clock.monotonic()
+        self._server.fetch_account()
+        found: list[Datafile] = []
+        ids = {entry.datafile for entry in entries if entry.datafile is not None}
+        for dataset, unnumbered in _group_unnumbered(entries).items():
+            if len(unnumbered) > FEW:
+                ids |= self._find_numbers(dataset, unnumbered)
+                continue
+            for name in {_name_of(entry) for entry in unnumbered}:
+                found += self._server.find_datafiles(dataset, name)
+        found += self._server.fetch_datafiles(sorted(ids)) if ids else []
+        return Records.of(found, at)
+
+    def judge(self, entry: Entry, records: Records) -> Datafile | Problem:
+        """Return the record that proves a file to be safe, or why there is none.
+
+        Raises `ItemError` where an archive cannot be read now.
+        """
+        known = judge_entry(entry)
+        if known is not None:
+            return known
+        if entry.modified_ns > (self.clock.now().timestamp() - self._settle) * 1e9:
+            return SETTLING
+        verdicts = [self._judge_record(entry, record) for record in records.find(entry)]
+        proofs = [verdict for verdict in verdicts if isinstance(verdict, Datafile)]
+        return (proofs or verdicts or [NO_RECORD])[0]
+
+    def is_stale(self, records: Records) -> bool:
+        """Return whether what the server said is too old to delete anything because of it."""
+        return self.clock.monotonic() - records.at > FRESH
+
+    def _find_numbers(self, dataset: DatasetId, entries: Sequence[Entry]) -> set[DatafileId]:
+        """Return the numbers of the records that may be those of so many files."""
+        if self._numbers[0] != dataset:
+            listed = self._server.list_datafiles(dataset)
+            self._numbers = dataset, {_path_of(record): record.id for record in listed}
+        numbers = self._numbers[1]
+        paths = (path for entry in entries for path in _list_places(entry))
+        return {numbers[path] for path in paths if path in numbers}
+
+    def _judge_record(self, entry: Entry, record: Datafile) -> Datafile | Problem:
+        same_bytes = (record.size, record.checksum) == (entry.size, entry.checksum)
+        if not entry.archive and not same_bytes:
+            return DIFFERS
+        if not record.verified:
+            return NO_REPLICA
+        return record if not entry.archive or self._holds(record, entry) else NOT_INSIDE
+
+    def _holds(self, archive: Datafile, entry: Entry) -> bool:
+        """Return whether an archive has a local file's bytes: its record alone does not say."""
+        wanted = entry.size, entry.modified_ns, entry.checksum
+        index = self._read_archive(archive)
+        return any((name, *wanted) in index for name in _list_endings(entry.key))
+
+    def _read_archive(self, record: Datafile) -> frozenset[_Member]:
+        """Return what an archive holds, by its index as the server has it."""
+        if record.checksum not in self._archives:
+            if len(self._archives) >= ARCHIVES_KEPT:
+                self._archives.clear()
+            index = self._server.read_datafile(record, self._form.read_index)
+            self._archives[record.checksum] = frozenset(map(_describe, index))
+        return self._archives[record.checksum]
+
+
+def judge_entry(entry: Entry) -> Problem | None:
+    """Return why the ledger alone is reason enough to keep a file."""
+    return None if entry.state is EntryState.VERIFIED and entry.checksum else UNVERIFIED
+
+
+def _path_of(record: Datafile) -> str:
+    return archive_path(record.directory or "", record.name)
+
+
+def _list_places(entry: Entry) -> Iterator[str]:
+    """Yield where in its dataset a local file's record may be, or that of its archive.
+
+    Which folders of the path are the dataset's own the ledger does not tell.
+    """
+    if entry.archive:
+        yield entry.archive
+        return
+    for ending in _list_endings(entry.key):
+        yield ending.decode(errors="replace")
+
+
+def _name_of(entry: Entry) -> str:
+    """Return how the datafile is called that holds a local file's bytes."""
+    path = entry.archive or entry.key.decode(errors="replace")
+    return path.rpartition("/")[2]
+
+
+def _group_unnumbered(entries: Iterable[Entry]) -> dict[DatasetId, list[Entry]]:
+    """Return by dataset the entries whose datafile's number the ledger does not know."""
+    groups: dict[DatasetId, list[Entry]] = {}
+    for entry in entries:
+        if entry.datafile is None:
+            groups.setdefault(entry.dataset, []).append(entry)
+    return groups
+
+
+def _describe(member: Indexed) -> _Member:
+    # Its first folder is the dataset's own.
+    return member.name.partition(b"/")[2], member.size, member.modified_ns, member.checksum
+
+
+def _list_endings(path: bytes) -> Iterator[bytes]:
+    """Yield a path, and what is left of it as one folder after the other is taken away."""
+    while path:
+        yield path
+        path = path.partition(b"/")[2]

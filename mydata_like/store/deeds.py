@@ -1,0 +1,77 @@
+"""A log that stays: every local file that was deleted to free space, one JSON document a line."""
+
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from mydata_like.core.errors import Problem, RunError
+from mydata_like.core.format import format_path
+from mydata_like.core.freeing import Freed
+from mydata_like.core.ports import Clock
+
+NAME: Final = "freed.jsonl"
+
+
+class DeedsFile:
+    """Appends to the file; what is noted is there before the deletion that it tells of.
+
+    Raises `RunError` where the disk takes nothing: then nothing may be deleted.
+    """
+
+    def __init__(self, file: Path, clock: Clock) -> None:
+        self._clock = clock
+        self._path = file
+        try:
+            file.touch(mode=0o600)
+            self._file = file.open("ab")
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def note(self, freed: Freed) -> None:
+        """Keep that a file is about to be deleted, and where its bytes are."""
+        entry = freed.entry
+        self._write(
+            freed,
+            size=freed.size,
+            md5=entry.checksum,
+            dataset=entry.dataset,
+            datafile=freed.datafile,
+            archive=entry.archive or None,
+            deleted=True,
+        )
+
+    def take_back(self, freed: Freed, problem: Problem) -> None:
+        """Keep that a file which was noted is still there."""
+        self._write(freed, deleted=False, problem=problem.code)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _write(self, freed: Freed, **facts: object) -> None:
+        record = {"at": self._clock.now().isoformat(), "path": format_path(freed.key), **facts}
+        try:
+            self._file.write(json.dumps(record).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> RunError:
+        return RunError(
+            f"The log of deletions {self._path} cannot be written: {error.strerror or error}.",
+            hint="Nothing was deleted. Check that the disk is not full, and its permissions.",
+            code="free.no-log",
+        )
