@@ -34,7 +34,6 @@ from mydata_like.bootstrap.settings import (
 from mydata_like.bootstrap.setup import (
     Beginning,
     Login,
-    Moved,
     OwnKey,
     Reached,
     check_account,
@@ -73,7 +72,6 @@ __all__ = [
     "Job",
     "Kept",
     "Login",
-    "Moved",
     "OldSshKey",
     "Onlooker",
     "Onlookers",

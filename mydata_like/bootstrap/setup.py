@@ -50,17 +50,14 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A MyTardis server with the MyData app."""
+    """Where a MyTardis server with the MyData app is.
+
+    `problem` says why that is not the address which was asked about; behind a redirect nothing
+    has been looked at yet.
+    """
 
     url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """The server is not there, but it may be at this other address."""
-
-    url: str
-    problem: Problem
+    problem: Problem | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,7 @@ def find_beginning(config: Path | None) -> Beginning:
     return Beginning(loaded, has_key=True, legacy=find_legacy())
 
 
-def check_address(server: Server, text: str, cancel: Cancel) -> Reached | Moved:
+def check_address(server: Server, text: str, cancel: Cancel) -> Reached:
     """Look whether a MyTardis server with the MyData app answers at an address as it was typed.
 
     Raises `UploaderError` with what is wrong with it.
@@ -98,11 +95,11 @@ def check_address(server: Server, text: str, cancel: Cancel) -> Reached | Moved:
     except MovedError as error:
         if not error.address:
             raise
-        return Moved(error.address, error.problem)
+        return Reached(error.address, error.problem)
     except UploaderError as error:
         better = _guess_better(url) if error.problem_code in _ELSEWHERE else ""
         if better and _answers(server, better, cancel):
-            return Moved(better, error.problem)
+            return Reached(better, error.problem)
         raise
 
 

@@ -74,6 +74,7 @@ def suggest_layout(
 
 
 _NOTHING = 1_000_000  # the cost of a layout with which nothing would be uploaded
+_LOST = 10  # the cost of one owner who would be passed over
 
 
 def _is_misfit(levels: Sequence[Level], layout: Layout, branch: Branch, instrument: str) -> bool:
@@ -107,7 +108,7 @@ def _count_strangers(layout: Layout, branches: Sequence[Branch], known: Known) -
     if top is Level.GROUP:
         return len(names - known.groups)
     # Without owners nobody is a stranger; but folders with the names of users are theirs.
-    return len(names & (known.users | known.groups))
+    return _LOST * len(names & (known.users | known.groups))
 
 
 def _distance(one: Layout, other: Layout) -> tuple[bool, int]:

@@ -3,7 +3,7 @@
 import logging
 import sys
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QApplication
 
 from mydata_like.gui.background import Background
@@ -38,6 +38,7 @@ class Program(QObject):
 
     def _connect(self) -> None:
         self.controller.settings_changed.connect(self._choose_log_level)
+        self.window.set_up_wanted.connect(self._set_up)
 
     def open(self) -> None:
         """Begin to work; the window shows itself when the settings are read."""
@@ -48,6 +49,14 @@ class Program(QObject):
         """End what goes on beside the GUI thread."""
         self.controller.close()
         self.background.close()
+
+    @Slot()
+    def _set_up(self) -> None:
+        from mydata_like.gui.wizard import SetupWizard  # here: few starts need it
+
+        wizard = SetupWizard(self.desk, self.window)
+        wizard.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        wizard.open()
 
     @Slot()
     def _choose_log_level(self) -> None:

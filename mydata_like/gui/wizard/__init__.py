@@ -1,0 +1,5 @@
+"""The first start: five short pages from a server's address to a test file that arrived."""
+
+from mydata_like.gui.wizard.wizard import SetupWizard
+
+__all__ = ["SetupWizard"]

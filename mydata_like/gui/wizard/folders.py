@@ -1,0 +1,245 @@
+"""The fourth page: where the data are, and what their folders mean."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QHeaderView,
+    QLineEdit,
+    QPushButton,
+    QTableView,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.model import Layout
+from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.wizard import asking
+from mydata_like.gui.wizard.courier import Courier, Parcel
+from mydata_like.gui.wizard.layouts import layout_example, layout_name
+from mydata_like.gui.wizard.question import Question
+from mydata_like.gui.wizard.samples import SampleModel
+from mydata_like.gui.wizard.step import Readiness, Step
+from mydata_like.gui.wizard.verdict import Verdict
+from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from mydata_like import bootstrap
+
+DIRECTORY, LAYOUT = "data.directory", "data.layout"
+NAMED = 3  # folders or owners that are named; of the others only the number is told
+
+
+class FoldersStep(Step):
+    """Asks for the data folder, and shows what the first folders would become."""
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.title = self.tr("Which data?")
+        self.explanation = self.tr(
+            "The folder below which the instrument saves. Nothing in it is ever changed."
+        )
+        self._found: bootstrap.Preview | None = None
+        self._question = Question(desk.background, self)
+        self._courier = Courier()
+        self.directory = QLineEdit(self)
+        self.browse = QPushButton(icon("folder"), self.tr("C&hoose…"), self)
+        self._directory_verdict = self.add_field(
+            self.tr("Data &folder"), self.directory, self.browse, key=DIRECTORY
+        )
+        self.layout_box = QComboBox(self)
+        for layout in Layout:
+            self.layout_box.addItem(layout_name(layout), layout)
+        self.example = self.add_field(self.tr("Its folders &mean"), self.layout_box, key=LAYOUT)
+        self.model = SampleModel(self)
+        self.table = self._make_table()
+        self.add(self.table)
+        self.verdict = Verdict(self)
+        self.suggestion = QPushButton(self)
+        self.suggestion.hide()
+        self.owners = Verdict(self)
+        for part in (self.verdict, self.suggestion, self.owners):
+            self.add(part)
+        self._connect()
+
+    @property
+    def readiness(self) -> Readiness:
+        if self._question.open:
+            return Readiness.CHECKING
+        return Readiness.READY if self._found is not None else Readiness.LACKING
+
+    @property
+    def chosen(self) -> Layout:
+        """The layout that is selected."""
+        return Layout(self.layout_box.currentData())
+
+    def fill(self, beginning: bootstrap.Beginning) -> None:
+        data = self.settings.data
+        self.directory.setText(str(data.directory or ""))
+        self.layout_box.setCurrentIndex(self.layout_box.findData(data.layout))
+        self._show_example()
+        self.guard(self.directory, self._directory_verdict)
+        self.guard(self.layout_box, self.example)
+
+    def begin(self) -> None:
+        self.directory.setFocus()
+        self._look()
+
+    def end(self) -> None:
+        super().end()
+        self._courier.leave()
+
+    def changes(self) -> dict[str, object]:
+        return {DIRECTORY: self.directory.text().strip(), LAYOUT: self.chosen.value}
+
+    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+        return beginning.loaded.settings.data.directory is not None
+
+    def _make_table(self) -> QTableView:
+        table = QTableView(self)
+        table.setModel(self.model)
+        table.setAccessibleName(self.tr("What the folders become"))
+        table.setAlternatingRowColors(True)
+        table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        table.setTabKeyNavigation(False)
+        table.setShowGrid(False)
+        table.verticalHeader().hide()
+        table.horizontalHeader().setHighlightSections(False)
+        for column in range(self.model.columnCount()):
+            stretched = column < self.model.columnCount() - 2
+            mode = QHeaderView.ResizeMode
+            table.horizontalHeader().setSectionResizeMode(
+                column, mode.Stretch if stretched else mode.ResizeToContents
+            )
+        table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
+        table.setMinimumHeight(self.fontMetrics().height() * 7)
+        return table
+
+    def _connect(self) -> None:
+        self.directory.textEdited.connect(self._type)
+        self.browse.clicked.connect(self._choose_folder)
+        self.layout_box.currentIndexChanged.connect(self._choose_layout)
+        self.suggestion.clicked.connect(self._take_suggestion)
+        self._courier.arrived.connect(self._add_sample, Qt.ConnectionType.QueuedConnection)
+        self._question.answered.connect(self._show_preview)
+        self._question.failed.connect(self._show_failure)
+
+    @Slot()
+    def _type(self) -> None:
+        self._look(typed=True)
+
+    @Slot()
+    def _choose_layout(self) -> None:
+        self._show_example()
+        if self.isVisible():
+            self._look()
+
+    @Slot()
+    def _choose_folder(self) -> None:
+        found = QFileDialog.getExistingDirectory(
+            self, self.tr("Data folder"), self.directory.text()
+        )
+        if found:
+            self.directory.setText(str(Path(found)))
+            self._look()
+
+    @Slot()
+    def _take_suggestion(self) -> None:
+        assert self._found is not None
+        self.layout_box.setFocus()
+        self.layout_box.setCurrentIndex(self.layout_box.findData(self._found.suggestion))
+
+    def _show_example(self) -> None:
+        example = layout_example(self.chosen, self.settings.instrument.name)
+        self.example.show_note(self.tr("For example: %1").replace("%1", words.plain(example)))
+
+    def _look(self, *, typed: bool = False) -> None:
+        """Look at the folders, and tell what they would become."""
+        self._found = None
+        self.model.clear()
+        self.suggestion.hide()
+        self.owners.clear()
+        self._question.forget()
+        self._directory_verdict.clear()
+        self.verdict.clear()
+        settings = self._try_settings()
+        if settings is not None:
+            bring = self._courier.leave()
+            self._question.ask(
+                partial(asking.preview_layout, self.config, settings, bring), typed=typed
+            )
+            self.verdict.show_checking(self.tr("Looking at the folders…"))
+        self.changed.emit()
+
+    def _try_settings(self) -> Settings | None:
+        """Return the settings with what is entered here, where it can be looked at."""
+        text = self.directory.text().strip()
+        wrong = self.find_wrong(DIRECTORY, text)
+        if wrong:
+            self._directory_verdict.show_wrong(self.tr("The folder %1.").replace("%1", wrong))
+        if wrong or not text:
+            return None
+        changes = {"directory": Path(text).expanduser(), "layout": self.chosen}
+        data = self.settings.data.model_copy(update=changes)
+        return self.settings.model_copy(update={"data": data})
+
+    @Slot(object)
+    def _add_sample(self, parcel: Parcel) -> None:
+        if self._courier.is_awaited(parcel):
+            self.model.append(parcel.content)
+
+    @Slot(object)
+    def _show_preview(self, found: bootstrap.Preview) -> None:
+        self._found = found
+        self._tell_folders(found)
+        if found.suggestion is not None:
+            text = self.tr("Did you mean “%1”? &Use it")
+            self.suggestion.setText(text.replace("%1", layout_name(found.suggestion)))
+            self.suggestion.show()
+        self._tell_owners(found)
+        self.changed.emit()
+
+    def _tell_folders(self, found: bootstrap.Preview) -> None:
+        number = self.tr("%Ln dataset(s) found.", None, found.folders)
+        if not found.complete:
+            number = self.tr("More than %Ln dataset(s) found.", None, found.folders)
+        if not found.folders:
+            self.verdict.show_caution(
+                self.tr("No folder fits yet, so there is nothing to upload so far.")
+            )
+        elif found.misfits:
+            text = self.tr("%Ln folder(s) do not fit this layout:", None, len(found.misfits))
+            self.verdict.show_caution(f"{number} {text} {_name_some(found.misfits)}")
+        else:
+            self.verdict.show_good(number)
+
+    def _tell_owners(self, found: bootstrap.Preview) -> None:
+        if found.strangers is None:
+            text = self.tr("The server could not be asked for the owners.")
+            self.owners.show_caution(text)
+        elif found.strangers:
+            text = self.tr(
+                "%Ln owner(s) are not known to the server; their data go to the facility:",
+                None,
+                len(found.strangers),
+            )
+            self.owners.show_caution(f"{text} {_name_some(found.strangers)}")
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self.verdict.clear()
+        self._directory_verdict.show_problem(error.problem)
+        self.changed.emit()
+
+
+def _name_some(names: tuple[str, ...]) -> str:
+    shown = ", ".join(words.plain(name) for name in names[:NAMED])
+    return shown if len(names) <= NAMED else f"{shown}, …"

@@ -1,0 +1,196 @@
+"""The fifth page: the key is shown, registered and approved, and the whole way is proved."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from mydata_like.core.errors import NotApprovedError, UploaderError
+from mydata_like.core.events import Notice
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.wizard import asking
+from mydata_like.gui.wizard.asking import Registered
+from mydata_like.gui.wizard.courier import Courier, Parcel
+from mydata_like.gui.wizard.hostkey import HostKeyPanel
+from mydata_like.gui.wizard.question import Question
+from mydata_like.gui.wizard.step import Step
+from mydata_like.gui.wizard.trial import TrialPanel
+from mydata_like.gui.wizard.verdict import Verdict, tell
+
+if TYPE_CHECKING:
+    from mydata_like import bootstrap
+
+ASK_AFTER = 15_000  # milliseconds after which it is asked again whether the key is approved
+
+
+class KeyStep(Step):
+    """Shows the key, waits for its approval, and carries on by itself when that comes."""
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(desk, parent)
+        self.title = self.tr("Let the server know this computer")
+        self.explanation = self.tr(
+            "Files travel under a key that was made on this computer. "
+            "An administrator of the server approves it once."
+        )
+        self.approved = False
+        self._key: bootstrap.OwnKey | None = None
+        self._own_key = Question(desk.background, self)
+        self._approval = Question(desk.background, self)
+        self._courier = Courier()
+        self.again = QTimer(self, singleShot=True, interval=ASK_AFTER)
+        self.fingerprint = QLineEdit(self)
+        self.fingerprint.setReadOnly(True)
+        self.fingerprint.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        copy = QPushButton(icon("copy"), self.tr("&Copy"), self)
+        copy.clicked.connect(self._copy_fingerprint)
+        self.verdict = self.add_field(self.tr("Key &fingerprint"), self.fingerprint, copy)
+        self.notice = Verdict(self)
+        self.notice.hide()
+        self.waiting = self._make_waiting()
+        self.host_key = HostKeyPanel(desk, self)
+        self.trial = TrialPanel(desk, self)
+        for part in (self.notice, self.waiting, self.host_key, self.trial):
+            self.add(part)
+        self.finish()
+        self._connect()
+
+    @property
+    def proved(self) -> bool:
+        """Whether a test file has made the whole way."""
+        return self.trial.proved
+
+    def begin(self) -> None:
+        self._own_key.ask(partial(asking.show_key, self.config, self.settings))
+        self.verdict.show_checking(self.tr("Looking for the key…"))
+        for part in (self.waiting, self.host_key, self.trial):
+            part.hide()
+
+    def end(self) -> None:
+        super().end()
+        self.again.stop()
+        self._courier.leave()
+
+    def _make_waiting(self) -> QWidget:
+        waiting = QWidget(self)
+        text = PlainLabel(
+            self.tr(
+                "The administrator compares the fingerprint in the server's administration "
+                "(MyData, uploader registration requests), chooses the storage box and ticks "
+                "“approved”. You may close this window meanwhile; it carries on here as soon "
+                "as the approval comes."
+            ),
+            waiting,
+        )
+        text.setWordWrap(True)
+        self.copy_message = QPushButton(
+            icon("copy"), self.tr("Copy a &message for the administrator"), waiting
+        )
+        self.ask_now = QPushButton(icon("refresh"), self.tr("&Ask again now"), waiting)
+        line = QHBoxLayout(waiting)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(text, 1)
+        column = QVBoxLayout()
+        column.addWidget(self.copy_message)
+        column.addWidget(self.ask_now)
+        column.addStretch(1)
+        line.addLayout(column)
+        return waiting
+
+    def _connect(self) -> None:
+        self.copy_message.clicked.connect(self._copy_message)
+        self.ask_now.clicked.connect(self._ask)
+        self.again.timeout.connect(self._ask)
+        self._own_key.answered.connect(self._show_key)
+        self._own_key.failed.connect(self._show_failure)
+        self._approval.answered.connect(self._take_approval)
+        self._approval.failed.connect(self._show_failure)
+        self._courier.arrived.connect(self._show_notice, Qt.ConnectionType.QueuedConnection)
+        self.host_key.trusted.connect(self._take_approval)
+        self.trial.ended.connect(self.changed)
+
+    @Slot(object)
+    def _show_key(self, key: bootstrap.OwnKey) -> None:
+        self._key = key
+        self.fingerprint.setText(key.fingerprint)
+        self.fingerprint.setCursorPosition(0)
+        self._ask()
+
+    @Slot()
+    def _ask(self) -> None:
+        """Ask the server whether the key is approved; the first time the key is registered."""
+        self.again.stop()
+        self.ask_now.setEnabled(False)
+        tell_notice = self._courier.leave()
+        self._approval.ask(partial(asking.register, self.config, self.settings, tell_notice))
+        self.verdict.show_checking(self.tr("Asking the server whether the key is approved…"))
+
+    @Slot(object)
+    def _show_notice(self, parcel: Parcel) -> None:
+        if self._courier.is_awaited(parcel) and isinstance(parcel.content, Notice):
+            self.notice.show_caution(tell(parcel.content.problem))
+            self.notice.show()
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        awaited = isinstance(error, NotApprovedError)
+        if awaited:
+            self.verdict.show_waiting(tell(error.problem))
+        else:
+            self.verdict.show_problem(error.problem)
+        self.waiting.setVisible(self._key is not None)
+        self.ask_now.setEnabled(True)
+        if self._key is not None:
+            self.again.start()
+        self.changed.emit()
+
+    @Slot(object)
+    def _take_approval(self, registered: Registered) -> None:
+        """Go on: meet the staging hosts, then offer to prove the way."""
+        self.waiting.hide()
+        self.approved = True
+        box = registered.admission.area.box
+        self.verdict.show_good(
+            self.tr("The key is approved for the storage box “%1”.").replace("%1", box)
+        )
+        if registered.host_key is not None:
+            self.host_key.ask(registered)
+        else:
+            self.host_key.hide()
+            self.trial.offer(self.settings)
+        self.changed.emit()
+
+    @Slot()
+    def _copy_fingerprint(self) -> None:
+        QGuiApplication.clipboard().setText(self.fingerprint.text())
+
+    @Slot()
+    def _copy_message(self) -> None:
+        QGuiApplication.clipboard().setText(self._write_message())
+
+    def _write_message(self) -> str:
+        """Return what an administrator needs to know, as a message that can be sent."""
+        assert self._key is not None
+        instrument = self.settings.instrument
+        text = self.tr(
+            "Please let the uploader “%1” of %2 send data to %3.\n\n"
+            "Its key has the fingerprint %4 (MD5 %5).\n\n"
+            "In the server's administration, under MyData, uploader registration requests: "
+            "compare the fingerprint, choose the storage box and tick “approved”. Then let the "
+            "key into the staging host's account.\n"
+        )
+        for mark, value in (
+            ("%1", instrument.name),
+            ("%2", instrument.facility),
+            ("%3", self.settings.server.url),
+            ("%4", self._key.fingerprint),
+            ("%5", self._key.md5_fingerprint),
+        ):
+            text = text.replace(mark, value)
+        return text

@@ -1,0 +1,131 @@
+"""What the pages of the wizard have in common."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
+
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.wizard.asking import NewKey
+from mydata_like.gui.wizard.question import Question
+from mydata_like.gui.wizard.verdict import Verdict
+from mydata_like.settings.checking import check_values
+from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from mydata_like import bootstrap
+
+
+class Readiness(Enum):
+    """Whether a page can be left."""
+
+    LACKING = "lacking"  # something is missing or wrong
+    CHECKING = "checking"  # an answer is awaited
+    READY = "ready"
+
+
+class Step(QWidget):
+    """One page: it asks for some settings, and checks them while they are typed."""
+
+    changed = Signal()  # its readiness may be another
+    taken_over = Signal(object)  # a Beginning: settings came from elsewhere
+
+    title = ""
+    explanation = ""
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self.settings = Settings()
+        self._locked_by: Mapping[str, str] = {}
+        self._column = QVBoxLayout(self)
+
+    @property
+    def config(self) -> Path | None:
+        """The settings file."""
+        return self._desk.controller.config
+
+    @property
+    def readiness(self) -> Readiness:
+        return Readiness.READY
+
+    def take(self, beginning: bootstrap.Beginning) -> None:
+        """Show what is set already."""
+        self.settings = beginning.loaded.settings
+        self._locked_by = beginning.loaded.locked_by
+        self.fill(beginning)
+
+    def fill(self, beginning: bootstrap.Beginning) -> None:
+        """Put what is set into the fields."""
+
+    def begin(self) -> None:
+        """The page has become visible: look at what its fields hold."""
+
+    def end(self) -> None:
+        """The page is left: nothing is asked for it any more."""
+        for question in self.findChildren(Question):
+            question.forget()
+
+    def changes(self) -> dict[str, object]:
+        """Return the settings that were entered here, by their keys."""
+        return {}
+
+    def new_key(self) -> NewKey | None:
+        """Return the API key that was entered here."""
+        return None
+
+    def show_refusal(self, error: Exception) -> bool:
+        """Show why what was entered cannot be kept, if that concerns this page."""
+        del error
+        return False
+
+    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+        """Return whether what this page asks for is there."""
+        del beginning
+        return False
+
+    def add_field(self, label: str, editor: QWidget, *beside: QWidget, key: str = "") -> Verdict:
+        """Add a field with its label above and its verdict below; `key` is its setting's."""
+        caption = PlainLabel(label, self)
+        caption.setBuddy(editor)
+        line = QHBoxLayout()
+        line.addWidget(editor, 1)
+        for widget in beside:
+            line.addWidget(widget)
+        verdict = Verdict(self)
+        self._column.addWidget(caption)
+        self._column.addLayout(line)
+        self._column.addWidget(verdict)
+        editor.setProperty("setting", key)
+        return verdict
+
+    def add(self, part: QWidget | QLayout) -> None:
+        """Add something of the page's own."""
+        if isinstance(part, QWidget):
+            self._column.addWidget(part)
+        else:
+            self._column.addLayout(part)
+
+    def finish(self, *, stretch: bool = True) -> None:
+        """Let the fields stay together at the top."""
+        if stretch:
+            self._column.addStretch(1)
+
+    def guard(self, editor: QWidget, verdict: Verdict) -> None:
+        """Let nobody change what an administrator has decided."""
+        who = self._locked_by.get(str(editor.property("setting")), "")
+        editor.setEnabled(not who)
+        if who:
+            verdict.show_caution(self.tr("Set by %1.").replace("%1", who))
+
+    def find_wrong(self, key: str, value: object) -> str:
+        """Return what is wrong with a value of a setting by itself; empty if nothing is."""
+        _, problems = check_values({key: value})
+        return problems[0].message if problems else ""

@@ -1,0 +1,259 @@
+"""The dialog of the first start: its pages one by one, each kept as it is left."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.wizard import asking
+from mydata_like.gui.wizard.account import AccountStep
+from mydata_like.gui.wizard.address import AddressStep
+from mydata_like.gui.wizard.folders import FoldersStep
+from mydata_like.gui.wizard.key import KeyStep
+from mydata_like.gui.wizard.place import PlaceStep
+from mydata_like.gui.wizard.question import Question
+from mydata_like.gui.wizard.step import Readiness, Step
+from mydata_like.gui.wizard.trail import Trail
+from mydata_like.gui.wizard.verdict import Verdict
+from mydata_like.settings.text import plain_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mydata_like import bootstrap
+
+TITLE = 1.4  # times the usual size of text
+
+
+class SetupWizard(QDialog):
+    """Five short pages; it opens on the first one that is not answered yet."""
+
+    demo_wanted = Signal()
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._eager = False  # Next was pressed while an answer was awaited
+        self._focus: QWidget | None = None  # where it was when the page was kept
+        self._reading = Question(desk.background, self)
+        self._keeping = Question(desk.background, self)
+        self.setWindowTitle(self.tr("Set up mydata-like"))
+        self.address = AddressStep(desk)
+        self.account = AccountStep(desk)
+        self.place = PlaceStep(desk)
+        self.folders = FoldersStep(desk)
+        self.key = KeyStep(desk)
+        self.steps: tuple[Step, ...] = (
+            self.address,
+            self.account,
+            self.place,
+            self.folders,
+            self.key,
+        )
+        self._make_frame()
+        self._lay_out()
+        self._connect()
+        self._read()
+
+    @property
+    def step(self) -> Step:
+        """The page that is shown."""
+        return self.steps[self._stack.currentIndex()]
+
+    def done(self, result: int) -> None:
+        self._reading.forget()
+        self._keeping.forget()
+        self.step.end()
+        self._desk.controller.reload_settings()
+        super().done(result)
+
+    def _make_frame(self) -> None:
+        """Make what is around the pages."""
+        self._trail = Trail(self._name_steps(), self)
+        self._stack = QStackedWidget(self)
+        self._title = PlainLabel("", self)
+        self._title.scale(TITLE, bold=True)
+        self._explanation = PlainLabel("", self)
+        self._explanation.setWordWrap(True)
+        self.verdict = Verdict(self)
+        self.later = QPushButton(self.tr("&Later"), self)
+        self.back = QPushButton(self.tr("&Back"), self)
+        self.next = QPushButton(self.tr("&Next"), self)
+        self.later.setAutoDefault(False)
+        self.back.setAutoDefault(False)
+        self.next.setDefault(True)
+
+    def _name_steps(self) -> list[str]:
+        return [
+            self.tr("Server"),
+            self.tr("Account"),
+            self.tr("Instrument"),
+            self.tr("Data"),
+            self.tr("Approval"),
+        ]
+
+    def _lay_out(self) -> None:
+        for step in self.steps:
+            area = QScrollArea(self)
+            area.setWidgetResizable(True)
+            area.setFrameShape(QFrame.Shape.NoFrame)
+            area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+            area.setWidget(step)
+            self._stack.addWidget(area)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.later)
+        buttons.addStretch(1)
+        buttons.addWidget(self.back)
+        buttons.addWidget(self.next)
+        right = QVBoxLayout()
+        right.addWidget(self._title)
+        right.addWidget(self._explanation)
+        right.addWidget(self._stack, 1)
+        right.addWidget(self.verdict)
+        right.addLayout(buttons)
+        layout = QHBoxLayout(self)
+        layout.addWidget(self._trail)
+        layout.addLayout(right, 1)
+        metrics = self.fontMetrics()
+        self.resize(metrics.averageCharWidth() * 130, metrics.height() * 40)
+
+    def _connect(self) -> None:
+        self.next.clicked.connect(self._go_on)
+        self.back.clicked.connect(self._go_back)
+        self.later.clicked.connect(self.reject)
+        self.address.demo_wanted.connect(self.demo_wanted)
+        for step in self.steps:
+            step.changed.connect(self._follow)
+            step.taken_over.connect(self._start_with)
+        self._reading.answered.connect(self._start_with)
+        self._reading.failed.connect(self._show_failure)
+        self._keeping.answered.connect(self._take_kept)
+        self._keeping.failed.connect(self._refuse)
+
+    def _read(self) -> None:
+        """Read what is set already."""
+        self._stack.setEnabled(False)
+        self.next.setEnabled(False)
+        self.back.setEnabled(False)
+        self.verdict.show_checking(self.tr("Reading the settings…"))
+        config = self._desk.controller.config
+        self._reading.ask(lambda _cancel: asking.begin(config))
+
+    @Slot(object)
+    def _start_with(self, beginning: bootstrap.Beginning) -> None:
+        """Show what is set, and the first page that lacks something."""
+        self.verdict.clear()
+        self._take(beginning)
+        undone = (index for index, step in enumerate(self.steps) if not step.is_done(beginning))
+        self._show_step(next(undone, len(self.steps) - 1))
+
+    def _take(self, beginning: bootstrap.Beginning) -> None:
+        for step in self.steps:
+            step.take(beginning)
+
+    def _show_step(self, index: int) -> None:
+        self.step.end()
+        self._eager = False
+        self._stack.setEnabled(True)
+        self._stack.setCurrentIndex(index)
+        self._title.setText(self.step.title)
+        self._explanation.setText(self.step.explanation)
+        self._trail.show_place(index)
+        self.back.setVisible(index > 0)
+        self.back.setEnabled(True)
+        self.step.begin()
+        self._follow()
+
+    @Slot()
+    def _follow(self) -> None:
+        """Let the person go on as soon as the page allows it."""
+        readiness = self.step.readiness
+        self.next.setEnabled(readiness is not Readiness.LACKING and not self._keeping.open)
+        self._name_next()
+        if readiness is Readiness.CHECKING or not self._eager:
+            return
+        self._eager = False
+        if readiness is Readiness.READY:
+            self._go_on()
+
+    def _name_next(self) -> None:
+        if self.step is not self.key:
+            self.next.setText(self.tr("&Next"))
+            self.later.setVisible(True)
+            return
+        text = self.tr("&Finish") if self.key.approved else self.tr("&Close and wait")
+        self.next.setText(text)
+        self.later.setVisible(False)
+        if self.key.proved:
+            self.next.setFocus()
+
+    @Slot()
+    def _go_on(self) -> None:
+        """Keep what was entered, then show the next page; an open check is waited for."""
+        if self.step is self.key:
+            self.accept()
+            return
+        self._eager = self.step.readiness is Readiness.CHECKING
+        if self._eager:
+            return
+        self._focus = self.focusWidget()
+        self.next.setEnabled(False)
+        self._stack.setEnabled(False)
+        self.verdict.clear()
+        self._keeping.ask(partial(_keep, self._desk, self._find_changes(), self.step.new_key()))
+
+    def _find_changes(self) -> dict[str, object]:
+        """Return what differs from the settings as they are."""
+        settings = self.step.settings
+        return {
+            key: value
+            for key, value in self.step.changes().items()
+            if value != plain_value(settings.value(key))
+        }
+
+    @Slot(object)
+    def _take_kept(self, beginning: bootstrap.Beginning) -> None:
+        self._take(beginning)
+        self._show_step(self._stack.currentIndex() + 1)
+
+    @Slot(object)
+    def _refuse(self, error: UploaderError) -> None:
+        """Stay on the page: what was entered could not be kept."""
+        self._stack.setEnabled(True)
+        if self._focus is not None:
+            self._focus.setFocus()
+        if not self.step.show_refusal(error):
+            self.verdict.show_problem(error.problem)
+        self._follow()
+
+    @Slot()
+    def _go_back(self) -> None:
+        self.verdict.clear()
+        self._keeping.forget()
+        self._show_step(self._stack.currentIndex() - 1)
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self.verdict.show_problem(error.problem)
+
+
+def _keep(
+    desk: Desk, changes: Mapping[str, object], key: asking.NewKey | None, _cancel: object
+) -> bootstrap.Beginning:
+    return asking.keep(desk.controller.config, changes, key)

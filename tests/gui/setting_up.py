@@ -1,0 +1,106 @@
+"""A person who sets the program up for the first time, against a real server and staging host."""
+
+from contextlib import ExitStack, contextmanager
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from mydata_like import bootstrap
+from mydata_like.demo.approval import ScpAddress
+from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.gui.wizard import SetupWizard
+from mydata_like.gui.wizard.step import Readiness
+from mydata_like.ssh.keys import load_key
+from tests.gui.conftest import DEADLINE
+from tests.site import make_data
+
+ENTER = Qt.Key.Key_Return
+
+
+class Town:
+    """A server, a staging host that nobody has met yet, and instrument data."""
+
+    def __init__(self, folder, server, sshd):
+        self.config = folder / "config" / "settings.toml"
+        self.config.parent.mkdir()
+        self.data = make_data(folder, tiny_files=4, large=1000)
+        self.server = server
+        self.sshd = sshd
+
+    @property
+    def address(self):
+        return self.server.url
+
+    def fill(self, **changes):
+        """Write settings as an earlier start has left them."""
+        values = {
+            "server.url": self.address,
+            "server.username": "demo",
+            "instrument.facility": "Demo Facility",
+            "instrument.name": "Scope 1",
+            "instrument.contact_name": "Ada Lovelace",
+            "instrument.contact_email": "ada@example.org",
+            "data.directory": str(self.data),
+        }
+        bootstrap.save_settings(
+            self.config, {key: value for key, value in values.items() if key not in changes}
+        )
+        settings = bootstrap.load_settings(self.config).settings
+        secrets = bootstrap.open_secrets(self.config)
+        bootstrap.store_api_key(settings, secrets, self.server.api_key, "file")
+
+    def approve(self):
+        """Do what an administrator does: approve the key, and let it into the staging host."""
+        settings = bootstrap.load_settings(self.config).settings
+        key = bootstrap.show_key(settings, self.config)
+        self.sshd.authorize(load_key(key.path).public)
+        (uuid,) = [path.read_text().strip() for path in self.find("uploader-uuid")]
+        assert self.server.approve(uuid) == 1
+
+    def find(self, name):
+        home = bootstrap.find_places(self.config).state
+        return list(home.rglob(name))
+
+    @property
+    def saved(self):
+        return bootstrap.load_settings(self.config).settings
+
+
+@contextmanager
+def open_town(folder, *, host_keys=False):
+    """Start server and staging host; with `host_keys` the server vouches for the host."""
+    folder.mkdir()
+    with ExitStack() as stack:
+        sshd = stack.enter_context(PrivateSshd(folder / "sshd"))
+        server = stack.enter_context(EmbeddedServer(folder / "server", auto_approve=False))
+        keys = (sshd.fingerprint,) if host_keys else ()
+        server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, keys))
+        yield Town(folder, server, sshd)
+
+
+class Person:
+    """Works with the wizard by its keys."""
+
+    def __init__(self, wizard: SetupWizard, qtbot, background=None):
+        self.background = background
+        self.wizard = wizard
+        self.qtbot = qtbot
+
+    def wait(self, condition):
+        self.qtbot.waitUntil(lambda: bool(condition()), timeout=DEADLINE)
+
+    def wait_for(self, step):
+        self.wait(lambda: self.wizard.step is step)
+
+    def wait_checked(self):
+        self.wait(lambda: self.wizard.step.readiness is not Readiness.CHECKING)
+
+    def type(self, field, text):
+        """Replace what is in a field, key by key."""
+        field.setFocus()
+        field.selectAll()
+        QTest.keyClicks(field, text)
+
+    def press_enter(self):
+        QTest.keyClick(self.wizard.focusWidget() or self.wizard, ENTER)

@@ -1,0 +1,154 @@
+"""The first start, from nothing to a test file on the server."""
+
+import pytest
+
+from mydata_like.gui.wizard import SetupWizard
+from mydata_like.gui.wizard.step import Readiness
+from tests.gui.setting_up import Person, open_town
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = needs_sshd
+
+
+@pytest.fixture
+def town(tmp_path):
+    with open_town(tmp_path / "town") as town:
+        yield town
+
+
+@pytest.fixture
+def open_wizard(open_desk, town, qtbot):
+    """Return a person before the wizard, at its first incomplete page."""
+
+    def open_it():
+        wizard = SetupWizard(open_desk(town.config))
+        qtbot.addWidget(wizard)
+        wizard.show()
+        person = Person(wizard, qtbot)
+        person.wait(lambda: not wizard.verdict.text)
+        return person
+
+    return open_it
+
+
+def test_the_first_start_from_nothing_to_a_test_file(open_wizard, town):  # noqa: PLR0915
+    person = open_wizard()
+    wizard = person.wizard
+
+    person.type(wizard.address.address, town.address.removeprefix("http://"))
+    person.press_enter()
+    person.wait_for(wizard.account)
+    assert town.saved.server.url == town.address
+
+    person.type(wizard.account.username, "demo")
+    person.type(wizard.account.key, town.server.api_key)
+    person.press_enter()
+    person.wait(wizard.account.into_file.isVisible)  # there is no keyring here
+    assert "signed in" not in wizard.account.verdict.text
+    wizard.account.into_file.click()
+    person.press_enter()
+    person.wait_for(wizard.place)
+    assert town.server.api_key not in town.config.read_text()
+
+    person.wait_checked()
+    assert wizard.place.facility.currentText() == "Demo Facility"
+    person.type(wizard.place.instrument.lineEdit(), "Scope 1")
+    assert "will be made" in wizard.place.verdict.text
+    person.type(wizard.place.contact, "Ada Lovelace")
+    person.type(wizard.place.email, "ada@example.org")
+    person.press_enter()
+    person.wait_for(wizard.folders)
+    assert town.saved.instrument.name == "Scope 1"
+
+    person.type(wizard.folders.directory, str(town.data))
+    person.press_enter()
+    person.wait_for(wizard.key)
+    assert wizard.folders.model.rowCount() == 4
+
+    person.wait(wizard.key.waiting.isVisible)
+    assert "awaits approval" in wizard.key.verdict.text
+    assert wizard.key.fingerprint.text() in wizard.key.verdict.text
+    town.approve()
+    wizard.key.ask_now.click()
+
+    person.wait(wizard.key.host_key.isVisible)
+    assert wizard.key.host_key.fingerprint.text() == town.sshd.fingerprint
+    assert not wizard.key.trial.isVisible()
+    wizard.key.host_key.trust.click()
+
+    person.wait(wizard.key.trial.isVisible)
+    person.press_enter()
+    person.wait(lambda: wizard.key.proved)
+    assert wizard.key.trial.steps.count() >= 7
+    person.press_enter()
+    person.wait(lambda: not wizard.isVisible())
+    assert town.server.datafiles() == []
+
+
+def test_an_approval_that_comes_while_the_wizard_waits_is_noticed(open_wizard, town):
+    town.fill()
+    person = open_wizard()
+    key = person.wizard.key
+    key.again.setInterval(50)
+    person.wait(key.waiting.isVisible)
+    assert person.wizard.next.text() == "&Close and wait"
+
+    town.approve()
+
+    person.wait(lambda: key.approved)
+    assert person.wizard.next.text() == "&Finish"
+
+
+def test_a_key_that_the_host_does_not_know_yet_is_no_success(open_wizard, town):
+    town.fill()
+    person = open_wizard()
+    key = person.wizard.key
+    person.wait(key.waiting.isVisible)
+    town.approve()
+    town.sshd.forbid_all()
+    key.ask_now.click()
+    person.wait(key.host_key.isVisible)
+    key.host_key.trust.click()
+    person.wait(key.trial.isVisible)
+
+    key.trial.send.click()
+    person.wait(key.trial.send.isEnabled)
+
+    assert not key.proved
+    assert "did not arrive" in key.trial.verdict.text
+    assert "until the staging host knows the key" in key.trial.steps.item(5).text()
+
+
+def test_a_closed_wizard_opens_again_where_it_was_left(open_wizard, town):
+    person = open_wizard()
+    person.type(person.wizard.address.address, town.address)
+    person.press_enter()
+    person.wait_for(person.wizard.account)
+    person.wizard.later.click()
+
+    again = open_wizard()
+
+    assert again.wizard.step is again.wizard.account
+    again.wizard.back.click()
+    assert again.wizard.address.address.text() == town.address
+    again.wait(lambda: again.wizard.address.readiness is Readiness.READY)
+
+
+def test_whoever_waits_for_approval_comes_back_to_the_last_page(open_wizard, town):
+    town.fill()
+
+    person = open_wizard()
+
+    assert person.wizard.step is person.wizard.key
+
+
+def test_the_message_for_the_administrator_has_all_that_is_needed(open_wizard, town, qapp):
+    town.fill()
+    person = open_wizard()
+    person.wait(person.wizard.key.waiting.isVisible)
+
+    person.wizard.key.copy_message.click()
+
+    message = qapp.clipboard().text()
+    for fact in ("Scope 1", "Demo Facility", town.address, person.wizard.key.fingerprint.text()):
+        assert fact in message
