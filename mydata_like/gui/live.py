@@ -12,6 +12,7 @@ from mydata_like.core.events import RunProgressed
 Record = dict[str, Any]
 
 REMEMBERED = 600.0  # seconds of the past that the chart shows
+SAMPLED = 0.45  # seconds that a sample is about, at least
 RECENT = 100  # transfers that are remembered after their end
 _SUMS = tuple(field.name for field in fields(RunProgressed))
 NOTHING = RunProgressed(**dict.fromkeys(_SUMS, 0) | {"remaining": None})  # type: ignore[arg-type]
@@ -90,10 +91,10 @@ class Live:
                 pass
 
     def sample(self) -> None:
-        """Note how much every channel has carried since the last time."""
+        """Note how much every channel has carried since the last time, unless that was just now."""
         now = monotonic()
         passed = now - self._sampled
-        if passed <= 0:
+        if passed < SAMPLED:
             return
         rates = {number: carried / passed for number, carried in self._carried.items()}
         self._samples.append(Sample(now, rates))

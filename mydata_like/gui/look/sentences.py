@@ -31,14 +31,14 @@ def _tell_run(state: RunState) -> str:
     sums = state.sums
     left = max(0, sums.wanted - sums.sent)
     if left and sums.remaining:
-        text = translate("sentences", "Sending %n file(s), %1 left", None, left)
+        text = translate("sentences", "Sending %Ln file(s), %1 left", None, left)
         return text.replace("%1", words.span(sums.remaining))
     if left:
-        return translate("sentences", "Sending %n file(s)", None, left)
+        return translate("sentences", "Sending %Ln file(s)", None, left)
     unproven = sums.found - sums.verified - sums.waiting - sums.skipped - sums.failed
     if sums.wanted and unproven > 0:
-        return translate("sentences", "The server is checking %n file(s)", None, unproven)
-    return translate("sentences", "Looking through %n file(s)", None, sums.found)
+        return translate("sentences", "The server is checking %Ln file(s)", None, unproven)
+    return translate("sentences", "Looking through %Ln file(s)", None, sums.found)
 
 
 def _tell_rest(state: RunState) -> str:
@@ -52,9 +52,9 @@ def _tell_rest(state: RunState) -> str:
 
 def _tell_result(last: PastRun) -> str:
     if last.failed:
-        return translate("sentences", "%n file(s) need you", None, last.failed)
+        return translate("sentences", "%Ln file(s) need you", None, last.failed)
     if last.waiting:
-        return translate("sentences", "%n file(s) wait for the next run", None, last.waiting)
+        return translate("sentences", "%Ln file(s) wait for the next run", None, last.waiting)
     if not last.found:
         return translate("sentences", "No files were found")
-    return translate("sentences", "All %n file(s) are safe on the server", None, last.verified)
+    return translate("sentences", "All %Ln file(s) are safe on the server", None, last.verified)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QWidget
 
-from mydata_like.gui.pages.overview import OverviewPage
+from mydata_like.gui.overview.page import OverviewPage
 from mydata_like.gui.pages.page import Desk, EmptyPage, Page
 from mydata_like.gui.pages.problems import ProblemsPage
 from mydata_like.gui.pages.speed import SpeedPage

@@ -1,0 +1,88 @@
+"""Small cards with one fact each: what exists only here, the last run, the next one."""
+
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from mydata_like.gui.look import words
+from mydata_like.gui.look.labels import LARGE, PlainLabel
+from mydata_like.gui.state import PastRun, RunState
+
+
+class FactCard(QFrame):
+    """A title, a fact in large type, and a line that explains it."""
+
+    def __init__(self, title: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._title = PlainLabel(title, self)
+        self._fact = PlainLabel("", self)
+        self._fact.scale(LARGE * 0.8, bold=True)
+        self._more = PlainLabel("", self)
+        self._more.setWordWrap(True)
+        layout = QVBoxLayout(self)
+        for label in (self._title, self._fact, self._more):
+            layout.addWidget(label)
+        layout.addStretch(1)
+
+    def show_fact(self, fact: str, more: str = "") -> None:
+        """Show a fact."""
+        self._fact.setText(fact)
+        self._more.setText(more)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(self.palette().mid().color())
+        painter.setBrush(self.palette().base())
+        painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 6, 6)
+
+
+class FactRow(QWidget):
+    """The three facts that matter when nothing goes on."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._risk = FactCard(self.tr("Only on this computer"), self)
+        self._last = FactCard(self.tr("Last run"), self)
+        self._next = FactCard(self.tr("Next run"), self)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        for card in (self._risk, self._last, self._next):
+            layout.addWidget(card, 1)
+
+    def show_state(self, state: RunState) -> None:
+        """Show how things stand."""
+        self._risk.show_fact(*self._tell_risk(state))
+        self._last.show_fact(*self._tell_last(state.last))
+        self._next.show_fact(*self._tell_next(state))
+
+    def _tell_risk(self, state: RunState) -> tuple[str, str]:
+        left = max(0, state.sums.found - state.sums.verified - state.sums.skipped)
+        if state.at_work and left:
+            more = words.size(max(0, state.sums.found_bytes - state.sums.verified_bytes))
+            return self.tr("%Ln file(s)", None, left), more
+        if not state.at_risk.files:
+            more = self.tr("Every file that was found is on the server.")
+            return self.tr("Nothing"), more if state.last and state.last.safe else ""
+        fact = self.tr("%Ln file(s)", None, state.at_risk.files)
+        size = words.size(state.at_risk.bytes)
+        if state.at_risk.oldest is None:
+            return fact, size
+        more = self.tr("%1; the oldest was made %2").replace("%1", size)
+        return fact, more.replace("%2", words.moment(state.at_risk.oldest))
+
+    def _tell_last(self, last: PastRun | None) -> tuple[str, str]:
+        if last is None or last.finished is None:
+            return self.tr("None yet"), ""
+        if not last.sent:
+            return words.moment(last.finished), self.tr("Nothing had to be sent.")
+        more = self.tr("%Ln file(s), %1 in %2", None, last.sent)
+        more = more.replace("%1", words.size(last.bytes)).replace("%2", words.span(last.seconds))
+        return words.moment(last.finished), more
+
+    def _tell_next(self, state: RunState) -> tuple[str, str]:
+        if state.next_start is not None:
+            return words.moment(state.next_start), ""
+        if state.schedule == "watch":
+            return self.tr("With new files"), self.tr("A run starts when they have settled.")
+        more = self.tr("Start, or the settings' schedule, begins one.")
+        return self.tr("Not planned"), more

@@ -1,0 +1,193 @@
+"""The first page: is my data safe, what goes on, what is to be done."""
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+
+from mydata_like.gui.live import Snapshot
+from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.labels import LARGE, PlainLabel
+from mydata_like.gui.look.palette import Status
+from mydata_like.gui.look.sentences import overview_sentence
+from mydata_like.gui.overview.conservation import ConservationBar
+from mydata_like.gui.overview.counts import Parts, parts_of_past, parts_of_progress
+from mydata_like.gui.overview.drop_hint import DropHint
+from mydata_like.gui.overview.facts import FactRow
+from mydata_like.gui.overview.pipeline import PipelineStrip
+from mydata_like.gui.overview.throughput import ThroughputChart
+from mydata_like.gui.overview.welcome import Welcome
+from mydata_like.gui.pages.page import Desk, Page, Wish
+from mydata_like.gui.state import Phase, RunState
+
+PAGE_OF_PART = {
+    "verified": Wish("transfers", "verified"),
+    "open": Wish("transfers"),
+    "waiting": Wish("problems", "waiting"),
+    "skipped": Wish("problems", "skipped"),
+    "failed": Wish("problems", "failed"),
+}
+
+
+class OverviewPage(Page):
+    """One sentence, the conservation bar, the pipeline, the throughput, the data at risk."""
+
+    set_up_wanted = Signal()
+    demo_wanted = Signal()
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._controller = desk.controller
+        self._welcome = Welcome(self)
+        self._standing = _Standing(desk, self)
+        self._layers = QStackedLayout(self)
+        self._layers.addWidget(self._standing)
+        self._layers.addWidget(self._welcome)
+        self._connect()
+        self._show_state(self._controller.state)
+
+    def _connect(self) -> None:
+        self._controller.run_changed.connect(self._show_state)
+        self._controller.live_changed.connect(self._standing.show_live)
+        self._welcome.set_up.connect(self.set_up_wanted)
+        self._welcome.demo.connect(self.demo_wanted)
+        self._standing.wanted.connect(self.wanted)
+
+    @Slot(object)
+    def _show_state(self, state: RunState) -> None:
+        unset = state.phase is Phase.UNSET
+        self._layers.setCurrentWidget(self._welcome if unset else self._standing)
+        self._standing.show_state(state)
+
+
+class _Standing(QWidget):
+    """How things stand, once everything is set up."""
+
+    wanted = Signal(object)
+
+    def __init__(self, desk: Desk, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._controller = desk.controller
+        self._picture = QLabel(self)
+        self._status: tuple[str, Status] = ("waiting", "waiting")
+        self._sentence = PlainLabel("", self)
+        self._sentence.setWordWrap(True)
+        self._sentence.scale(LARGE, bold=True)
+        self._more = PlainLabel("", self)
+        self._more.setWordWrap(True)
+        self._act = QPushButton(self)
+        self._bar = ConservationBar(self)
+        self._facts = FactRow(self)
+        self._strip = PipelineStrip(self)
+        self._chart = ThroughputChart(desk.background, self)
+        self._hint = DropHint(self)
+        self._lay_out()
+        self._act.clicked.connect(self._go_on)
+        self._bar.chosen.connect(self._choose)
+
+    def show_state(self, state: RunState) -> None:
+        """Show how things stand."""
+        self._status = _picture_of(state)
+        self._draw_status()
+        self._sentence.setText(overview_sentence(state))
+        self._more.setText(self._explain(state))
+        self._more.setVisible(bool(self._more.text()))
+        self._act.setText(self._name_act(state))
+        self._act.setVisible(bool(self._act.text()))
+        self._bar.show_parts(_parts_of(state))
+        self._facts.show_state(state)
+        self._strip.setVisible(state.at_work)
+        self._strip.show_sums(state.sums)
+        self._chart.setVisible(state.ours)
+        self._hint.setVisible(not state.ours)
+
+    @Slot(object)
+    def show_live(self, live: Snapshot) -> None:
+        """Show what the channels carry."""
+        if self._chart.isVisible():
+            self._chart.show_samples(live.samples)
+
+    def changeEvent(self, event: object) -> None:
+        self._draw_status()
+
+    def _lay_out(self) -> None:
+        side = self.fontMetrics().height()
+        said = QVBoxLayout()
+        said.addWidget(self._sentence)
+        said.addWidget(self._more)
+        top = QHBoxLayout()
+        top.setSpacing(side)
+        top.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
+        top.addLayout(said, 1)
+        top.addWidget(self._act, 0, Qt.AlignmentFlag.AlignVCenter)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(side, side, side, side)
+        layout.setSpacing(side)
+        layout.addLayout(top)
+        layout.addWidget(self._bar)
+        layout.addWidget(self._strip)
+        layout.addWidget(self._facts)
+        layout.addWidget(self._chart, 1)
+        layout.addWidget(self._hint, 1)
+
+    def _draw_status(self) -> None:
+        side = self.fontMetrics().height() * 3
+        self._picture.setPixmap(icon(*self._status).pixmap(side, side))
+
+    def _explain(self, state: RunState) -> str:
+        """Return the second sentence: what to do, or what else is worth knowing."""
+        problem = state.problem or (state.last.problem if state.last else None)
+        if problem is not None and (state.problem or not state.at_work):
+            return words.plain(problem.hint)
+        if state.awaited is not None and not state.at_work:
+            return words.plain(state.awaited.hint)
+        if state.phase is Phase.ELSEWHERE:
+            return self.tr("Another program or the service carries out this run.")
+        return ""
+
+    def _name_act(self, state: RunState) -> str:
+        """Return what the button says; empty where there is nothing to be done."""
+        if state.phase is Phase.BROKEN:
+            return self.tr("&Go on")
+        if state.phase is Phase.PAUSED:
+            return self.tr("&Go on")
+        if not state.at_work and state.last is not None and state.last.failed:
+            return self.tr("Show pro&blems")
+        return ""
+
+    @Slot()
+    def _go_on(self) -> None:
+        acts = {Phase.BROKEN: self._controller.start, Phase.PAUSED: self._controller.resume}
+        acts.get(self._controller.state.phase, self._show_problems)()
+
+    def _show_problems(self) -> None:
+        self.wanted.emit(PAGE_OF_PART["failed"])
+
+    @Slot(object)
+    def _choose(self, part: str) -> None:
+        self.wanted.emit(PAGE_OF_PART[part])
+
+
+def _parts_of(state: RunState) -> Parts:
+    if state.at_work or state.last is None:
+        return parts_of_progress(state.sums)
+    return parts_of_past(state.last)
+
+
+def _picture_of(state: RunState) -> tuple[str, Status]:
+    """Return the icon and the status that stand for how things are."""
+    if state.phase is Phase.BROKEN:
+        return "error", "problem"
+    if state.phase is Phase.PAUSED:
+        return "pause", "waiting"
+    if state.at_work:
+        return "working", "working"
+    return _picture_of_rest(state)
+
+
+def _picture_of_rest(state: RunState) -> tuple[str, Status]:
+    last = state.last
+    if state.awaited is not None or last is None:
+        return "waiting", "waiting"
+    if last.failed or last.problem is not None:
+        return "warning", "problem"
+    return ("check", "good") if last.safe else ("waiting", "waiting")

@@ -1,0 +1,63 @@
+"""What the first page shows before anything is set up."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from mydata_like.gui.look.icons import app_icon
+from mydata_like.gui.look.labels import LARGE, PlainLabel
+
+
+class Welcome(QWidget):
+    """One sentence, and two ways to begin."""
+
+    set_up = Signal()
+    demo = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        picture = QLabel(self)
+        side = self.fontMetrics().height() * 6
+        picture.setPixmap(app_icon().pixmap(side, side))
+        layout = QVBoxLayout(self)
+        layout.addStretch(2)
+        layout.addWidget(picture, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addWidget(self._make_title(), 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addLayout(self._make_text())
+        layout.addSpacing(self.fontMetrics().height())
+        layout.addLayout(self._make_buttons())
+        layout.addStretch(3)
+
+    def _make_title(self) -> PlainLabel:
+        title = PlainLabel(self.tr("Your data, safe on the server"), self)
+        title.scale(LARGE, bold=True)
+        return title
+
+    def _make_text(self) -> QHBoxLayout:
+        text = PlainLabel(
+            self.tr(
+                "This program carries the files of an instrument to a MyTardis server, and proves "
+                "that every byte arrived. Setting it up takes five short steps."
+            ),
+            self,
+        )
+        text.setWordWrap(True)
+        text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(text, 2)
+        row.addStretch(1)
+        return row
+
+    def _make_buttons(self) -> QHBoxLayout:
+        set_up = QPushButton(self.tr("Set &up…"), self)
+        set_up.setDefault(True)
+        demo = QPushButton(self.tr("Try the de&mo"), self)
+        demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
+        set_up.clicked.connect(self.set_up)
+        demo.clicked.connect(self.demo)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(set_up)
+        row.addWidget(demo)
+        row.addStretch(1)
+        return row

@@ -1,0 +1,121 @@
+"""The first page: one sentence, the conservation bar, the pipeline, the way on."""
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtWidgets import QPushButton, QToolButton
+
+from mydata_like.core.errors import Problem
+from mydata_like.gui.live import NOTHING
+from mydata_like.gui.look.sentences import overview_sentence
+from mydata_like.gui.overview.conservation import ConservationBar
+from mydata_like.gui.overview.counts import Parts, Stage, find_limit, parts_of_progress, stages_of
+from mydata_like.gui.overview.page import OverviewPage
+from mydata_like.gui.state import Phase, RunState
+from tests.gui.conftest import DEADLINE
+
+WHY = Problem("file.unreadable", "It cannot be read.", "Check it.")
+MIDWAY = replace(
+    NOTHING,
+    found=100,
+    checked=90,
+    verified=30,
+    wanted=60,
+    sent=40,
+    registered=25,
+    waiting=5,
+    skipped=3,
+    failed=2,
+    remaining=240.0,
+)
+
+
+def test_the_parts_of_a_run_add_up_to_what_was_found():
+    parts = parts_of_progress(MIDWAY)
+
+    assert parts == Parts(found=100, verified=30, open=60, waiting=5, skipped=3, failed=2)
+    assert sum(parts[1:]) == parts.found
+
+
+def test_each_stage_tells_what_waits_before_it():
+    assert stages_of(MIDWAY) == [
+        Stage("scan", 100, 0),
+        Stage("check", 90, 10),
+        Stage("send", 40, 20),
+        Stage("register", 25, 15),
+        Stage("verify", 8, 17),
+    ]
+
+
+def test_the_limit_is_where_most_files_wait_if_many_do():
+    assert find_limit(stages_of(MIDWAY)) == "send"
+    assert find_limit([Stage("scan", 5, 0), Stage("check", 1, 4)]) == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (RunState(phase=Phase.UNSET), "Not set up"),
+        (RunState(phase=Phase.RUNNING, sums=MIDWAY), "4 min left"),
+        (RunState(phase=Phase.PAUSED, problem=WHY), "It cannot be read"),
+        (RunState(phase=Phase.IDLE, awaited=WHY), "approval"),
+        (RunState(phase=Phase.IDLE), "Ready"),
+    ],
+)
+def test_one_sentence_says_how_things_stand(state, words):
+    assert words in overview_sentence(state)
+
+
+def test_a_part_of_the_bar_is_a_button_that_leads_to_its_files(qtbot):
+    bar = ConservationBar()
+    qtbot.addWidget(bar)
+    bar.show_parts(Parts(10, 7, 0, 0, 1, 2))
+    failed = bar.findChild(QToolButton, "failed")
+
+    with qtbot.waitSignal(bar.chosen) as chosen:
+        failed.click()
+    assert chosen.args == ["failed"]
+    assert "2" in failed.text()
+    assert not bar.findChild(QToolButton, "waiting").isEnabled()
+
+
+def test_before_the_set_up_there_are_two_ways_to_begin(open_desk, qtbot):
+    desk = open_desk()
+    page = OverviewPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    qtbot.waitUntil(lambda: desk.controller.state.phase == Phase.UNSET, timeout=DEADLINE)
+
+    buttons = [button for button in page.findChildren(QPushButton) if button.isVisible()]
+    assert len(buttons) == 2
+    with qtbot.waitSignal(page.set_up_wanted):
+        buttons[0].click()
+
+
+def test_a_broken_engine_is_explained_and_the_button_goes_on(desk, site, qtbot):
+    controller = desk.controller
+    page = OverviewPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    controller.start()
+    controller.pause()
+    qtbot.waitUntil(lambda: controller.state.phase == Phase.PAUSED, timeout=DEADLINE)
+    controller.engine.kill()
+    qtbot.waitUntil(lambda: controller.state.phase == Phase.BROKEN, timeout=DEADLINE)
+    (button,) = [button for button in page.findChildren(QPushButton) if button.isVisible()]
+
+    button.click()
+    qtbot.waitUntil(lambda: controller.state.phase == Phase.IDLE, timeout=DEADLINE)
+    assert controller.state.last.safe
+    assert site.find_wrongs() == []
+
+
+def test_an_engine_that_dies_at_rest_is_replaced(desk, qtbot):
+    first = desk.controller.engine.number
+    desk.controller.engine.kill()
+
+    qtbot.waitUntil(
+        lambda: desk.controller.engine is not None and desk.controller.engine.number != first,
+        timeout=DEADLINE,
+    )
+    assert desk.controller.state.phase == Phase.IDLE
