@@ -43,6 +43,7 @@ def look(desk, qapp, qtbot):
         for scene in list_scenes():
             shown = scene.open(stage)
             qtbot.waitUntil(lambda: not desk.background.busy, timeout=60_000)
+            qapp.processEvents()  # texts that have just come are laid out
             found = [complaint for check in checks for complaint in check(shown)]
             if shown.width() > size.width() or shown.height() > size.height():
                 found.append(f"needs {shown.width()} x {shown.height()}")

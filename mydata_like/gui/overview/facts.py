@@ -1,7 +1,7 @@
 """Small cards with one fact each: what exists only here, the last run, the next one."""
 
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import LARGE, PlainLabel
@@ -13,6 +13,7 @@ class FactCard(QFrame):
 
     def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._title = PlainLabel(title, self)
         self._fact = PlainLabel("", self)
         self._fact.scale(LARGE * 0.8, bold=True)
@@ -41,6 +42,7 @@ class FactRow(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._risk = FactCard(self.tr("Only on this computer"), self)
         self._last = FactCard(self.tr("Last run"), self)
         self._next = FactCard(self.tr("Next run"), self)

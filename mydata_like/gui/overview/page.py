@@ -1,7 +1,16 @@
 """The first page: is my data safe, what goes on, what is to be done."""
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
 
 from mydata_like.gui.live import Snapshot
 from mydata_like.gui.look import words
@@ -39,8 +48,13 @@ class OverviewPage(Page):
         self._controller = desk.controller
         self._welcome = Welcome(self)
         self._standing = _Standing(desk, self)
+        self._scroll = QScrollArea(self)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.setWidget(self._standing)
         self._layers = QStackedLayout(self)
-        self._layers.addWidget(self._standing)
+        self._layers.addWidget(self._scroll)
         self._layers.addWidget(self._welcome)
         self._connect()
         self._show_state(self._controller.state)
@@ -55,7 +69,7 @@ class OverviewPage(Page):
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
         unset = state.phase is Phase.UNSET
-        self._layers.setCurrentWidget(self._welcome if unset else self._standing)
+        self._layers.setCurrentWidget(self._welcome if unset else self._scroll)
         self._standing.show_state(state)
 
 
