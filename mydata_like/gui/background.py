@@ -1,31 +1,53 @@
 """Runs functions beside the GUI thread, and brings their results back to it."""
 
 import logging
+import threading
 from collections.abc import Callable
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 
-from PySide6.QtCore import QObject, QRunnable, QThreadPool, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from shiboken6 import isValid
 
 from mydata_like.core.errors import UploaderError
 
 logger = logging.getLogger(__name__)
 
-LEAVE_AFTER = 2000  # milliseconds after which the program ends without waiting any longer
+LEAVE_AFTER = 2.0  # seconds after which the program ends without waiting any longer
+
+
+class _Call(NamedTuple):
+    """A function, and who is told what came of it."""
+
+    function: Callable[[], Any]
+    done: Callable[[Any], object]
+    failed: Callable[[UploaderError], object] | None
+
+
+class _Outcome(NamedTuple):
+    call: _Call
+    result: Any = None
+    error: UploaderError | None = None
 
 
 class Background(QObject):
-    """Runs functions in threads; at most as many at once as the pool has threads.
+    """Runs functions in a few threads, in the order in which they came.
 
     What they return or raise comes back in the GUI thread, unless the object whose method is to
-    be told has died meanwhile.
+    be told has died meanwhile. Qt's own pool is not used: it looks at a job once more after
+    Python may have freed it.
     """
+
+    _ended = Signal(object)  # an _Outcome, from any thread
 
     def __init__(self, parent: QObject | None = None, threads: int = 4) -> None:
         super().__init__(parent)
-        self._pool = QThreadPool(self)
-        self._pool.setMaxThreadCount(threads)
-        self._waiting: set[_Call] = set()
+        self._most = threads
+        self._threads: list[threading.Thread] = []
+        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._under_way = 0
+        self._closed = False
+        self._ended.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
     def run(
         self,
@@ -37,70 +59,52 @@ class Background(QObject):
 
         What is no error of ours is a bug: it is logged, and told as one.
         """
-        call = _Call(function, done, failed)
-        self._waiting.add(call)
-        call.signals.ended.connect(self._deliver)
-        self._pool.start(call)
+        if self._closed:
+            return
+        self._under_way += 1
+        self._calls.put(_Call(function, done, failed))
+        if len(self._threads) < min(self._most, self._under_way):
+            thread = threading.Thread(target=self._work, name="background", daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def close(self) -> None:
-        """Forget what has not begun; what hangs is left behind."""
-        self._pool.clear()
-        self._waiting.clear()
-        self._pool.waitForDone(LEAVE_AFTER)
+        """Tell nobody any more; what hangs is left behind."""
+        self._closed = True
+        for _ in self._threads:
+            self._calls.put(None)
+        for thread in self._threads:
+            thread.join(LEAVE_AFTER)
 
     @property
     def busy(self) -> bool:
         """Whether any function has not come back yet."""
-        return bool(self._waiting)
+        return self._under_way > 0
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            outcome = None if self._closed else _carry_out(call)
+            if not self._closed:
+                self._ended.emit(outcome)
 
     @Slot(object)
-    def _deliver(self, call: "_Call") -> None:
-        if call not in self._waiting:
-            return
-        self._waiting.discard(call)
-        call.deliver()
-
-
-class _Signals(QObject):
-    ended = Signal(object)
-
-
-class _Call(QRunnable):
-    """One function on its way through the pool."""
-
-    def __init__(
-        self,
-        function: Callable[[], Any],
-        done: Callable[[Any], object],
-        failed: Callable[[UploaderError], object] | None,
-    ) -> None:
-        super().__init__()
-        self.setAutoDelete(False)
-        self.signals = _Signals()
-        self._function = function
-        self._done = done
-        self._failed = failed
-        self._result: Any = None
-        self._error: UploaderError | None = None
-
-    def run(self) -> None:
-        try:
-            self._result = self._function()
-        except UploaderError as error:
-            self._error = error
-        except Exception as error:
-            logger.exception("What ran in the background failed")
-            message = f"The program made a mistake: {error}."
-            hint = "Please send the log to those who maintain it."
-            self._error = UploaderError(message, hint=hint, code="window.failed")
-        self.signals.ended.emit(self)
-
-    def deliver(self) -> None:
-        """Tell whoever asked, if it is still there."""
-        told = self._done if self._error is None else self._failed
-        if told is None:
-            return
+    def _deliver(self, outcome: _Outcome) -> None:
+        self._under_way -= 1
+        call, result, error = outcome
+        told = call.done if error is None else call.failed
         owner = getattr(told, "__self__", None)
-        if isinstance(owner, QObject) and not isValid(owner):
-            return
-        told(self._result if self._error is None else self._error)
+        gone = isinstance(owner, QObject) and not isValid(owner)
+        if told is not None and not gone and not self._closed:
+            told(result if error is None else error)
+
+
+def _carry_out(call: _Call) -> _Outcome:
+    try:
+        return _Outcome(call, call.function())
+    except UploaderError as error:
+        return _Outcome(call, error=error)
+    except Exception as error:
+        logger.exception("What ran in the background failed")
+        message = f"The program made a mistake: {error}."
+        hint = "Please send the log to those who maintain it."
+        return _Outcome(call, error=UploaderError(message, hint=hint, code="window.failed"))
