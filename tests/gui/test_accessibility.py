@@ -8,50 +8,54 @@ from PySide6.QtWidgets import QWidget
 
 from mydata_like.gui.look import palette
 from mydata_like.gui.look.language import speak
+from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.window import Window
 from tests.gui import audit
 from tests.gui.pseudo import PseudoTranslator
-from tests.gui.scenes import Stage, list_scenes
+from tests.gui.scenes import Moment, Stage, list_scenes
 
 SMALL, USUAL = QSize(1024, 700), QSize(1366, 768)
 Check = Callable[[QWidget], list[str]]
 
 
 @pytest.fixture
-def desk(open_desk, site, qtbot):
-    """A desk after a first run."""
-    desk = open_desk(site.config)
-    qtbot.waitUntil(lambda: desk.controller.state.phase == "idle", timeout=60_000)
-    desk.controller.start()
-    qtbot.waitUntil(lambda: bool(desk.controller.state.last), timeout=60_000)
-    return desk
+def desks(open_desk, site, tmp_path, qtbot):
+    """A desk after a first run, and one that is not set up."""
+    after, first = open_desk(site.config), open_desk(tmp_path / "nowhere.toml")
+    qtbot.waitUntil(lambda: after.controller.state.phase == "idle", timeout=60_000)
+    after.controller.start()
+    qtbot.waitUntil(lambda: bool(after.controller.state.last), timeout=60_000)
+    qtbot.waitUntil(lambda: first.controller.state.phase == "unset", timeout=60_000)
+    return {Moment.FIRST_START: first, Moment.RUNNING: after, Moment.AFTER: after}
 
 
 @pytest.fixture
-def look(desk, qapp, qtbot):
+def look(desks, qapp, qtbot):
     """Return what the checks complain of in every scene, by scene."""
     palette.apply(qapp, "light")
     font = qapp.font()
 
     def look_at(checks: list[Check], size: QSize = USUAL) -> dict[str, list[str]]:
+        complaints = {}
+        stages = {moment: open_stage(desk, size) for moment, desk in desks.items()}
+        for scene in list_scenes():
+            stage = stages[scene.moment]
+            shown = scene.open(stage)
+            qtbot.waitUntil(lambda stage=stage: not stage.desk.background.busy, timeout=60_000)
+            qapp.processEvents()  # texts that have just come are laid out
+            complaints[scene.name] = examine(shown, checks, size)
+            if shown is not stage.window:
+                shown.close()
+        for stage in stages.values():
+            stage.window.close()
+        return {name: found for name, found in complaints.items() if found}
+
+    def open_stage(desk: Desk, size: QSize) -> Stage:
         window = Window(desk)
         qtbot.addWidget(window)
-        stage = Stage(window, desk)
         window.resize(size)
         window.show()
-        complaints = {}
-        for scene in list_scenes():
-            shown = scene.open(stage)
-            qtbot.waitUntil(lambda: not desk.background.busy, timeout=60_000)
-            qapp.processEvents()  # texts that have just come are laid out
-            found = [complaint for check in checks for complaint in check(shown)]
-            if shown.width() > size.width() or shown.height() > size.height():
-                found.append(f"needs {shown.width()} x {shown.height()}")
-            complaints[scene.name] = found
-            if shown is not window:
-                shown.close()
-        window.close()
-        return {name: found for name, found in complaints.items() if found}
+        return Stage(window, desk)
 
     yield look_at
     qapp.setFont(font)
@@ -59,6 +63,13 @@ def look(desk, qapp, qtbot):
     for translator in qapp.findChildren(QTranslator):
         qapp.removeTranslator(translator)
     QLocale.setDefault(QLocale.c())
+
+
+def examine(shown: QWidget, checks: list[Check], size: QSize) -> list[str]:
+    found = [complaint for check in checks for complaint in check(shown)]
+    if shown.width() > size.width() or shown.height() > size.height():
+        found.append(f"needs {shown.width()} x {shown.height()}")
+    return found
 
 
 def test_everything_has_a_name_a_key_of_its_own_and_a_size_to_hit(look):
