@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -172,13 +173,17 @@ def _rest(seconds: float) -> None:
 
 
 def _save(shown: QWidget, name: str) -> Path:
-    """Save a picture as small as it can be without a loss that shows."""
+    """Save a picture; one that is too large with the 256 colours that it has most of."""
     path = FOLDER / f"{name}.png"
     image = shown.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
     image.save(str(path), "PNG", 0)
     if path.stat().st_size > LARGEST:
+        pixels = Counter(memoryview(image.constBits()).cast("I"))
+        colours = [colour for colour, _ in pixels.most_common(256)]
         flags = Qt.ImageConversionFlag.ThresholdDither
-        image.convertToFormat(QImage.Format.Format_Indexed8, flags).save(str(path), "PNG", 0)
+        image.convertToFormat(QImage.Format.Format_Indexed8, colours, flags).save(
+            str(path), "PNG", 0
+        )
     return path
 
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.icons import icon, size_beside_text
 from mydata_like.gui.pages.catalogue import Leaf
 
 Index = QModelIndex | QPersistentModelIndex
@@ -30,12 +30,11 @@ class Navigation(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setBackgroundRole(QPalette.ColorRole.Window)
         self.setItemDelegate(_Row(self))
-        side = round(self.fontMetrics().height() * 1.3)
-        self.setIconSize(QSize(side, side))
+        self.setIconSize(size_beside_text(self))
         self.setMouseTracking(True)
         for leaf in leaves:
             self.addItem(QListWidgetItem(icon(leaf.icon), leaf.title))
-        self.setFixedWidth(self.sizeHintForColumn(0) + side)
+        self.setFixedWidth(self.sizeHintForColumn(0) + self.iconSize().width())
 
 
 class _Row(QStyledItemDelegate):

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.gui.look import words
-from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.icons import icon, size_beside_text
 from mydata_like.gui.look.labels import ElidedLabel, PlainLabel
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.navigation import Navigation
@@ -119,8 +119,7 @@ class Window(QMainWindow):
         bar = QToolBar(self.tr("Actions"), self)
         bar.setObjectName("actions")
         bar.setMovable(False)
-        side = round(self.fontMetrics().height() * 1.3)
-        bar.setIconSize(QSize(side, side))
+        bar.setIconSize(size_beside_text(bar))
         bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         bar.addActions([self._start, self._pause, self._resume, self._stop])
         bar.addSeparator()

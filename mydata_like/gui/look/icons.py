@@ -9,6 +9,7 @@ from functools import lru_cache
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QIconEngine, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QWidget
 
 from mydata_like.gui.look.palette import Status, status_colour
 from mydata_like.gui.look.resources import find_resources
@@ -22,6 +23,12 @@ def icon(name: str, status: Status | None = None) -> QIcon:
 def app_icon() -> QIcon:
     """Return the icon of the program itself, which keeps its colours."""
     return QIcon(str(find_resources() / "icons" / "app.svg"))
+
+
+def size_beside_text(widget: QWidget) -> QSize:
+    """Return how large icons are in a line with a widget's text."""
+    side = round(widget.fontMetrics().height() * 1.3)
+    return QSize(side, side)
 
 
 @lru_cache(maxsize=512)
