@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QApplication
 
 import mydata_like
 from mydata_like.gui.look import palette
-from mydata_like.gui.look.icons import app_icon, drawing, icon
+from mydata_like.gui.look.icons import app_icon, drawing, icon, size_beside_text
+from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.look.resources import find_resources
 from mydata_like.gui.look.shades import DARK, LIGHT
 
@@ -106,3 +107,22 @@ def test_an_icon_outlives_what_made_it():
 def test_the_icon_of_the_program_can_be_drawn_small_and_large():
     for side in (16, 512):
         assert app_icon().pixmap(QSize(side, side), 1.0).size() == QSize(side, side)
+
+
+def test_a_picture_is_painted_anew_when_the_theme_changes(app: QApplication, qtbot):
+    picture = Picture(2.0)
+    qtbot.addWidget(picture)
+    picture.show_icon(icon("check", "good"))
+    picture.show()
+    assert picture.height() == 2 * size_beside_text(picture).height()
+    assert LIGHT.good in colours(picture.grab())
+    palette.apply(app, "dark")
+    assert DARK.good in colours(picture.grab())
+    assert LIGHT.good not in colours(picture.grab())
+
+
+def colours(pixmap: QPixmap) -> set[str]:
+    image = pixmap.toImage()
+    return {
+        image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())
+    }

@@ -1,13 +1,12 @@
 """One problem in words: what, why, who can mend it, and one button that does it."""
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractButton,
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QWidget,
 )
@@ -16,10 +15,11 @@ from mydata_like.core.errors import Problem
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.remedies import Act, Mender, find_remedy
 from mydata_like.gui.tables.marks import Mark
 
-ICON_LINES = 1.8  # the icon's height in lines of text
+ICON_SCALE = 1.4  # times the icons of buttons
 
 
 class ProblemCard(QFrame):
@@ -31,7 +31,7 @@ class ProblemCard(QFrame):
         super().__init__(parent)
         self._problem: Problem | None = None
         self._about = ""
-        self._shape = QLabel(self)
+        self._shape = Picture(ICON_SCALE, self)
         self._what = PlainLabel("", self)
         self._hint = PlainLabel("", self)
         self._who = PlainLabel("", self)
@@ -50,8 +50,7 @@ class ProblemCard(QFrame):
         """Show a problem; `about` says what it concerns."""
         self._problem, self._about = problem, about
         remedy = find_remedy(problem.code)
-        side = round(self.fontMetrics().height() * ICON_LINES)
-        self._shape.setPixmap(mark.icon.pixmap(QSize(side, side)))
+        self._shape.show_icon(mark.icon)
         self._shape.setAccessibleName(mark.word)
         self._what.setText(words.plain(problem.message))
         self._hint.setText(words.plain(problem.hint))
