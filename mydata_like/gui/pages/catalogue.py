@@ -7,6 +7,8 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QWidget
 
 from mydata_like.gui.overview.page import OverviewPage
+from mydata_like.gui.pages.folders import FoldersPage
+from mydata_like.gui.pages.history import HistoryPage
 from mydata_like.gui.pages.page import Desk, EmptyPage, Page
 from mydata_like.gui.pages.problems import ProblemsPage
 from mydata_like.gui.pages.speed import SpeedPage
@@ -28,11 +30,11 @@ def list_pages() -> list[Leaf]:
     """Return the pages in the order of the navigation."""
     return [
         Leaf("overview", translate("pages", "Overview"), "overview", OverviewPage),
-        Leaf("folders", translate("pages", "Folders"), "folders", EmptyPage),
+        Leaf("folders", translate("pages", "Folders"), "folders", FoldersPage),
         Leaf("transfers", translate("pages", "Transfers"), "transfers", TransfersPage),
         Leaf("problems", translate("pages", "Problems"), "problems", ProblemsPage),
         Leaf("where", translate("pages", "Where is my data?"), "where", EmptyPage),
         Leaf("speed", translate("pages", "Speed test"), "speed", SpeedPage),
-        Leaf("history", translate("pages", "History"), "history", EmptyPage),
+        Leaf("history", translate("pages", "History"), "history", HistoryPage),
         Leaf("log", translate("pages", "Log"), "log", EmptyPage),
     ]

@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QGuiApplication
-from PySide6.QtWidgets import QMenu, QToolBar, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QStyle, QToolBar, QToolButton, QWidget
 
 from mydata_like.core.views import FileRow, Row
 from mydata_like.gui.controller import Controller
@@ -51,11 +51,8 @@ class RowActions(QObject):
         menu.addActions(self._actions)
 
     def make_buttons(self, parent: QWidget) -> QToolBar:
-        """Return a row of buttons with the actions; what does not fit is in its menu."""
-        bar = QToolBar(parent)
-        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        bar.addActions(self._actions)
-        return bar
+        """Return a row of buttons with the actions."""
+        return action_bar(self._actions, parent)
 
     def _connect(self) -> None:
         self._retry.triggered.connect(self._try_again)
@@ -88,6 +85,16 @@ class RowActions(QObject):
     def _copy_paths(self) -> None:
         paths = [words.plain(bytes(path_of(self._controller, row.key))) for row in self._rows]
         QGuiApplication.clipboard().setText("\n".join(paths))
+
+
+def action_bar(actions: Sequence[QAction], parent: QWidget) -> QToolBar:
+    """Return a row of buttons for actions; those that do not fit are in its menu."""
+    bar = QToolBar(parent)
+    side = bar.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
+    bar.setIconSize(QSize(side, side))
+    bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    bar.addActions(actions)
+    return bar
 
 
 def action_button(action: QAction, parent: QWidget) -> QToolButton:

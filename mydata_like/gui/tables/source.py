@@ -1,11 +1,13 @@
 """Opens the ledger for tables; what that needs is imported in the thread that does it."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from mydata_like.core.views import FolderGroup, ProblemGroup, View
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.tables.ordering import Listing, Open
+from mydata_like.gui.tables.tree import Parents
 from mydata_like.settings.schema import Settings
 
 
@@ -29,14 +31,14 @@ def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup
     return survey.group_problems() if survey else []
 
 
-def list_folders(
-    settings: Settings, config: Path | None, parents: tuple[str | None, ...]
-) -> list[FolderGroup]:
-    """Return the folders one level below an owner and experiment; raises `UploaderError`."""
+def list_levels(
+    settings: Settings, config: Path | None, wanted: Sequence[Parents]
+) -> dict[Parents, list[FolderGroup]]:
+    """Return the folders below each of these owners and experiments; raises `UploaderError`."""
     from mydata_like.bootstrap import reading
 
     survey = reading.open_survey(settings, config)
-    return survey.list_folders(*parents) if survey else []
+    return {parents: survey.list_folders(*parents) if survey else [] for parents in wanted}
 
 
 def find_dataset(settings: Settings, config: Path | None, folder: bytes) -> int | None:

@@ -1,0 +1,189 @@
+"""The page of folders: how every dataset stands, below its experiment and its owner."""
+
+import os
+from functools import partial
+
+from PySide6.QtCore import QPoint, Qt, QTimer, Slot
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QMenu,
+    QStackedWidget,
+    QTreeView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.views import FolderGroup
+from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.pages.page import Desk, Page, Wish
+from mydata_like.gui.pages.transfers import FOLDER
+from mydata_like.gui.tables import source
+from mydata_like.gui.tables.actions import action_bar, dataset_address, path_of
+from mydata_like.gui.tables.bars import BarDelegate
+from mydata_like.gui.tables.tree import PROGRESS, FolderTree, Parents
+
+RENEW_AFTER = 2000  # milliseconds between two looks at all that is open, at least
+
+
+class FoldersPage(Page):
+    """A tree with counts, sizes and states, and what can be done with one dataset folder."""
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._controller = desk.controller
+        self._active = self._stale = self._asking = False
+        self._model = FolderTree(self)
+        self._tree = QTreeView(self)
+        self._words = PlainLabel("", self)
+        self._stack = QStackedWidget(self)
+        self._files = QAction(icon("transfers"), self.tr("Show files"), self)
+        self._open = QAction(icon("folder"), self.tr("Open folder"), self)
+        self._web = QAction(icon("server"), self.tr("Open on server"), self)
+        self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
+        self._actions = (self._files, self._open, self._web, self._copy)
+        self._timer = QTimer(self, singleShot=True, interval=RENEW_AFTER)
+        self._set_up()
+        self._lay_out()
+        self._connect()
+        self._choose()
+
+    def show_page(self) -> None:
+        self._active = True
+        self._ask()
+
+    def hide_page(self) -> None:
+        self._active = False
+
+    @property
+    def _group(self) -> FolderGroup | None:
+        """The dataset folder that is selected."""
+        group = self._model.group(self._tree.currentIndex())
+        return group if group is not None and group.path is not None else None
+
+    def _set_up(self) -> None:
+        tree = self._tree
+        tree.setModel(self._model)
+        tree.setAccessibleName(self.tr("Folders"))
+        tree.setUniformRowHeights(True)
+        tree.setAlternatingRowColors(True)
+        tree.setAllColumnsShowFocus(True)
+        tree.setItemDelegateForColumn(PROGRESS, BarDelegate(tree))
+        tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
+        width = tree.fontMetrics().averageCharWidth()
+        for number, characters in enumerate((46, 15, 18, 11, 12)):
+            tree.setColumnWidth(number, width * characters)
+        self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._words.setWordWrap(True)
+
+    def _lay_out(self) -> None:
+        self._stack.addWidget(self._tree)
+        self._stack.addWidget(self._words)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._stack, 1)
+        layout.addWidget(action_bar(self._actions, self))
+
+    def _connect(self) -> None:
+        self._controller.ledger_changed.connect(self._follow)
+        self._controller.settings_changed.connect(self._follow)
+        self._timer.timeout.connect(self._ask_if_stale)
+        self._model.wanted.connect(self._ask_below)
+        self._tree.selectionModel().currentChanged.connect(self._choose)
+        self._tree.customContextMenuRequested.connect(self._show_menu)
+        self._files.triggered.connect(self._show_files)
+        self._open.triggered.connect(self._open_folder)
+        self._web.triggered.connect(self._open_on_server)
+        self._copy.triggered.connect(self._copy_path)
+
+    @Slot()
+    def _follow(self) -> None:
+        self._stale = True
+        if self._active and not self._timer.isActive():
+            self._ask()
+
+    @Slot()
+    def _ask_if_stale(self) -> None:
+        if self._stale and self._active:
+            self._ask()
+
+    def _ask(self) -> None:
+        """Ask how all that is open stands now."""
+        if self._asking or self._controller.loaded is None:
+            return
+        self._asking, self._stale = True, False
+        self._run([(), *filter(None, self._model.opened())])
+
+    @Slot(object)
+    def _ask_below(self, parents: Parents) -> None:
+        if self._controller.loaded is not None:
+            self._run([parents])
+
+    def _run(self, wanted: list[Parents]) -> None:
+        settings, config = self._controller.settings, self._controller.config
+        ask = partial(source.list_levels, settings, config, wanted)
+        self._desk.background.run(ask, self._take, self._fail)
+
+    @Slot(object)
+    def _take(self, levels: dict[Parents, list[FolderGroup]]) -> None:
+        for parents, groups in levels.items():
+            self._model.show(parents, groups)
+        self._rest(self.tr("The folders appear here after the first run."))
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        self._model.show((), ())
+        self._rest(words.plain(f"{error.message}\n{error.hint}".strip()))
+
+    def _rest(self, otherwise: str) -> None:
+        self._asking = False
+        self._timer.start()
+        self._words.setText(otherwise)
+        self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
+        self._choose()
+
+    @Slot()
+    def _choose(self) -> None:
+        for action in self._actions:
+            action.setEnabled(self._group is not None)
+
+    @Slot(QPoint)
+    def _show_menu(self, place: QPoint) -> None:
+        if self._group is not None:
+            menu = QMenu(self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.addActions(self._actions)
+            menu.popup(self._tree.viewport().mapToGlobal(place))
+
+    @property
+    def _path(self) -> bytes:
+        group = self._group
+        return group.path or b"" if group is not None else b""
+
+    @Slot()
+    def _show_files(self) -> None:
+        self.wanted.emit(Wish("transfers", FOLDER + os.fsdecode(self._path)))
+
+    @Slot()
+    def _open_folder(self) -> None:
+        self._controller.open_path(path_of(self._controller, self._path))
+
+    @Slot()
+    def _open_on_server(self) -> None:
+        settings, config = self._controller.settings, self._controller.config
+        find = partial(source.find_dataset, settings, config, self._path)
+        self._desk.background.run(find, self._open_dataset)
+
+    @Slot(object)
+    def _open_dataset(self, dataset: int | None) -> None:
+        address = dataset_address(self._controller, dataset)
+        self._controller.open_address(address if dataset else self._controller.settings.server.url)
+
+    @Slot()
+    def _copy_path(self) -> None:
+        path = path_of(self._controller, self._path)
+        QGuiApplication.clipboard().setText(words.plain(bytes(path)))

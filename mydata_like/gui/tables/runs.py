@@ -1,0 +1,115 @@
+"""The columns of the table of runs."""
+
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication
+
+from mydata_like.core.views import RunRow
+from mydata_like.gui.look import words
+from mydata_like.gui.tables.columns import Column
+from mydata_like.gui.tables.marks import Mark
+
+translate = QCoreApplication.translate
+
+STOPPED_BY_PERSON = "run.interrupted"
+
+
+def run_columns() -> list[Column]:
+    """Return what a table says of runs."""
+    return [
+        Column("at", translate("runs", "When"), _when, "at", 22),
+        Column("reason", translate("runs", "Why"), _why, "reason", 20),
+        Column("outcome", translate("runs", "Outcome"), _outcome, width=30, mark=_mark, tip=_tip),
+        Column("files", translate("runs", "Files sent"), _files, "files", 12, number=True),
+        Column("size", translate("runs", "Size"), _size, "size", 12, number=True),
+        Column("speed", translate("runs", "Speed"), _speed, width=13, number=True),
+        Column("span", translate("runs", "Duration"), _span, "span", 14, number=True),
+    ]
+
+
+def number(row: RunRow, name: str) -> float:
+    """Return a sum of a run, 0 where it is not known."""
+    value = row.summary.get(name)
+    return value if isinstance(value, int | float) else 0
+
+
+def problem_code(row: RunRow) -> str:
+    """Return the code of what ended a run early, empty for none."""
+    return str(_problem(row).get("code", ""))
+
+
+def _problem(row: RunRow) -> dict[str, Any]:
+    problem = row.summary.get("problem")
+    return problem if isinstance(problem, dict) else {}
+
+
+def _when(row: RunRow) -> str:
+    return words.moment(row.started) if row.started else ""
+
+
+def _why(row: RunRow) -> str:
+    reason = str(row.summary.get("reason", "person"))
+    known = {
+        "person": translate("runs", "Started by a person"),
+        "startup": translate("runs", "At the start"),
+        "saved": translate("runs", "Settings were saved"),
+        "once": translate("runs", "Schedule: once"),
+        "daily": translate("runs", "Schedule: daily"),
+        "weekly": translate("runs", "Schedule: weekly"),
+        "interval": translate("runs", "Schedule: every few minutes"),
+        "settled": translate("runs", "New files had settled"),
+        "retry": translate("runs", "Second try"),
+    }
+    return known.get(reason, words.plain(reason))
+
+
+def _mark(row: RunRow) -> Mark | None:
+    if row.finished is None:
+        return Mark(translate("runs", "Not finished"), "working", "working")
+    if problem_code(row) == STOPPED_BY_PERSON:
+        return Mark(translate("runs", "Stopped"), "stop", "waiting")
+    if problem_code(row):
+        return Mark(translate("runs", "Ended early"), "error", "problem")
+    return _mark_of_files(row)
+
+
+def _mark_of_files(row: RunRow) -> Mark:
+    failed, waiting = int(number(row, "failed")), int(number(row, "waiting"))
+    if failed:
+        return Mark(translate("runs", "%Ln file(s) failed", None, failed), "warning", "problem")
+    if waiting:
+        return Mark(translate("runs", "%Ln file(s) wait", None, waiting), "waiting", "waiting")
+    found = int(number(row, "verified"))
+    return Mark(translate("runs", "All %Ln file(s) safe", None, found), "check", "good")
+
+
+def _outcome(row: RunRow) -> str:
+    mark = _mark(row)
+    return mark.word if mark else ""
+
+
+def _tip(row: RunRow) -> str:
+    problem = _problem(row)
+    return words.plain(f"{problem.get('message', '')} {problem.get('hint', '')}".strip())
+
+
+def _files(row: RunRow) -> str:
+    return words.count(int(number(row, "sent")))
+
+
+def _size(row: RunRow) -> str:
+    return words.size(_bytes(row))
+
+
+def _bytes(row: RunRow) -> float:
+    # Sums of a run under way have another name for it.
+    return number(row, "bytes") or number(row, "sent_bytes")
+
+
+def _speed(row: RunRow) -> str:
+    seconds = number(row, "seconds")
+    return words.rate(_bytes(row) / seconds) if seconds and _bytes(row) else ""
+
+
+def _span(row: RunRow) -> str:
+    return words.span(number(row, "seconds"))

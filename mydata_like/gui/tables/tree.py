@@ -1,0 +1,252 @@
+"""Owners, experiments and dataset folders as a tree that is filled where it is opened."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QIcon
+
+from mydata_like.core.views import FolderGroup
+from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.tables.bars import FRACTION, STATUS
+from mydata_like.gui.tables.marks import Mark, mark_of
+
+Index = QModelIndex | QPersistentModelIndex
+Parents = tuple[str | None, ...]
+NOWHERE = QModelIndex()
+DEPTH = 3  # owners, experiments, dataset folders
+ICONS = ("person", "experiment", "dataset")
+STATE, PROGRESS = 1, 2  # the numbers of columns
+
+
+class Node:
+    """One line of the tree; the root has no group. `children` is None until it is opened."""
+
+    def __init__(self, number: int, parent: "Node | None", group: FolderGroup | None) -> None:
+        self.number = number
+        self.parent = parent
+        self.group = group
+        self.children: list[Node] | None = None
+        self.depth: int = 0 if parent is None else parent.depth + 1
+
+    @property
+    def parents(self) -> Parents:
+        """What the ledger is asked for the lines below this one."""
+        if self.group is None:
+            return ()
+        names = (self.group.owner, self.group.group, self.group.title)
+        return names[: self.depth + 1]
+
+    @property
+    def row(self) -> int:
+        siblings = self.parent.children if self.parent else None
+        return siblings.index(self) if siblings else 0
+
+
+class FolderTree(QAbstractItemModel):
+    """The tree. Whoever fills it is told by `wanted` what has been opened."""
+
+    wanted = Signal(object)  # the `Parents` of a line whose children are to be shown
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._root = Node(0, None, None)
+        self._nodes = {0: self._root}
+        self._asked: set[Parents] = set()
+        self._next = 1
+        self._columns: list[tuple[str, Callable[[FolderGroup], str]]] = [
+            (self.tr("Folder"), self._name),
+            (self.tr("State"), lambda group: mark_of_folder(group).word),
+            (self.tr("Verified"), self._progress),
+            (self.tr("Files"), lambda group: words.count(group.found)),
+            (self.tr("Size"), lambda group: words.size(group.found_bytes)),
+            (self.tr("Not well"), self._not_well),
+        ]
+
+    def opened(self) -> list[Parents]:
+        """Return what is to be asked for to bring all that is shown up to date."""
+        nodes = self._nodes.values()
+        return [node.parents for node in nodes if node.children is not None]
+
+    def show(self, parents: Parents, groups: Iterable[FolderGroup]) -> None:
+        """Show what is below a line; what was there stays where it is."""
+        node = self._find(parents)
+        self._asked.discard(parents)
+        if node is None:
+            return
+        coming = {_key(group): group for group in groups}
+        self._drop_gone(node, coming)
+        if not node.children:
+            self._fill(node, list(coming.values()))
+            return
+        for row, (key, group) in enumerate(coming.items()):
+            there = node.children[row].group if row < len(node.children) else None
+            if there is not None and _key(there) == key:
+                node.children[row].group = group
+            else:
+                self.beginInsertRows(self._index(node), row, row)
+                node.children.insert(row, self._make(node, group))
+                self.endInsertRows()
+        top, last = node.children[0], node.children[-1]
+        corner = self.createIndex(len(node.children) - 1, len(self._columns) - 1, last.number)
+        self.dataChanged.emit(self.createIndex(0, 0, top.number), corner)
+
+    def group(self, index: Index) -> FolderGroup | None:
+        """Return what a line is about."""
+        return self._nodes[index.internalId()].group if index.isValid() else None
+
+    def index(self, row: int, column: int, parent: Index = NOWHERE) -> QModelIndex:
+        children = self._node(parent).children or ()
+        if not (0 <= row < len(children) and 0 <= column < len(self._columns)):
+            return QModelIndex()
+        if parent.isValid() and parent.column() != 0:
+            return QModelIndex()
+        return self.createIndex(row, column, children[row].number)
+
+    def parent(self, index: Index = NOWHERE) -> Any:
+        node = self._node(index).parent if index.isValid() else None
+        return self._index(node) if node is not None else QModelIndex()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        if parent.isValid() and parent.column() != 0:
+            return 0
+        return len(self._node(parent).children or ())
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return len(self._columns)
+
+    def hasChildren(self, parent: Index = NOWHERE) -> bool:
+        node = self._node(parent)
+        if node.children is not None or node.depth == DEPTH:
+            return bool(node.children)
+        return not parent.isValid() or parent.column() == 0
+
+    def canFetchMore(self, parent: Index) -> bool:
+        node = self._node(parent)
+        unknown = node.children is None and node.depth < DEPTH
+        return unknown and node.parents not in self._asked
+
+    def fetchMore(self, parent: Index) -> None:
+        parents = self._node(parent).parents
+        self._asked.add(parents)
+        self.wanted.emit(parents)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return self._columns[section][0]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        group = self.group(index)
+        if group is None:
+            return None
+        column = index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._columns[column][1](group)
+        if role == Qt.ItemDataRole.DecorationRole:
+            return self._icon(index, group)
+        if column == PROGRESS and role in (FRACTION, STATUS):
+            return _fraction(group) if role == FRACTION else mark_of_folder(group).status
+        return None
+
+    def _icon(self, index: Index, group: FolderGroup) -> QIcon | None:
+        if index.column() == 0:
+            return icon(ICONS[self._node(index).depth - 1])
+        return mark_of_folder(group).icon if index.column() == STATE else None
+
+    def _fill(self, node: Node, groups: list[FolderGroup]) -> None:
+        """Give children to a line that has none."""
+        node.children = []
+        if groups:
+            self.beginInsertRows(self._index(node), 0, len(groups) - 1)
+            node.children = [self._make(node, group) for group in groups]
+            self.endInsertRows()
+
+    def _make(self, parent: Node, group: FolderGroup) -> Node:
+        node = Node(self._next, parent, group)
+        self._nodes[node.number] = node
+        self._next += 1
+        return node
+
+    def _drop_gone(self, node: Node, coming: dict[object, FolderGroup]) -> None:
+        children = node.children or []
+        for row in reversed(range(len(children))):
+            group = children[row].group
+            if group is not None and _key(group) not in coming:
+                self.beginRemoveRows(self._index(node), row, row)
+                for lost in _descend(children.pop(row)):
+                    del self._nodes[lost.number]
+                self.endRemoveRows()
+
+    def _node(self, index: Index) -> Node:
+        return self._nodes[index.internalId()] if index.isValid() else self._root
+
+    def _index(self, node: Node) -> QModelIndex:
+        if node.parent is None:
+            return QModelIndex()
+        return self.createIndex(node.row, 0, node.number)
+
+    def _find(self, parents: Parents) -> Node | None:
+        nodes = self._nodes.values()
+        depth = max(0, len(parents) - 1)
+        fitting = (node for node in nodes if node.depth == depth and node.parents == parents)
+        return next(fitting, None)
+
+    def _name(self, group: FolderGroup) -> str:
+        if group.dataset is not None:
+            return words.plain(group.dataset)
+        if group.title is not None:
+            return words.plain(group.title)
+        return words.plain(group.group or group.owner) or self.tr("Your account")
+
+    def _progress(self, group: FolderGroup) -> str:
+        text = self.tr("%1 of %2", "so many files of so many")
+        wanted = group.found - group.skipped
+        return text.replace("%1", words.count(group.verified)).replace("%2", words.count(wanted))
+
+    def _not_well(self, group: FolderGroup) -> str:
+        parts = (
+            (group.failed, self.tr("%Ln failed", "", group.failed)),
+            (group.waiting, self.tr("%Ln waiting", "", group.waiting)),
+            (group.skipped, self.tr("%Ln left out", "", group.skipped)),
+        )
+        return ", ".join(text for count, text in parts if count)
+
+
+def mark_of_folder(group: FolderGroup) -> Mark:
+    """Return how the files of a folder stand, all together."""
+    state = "staged"
+    if group.failed:
+        state = "failed"
+    elif group.verified + group.skipped >= group.found:
+        state = "verified"
+    elif group.verified + group.skipped + group.waiting >= group.found:
+        state = "waiting"
+    mark = mark_of(state)
+    assert mark is not None
+    return mark
+
+
+def _fraction(group: FolderGroup) -> float:
+    wanted = group.found - group.skipped
+    return group.verified / wanted if wanted > 0 else 1.0
+
+
+def _key(group: FolderGroup) -> object:
+    return (group.owner, group.group, group.title, group.dataset, group.path)
+
+
+def _descend(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children or ():
+        yield from _descend(child)

@@ -1,0 +1,124 @@
+"""The page of folders: how every dataset stands."""
+
+import pytest
+from PySide6.QtCore import QModelIndex
+from PySide6.QtTest import QAbstractItemModelTester
+
+from mydata_like.core.model import FolderSums
+from mydata_like.core.views import FolderGroup
+from mydata_like.gui.pages.folders import FoldersPage
+from mydata_like.gui.pages.page import Wish
+from mydata_like.gui.tables.tree import FolderTree
+
+ROOT = QModelIndex()
+WELL = {"found": 4, "found_bytes": 40, "verified": 4, "verified_bytes": 40}
+ILL = WELL | {"verified": 1, "waiting": 1, "skipped": 1, "failed": 1}
+
+
+def sums(path, owner, title, dataset, counts=WELL):
+    return FolderSums(path, dataset, title, owner, "", **counts)
+
+
+def texts(model, parent=ROOT, column=0):
+    return [model.index(row, column, parent).data() for row in range(model.rowCount(parent))]
+
+
+@pytest.fixture
+def page(qtbot, still_desk, written):
+    written.ledger.record_folders(
+        [
+            sums(b"ann/x/1", "ann", "x", "1"),
+            sums(b"ann/x/2", "ann", "x", "2", ILL),
+            sums(b"bob/1", "bob", None, "1"),
+        ]
+    )
+    page = FoldersPage(still_desk)
+    qtbot.addWidget(page)
+    page.resize(1000, 700)
+    page.show()
+    page.show_page()
+    qtbot.waitUntil(lambda: page._model.rowCount() == 2)
+    return page
+
+
+def open_to(qtbot, page, *rows):
+    """Open one line below the other, as a person does; return the last one."""
+    index = QModelIndex()
+    for row in rows:
+        index = page._model.index(row, 0, index)
+        page._tree.expand(index)
+        qtbot.waitUntil(lambda: not page._desk.background.busy)
+    return index
+
+
+def test_folders_after_a_run_are_those_of_the_layout(qtbot, desk, site):
+    site.run()
+    page = FoldersPage(desk)
+    qtbot.addWidget(page)
+    page.show_page()
+
+    qtbot.waitUntil(lambda: bool(texts(page._model)))
+
+    assert set(texts(page._model, column=1)) == {"Verified"}
+
+
+def test_a_line_is_filled_when_it_is_opened(qtbot, page):
+    assert texts(page._model) == ["ann", "bob"]
+
+    owner = open_to(qtbot, page, 0)
+    experiment = open_to(qtbot, page, 0, 0)
+
+    assert texts(page._model, owner) == ["x"]
+    assert texts(page._model, experiment) == ["1", "2"]
+
+
+def test_each_line_tells_how_its_files_stand(qtbot, page):
+    experiment = open_to(qtbot, page, 0, 0)
+
+    assert texts(page._model, column=1) == ["Failed", "Verified"]
+    assert texts(page._model, experiment, 2) == ["4 of 4", "1 of 3"]
+    assert texts(page._model, experiment, 5)[0] == ""
+    assert texts(page._model, experiment, 5)[1] == "1 failed, 1 waiting, 1 left out"
+
+
+def test_what_is_open_stays_open_while_the_engine_writes(qtbot, page, written):
+    experiment = open_to(qtbot, page, 0, 0)
+    page._tree.setCurrentIndex(page._model.index(1, 0, experiment))
+    written.ledger.record_folders(
+        [sums(b"ann/x/2", "ann", "x", "2"), sums(b"aaa/1", "aaa", "y", "new")]
+    )
+
+    page._desk.controller.ledger_changed.emit()
+    qtbot.waitUntil(lambda: texts(page._model)[0] == "aaa", timeout=10_000)
+
+    assert page._tree.isExpanded(page._model.index(1, 0))
+    assert page._tree.currentIndex().data() == "2"
+    assert texts(page._model, column=1) == ["Verified"] * 3
+
+
+def test_the_files_of_a_folder_are_shown_on_their_page(qtbot, page):
+    experiment = open_to(qtbot, page, 0, 0)
+    page._tree.setCurrentIndex(experiment)
+    assert not page._files.isEnabled()
+    page._tree.setCurrentIndex(page._model.index(1, 0, experiment))
+
+    with qtbot.waitSignal(page.wanted) as wanted:
+        page._files.trigger()
+
+    assert wanted.args == [Wish("transfers", "folder:ann/x/2")]
+
+
+def test_the_tree_is_a_sound_model_while_lines_come_and_go(qapp):
+    model = FolderTree()
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
+    owner = FolderGroup("ann", "", None, None, None, 1, *([0] * 7))
+    folder = owner._replace(title="x", dataset="1", path=b"1")
+
+    model.show((), [owner])
+    model.show(("ann", ""), [owner._replace(title="x")])
+    model.show(("ann", "", "x"), [folder, folder._replace(path=b"2")])
+    model.show(("ann", "", "x"), [folder._replace(path=b"0"), folder._replace(path=b"2")])
+    model.show((), [owner._replace(owner="bob")])
+
+    assert texts(model) == ["bob"]
+    assert model.opened() == [()]

@@ -1,0 +1,143 @@
+"""The page of history: every run, and what it did."""
+
+import csv
+import json
+
+import pytest
+
+from mydata_like.core.views import RunRow, View
+from mydata_like.gui.pages.history import HistoryPage
+from mydata_like.gui.tables.export import export_rows
+from mydata_like.gui.tables.files import file_columns
+from mydata_like.gui.tables.runs import run_columns
+from mydata_like.store.ledger import PastRun
+from tests.gui.ledgers import an_entry
+
+SUMS = {"found": 3, "verified": 3, "waiting": 0, "failed": 0, "sent": 3, "bytes": 3000}
+EARLY = {"code": "server.unavailable", "message": "Away.", "hint": "Wait."}
+
+
+@pytest.fixture
+def open_page(qtbot):
+    def open_it(desk):
+        page = HistoryPage(desk)
+        qtbot.addWidget(page)
+        page.resize(1000, 700)
+        page.show()
+        page.show_page()
+        qtbot.waitUntil(lambda: not page._runs.model.busy)
+        return page
+
+    return open_it
+
+
+def record(written, name, **sums):
+    began = written.clock.now()
+    written.clock.move(30)
+    written.ledger.record([an_entry(f"{name}.tif".encode())])
+    record = SUMS | {"seconds": 30.0, "reason": "daily", "problem": None} | sums
+    written.ledger.record_run(PastRun(name, began, written.clock.now(), record))
+    written.clock.move(600)
+
+
+def column(page, number):
+    model = page._runs.model
+    return [model.index(row, number).data() for row in range(model.rowCount())]
+
+
+def test_a_run_is_told_with_what_it_sent(qtbot, desk, site, open_page):
+    site.run()
+
+    page = open_page(desk)
+
+    files = len(site.place.expected_files())
+    assert column(page, 1) == ["Started by a person"]
+    assert column(page, 3) == [str(files)]
+    page._runs.table.selectRow(0)
+    qtbot.waitUntil(lambda: page._files.model.rowCount() == files)
+
+
+def test_outcomes_are_told_in_words(still_desk, written, open_page):
+    record(written, "a")
+    record(written, "b", failed=2)
+    record(written, "c", problem=EARLY)
+    record(written, "d", problem=EARLY | {"code": "run.interrupted"})
+
+    page = open_page(still_desk)
+
+    assert column(page, 2) == ["Stopped", "Ended early", "2 file(s) failed", "All 3 file(s) safe"]
+    assert column(page, 5)[0] == "100 bytes/s"
+
+
+def test_the_files_of_one_run_are_those_of_its_time(qtbot, still_desk, written, open_page):
+    record(written, "a")
+    record(written, "b")
+    page = open_page(still_desk)
+
+    page._runs.table.selectRow(1)
+
+    qtbot.waitUntil(lambda: page._files.model.complete and not page._files.model.busy)
+    assert page._files.model.index(0, 0).data() == "a.tif"
+    assert page._files.model.rowCount() == 1
+
+
+def test_runs_without_any_sums_are_shown(still_desk, written, open_page):
+    written.ledger.record_run(PastRun("x", written.clock.now(), None, {}))
+
+    assert column(open_page(still_desk), 2) == ["Not finished"]
+
+
+@pytest.fixture
+def two_runs(still_desk, written, open_page):
+    record(written, "a")
+    record(written, "b", failed=1)
+    return open_page(still_desk)
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "html"])
+def test_all_runs_are_exported(qtbot, two_runs, tmp_path, ending):
+    page, file = two_runs, tmp_path / f"runs.{ending}"
+
+    page.export(file)
+    qtbot.waitUntil(lambda: "runs." in page._said.text())
+
+    assert read(file) == 2
+
+
+def read(file):
+    """Return how many runs a file has, read as its kind of file is."""
+    text = file.read_text(encoding="utf-8-sig")
+    match file.suffix:
+        case ".csv":
+            return len(list(csv.DictReader(text.splitlines())))
+        case ".json":
+            return len(json.loads(text))
+        case _:
+            return text.count("<tr><td")
+
+
+def test_where_nothing_can_be_written_the_page_says_so(qtbot, still_desk, open_page, tmp_path):
+    page = open_page(still_desk)
+
+    page.export(tmp_path / "nowhere" / "runs.csv")
+
+    qtbot.waitUntil(lambda: "cannot be written" in page._said.text())
+
+
+def test_names_that_are_formulas_or_markup_stay_names(written, tmp_path):
+    written.ledger.record([an_entry(b"=1+1"), an_entry(b"<b>&.tif")])
+    for ending in ("csv", "html"):
+        export_rows(tmp_path / f"f.{ending}", "<Files>", file_columns(), written.open, View())
+
+    table = (tmp_path / "f.csv").read_text(encoding="utf-8-sig")
+    page = (tmp_path / "f.html").read_text()
+    assert "'=1+1" in table
+    assert "<b>" not in page
+    assert "&lt;b&gt;&amp;.tif" in page
+    assert "&lt;Files&gt;" in page
+
+
+def test_a_run_that_makes_no_sense_is_told_as_far_as_it_goes():
+    row = RunRow("x", None, None, {"sent": "many", "problem": "odd"})
+
+    assert [column.text(row) for column in run_columns()][3] == "0"
