@@ -117,22 +117,21 @@ _HERE: Final = {
     Remedy(Mender.NOBODY, Act.OPEN_SETTINGS, "schedule.kind"): "schedule.manual",
     Remedy(Mender.YOU, Act.TRY_AGAIN): (
         "monitor.nothing-ran monitor.silence monitor.unsafe window.engine-ended window.failed"
-        " window.unresponsive window.impossible demo.sshd"
+        " window.unresponsive window.impossible window.unwritable demo.sshd"
     ),
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "monitor.signal_url"): "monitor.no-signal",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "monitor.notice_day"): "monitor.nothing-came",
     Remedy(Mender.ADMINISTRATOR, Act.TRY_AGAIN): "demo.no-sshd",
-}
-# What is told of a command concerns that command only: nobody has to mend anything.
-_COMMANDS: Final = {
-    Remedy(Mender.NOBODY, Act.WAIT): (
-        "command.invalid command.no-run command.no-watch command.nothing-to-retry"
-        " command.too-late command.unknown command.unreadable"
+    Remedy(Mender.YOU, Act.OPEN_FOLDER): "source.gone source.special source.link",
+    Remedy(Mender.YOU, Act.WAIT): (
+        "source.inside source.holds-data source.name source.overlap source.later source.refused"
     ),
 }
+# What is told of a command, or of a file that is not freed, is an answer, nothing to be mended.
+FAMILIES: Final = dict.fromkeys(("command", "free"), Remedy(Mender.NOBODY, Act.WAIT))
 REMEDIES: Final = {
     code: remedy
-    for table in (_FILES, _SERVER, _HERE, _COMMANDS)
+    for table in (_FILES, _SERVER, _HERE)
     for remedy, codes in table.items()
     for code in codes.split()
 }
@@ -140,4 +139,4 @@ REMEDIES: Final = {
 
 def find_remedy(code: str) -> Remedy:
     """Return who can mend what has this code, and how."""
-    return REMEDIES.get(code, UNKNOWN)
+    return REMEDIES.get(code) or FAMILIES.get(code.partition(".")[0], UNKNOWN)

@@ -54,7 +54,7 @@ def _write(path: Path, pieces: Iterable[str]) -> None:
         raise UploaderError(
             f"The file {path.name} cannot be written: {error.strerror or error}.",
             hint="Choose another folder.",
-            code="export.failed",
+            code="window.unwritable",
         ) from error
     finally:
         part.unlink(missing_ok=True)
