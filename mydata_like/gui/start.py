@@ -5,6 +5,7 @@ Nothing heavy is imported until it is clear that this is the first instance.
 
 import logging
 import os
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,8 @@ def start(wanted: Start) -> int:
         return obstacle.exit_code
     except UploaderError as error:
         tell(error)
+        if not wanted.hidden and not (sys.stderr and sys.stderr.isatty()):
+            _show(error)
         return error.exit_code
 
 
@@ -62,3 +65,16 @@ def _start(wanted: Start) -> int:
     # so kill them; it would also wait for threads that hang.
     logging.shutdown()
     os._exit(code)
+
+
+def _show(error: UploaderError) -> None:
+    """Show what went wrong to a person who started the program without a terminal."""
+    from PySide6.QtWidgets import QApplication, QMessageBox
+
+    from mydata_like.gui.messages import explain_ends
+
+    explain_ends()
+    _application = QApplication([])
+    box = QMessageBox(QMessageBox.Icon.Warning, "mydata-like", error.message)
+    box.setInformativeText(error.hint)
+    box.exec()

@@ -10,13 +10,16 @@ from enum import Enum
 from functools import partial
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
 
 from mydata_like.gui.look.palette import build_palette
 from mydata_like.gui.look.shades import DARK, LIGHT, Shades
 from mydata_like.gui.pages.catalogue import list_pages
 from mydata_like.gui.pages.page import Desk, Wish
+from mydata_like.gui.tray.banner import Banner
 from mydata_like.gui.tray.emblem import Emblem, Shape, draw_emblem
+from mydata_like.gui.tray.herald import Kind, Message
+from mydata_like.gui.tray.leaving import Question
 from mydata_like.gui.window import Window
 
 
@@ -51,6 +54,8 @@ def list_scenes() -> list[Scene]:
         Scene("overview-running", partial(_open_page, "overview"), Moment.RUNNING),
         Scene("transfers-running", partial(_open_page, "transfers"), Moment.RUNNING),
         Scene("tray", _show_tray),
+        Scene("banner", _show_banner),
+        Scene("quitting", _ask_about_quitting),
         *(Scene(leaf.name, partial(_open_page, leaf.name)) for leaf in list_pages()),
     ]
 
@@ -58,6 +63,24 @@ def list_scenes() -> list[Scene]:
 def _open_page(name: str, stage: Stage) -> QWidget:
     stage.window.show_page(Wish(name))
     return stage.window
+
+
+def _show_banner(stage: Stage) -> QWidget:
+    """A message in a window, as where there is no tray."""
+    window = QMainWindow(stage.window)
+    window.setWindowTitle("banner")
+    window.resize(stage.window.width(), stage.window.height() // 4)
+    banner = Banner(window)
+    text = "The staging area is full, so nothing new is sent. Tell your administrator."
+    banner.tell(Message(Kind.PROBLEM, banner.tr("Something needs you"), text, "problems"))
+    window.show()
+    return window
+
+
+def _ask_about_quitting(stage: Stage) -> QWidget:
+    question = Question(stage.window)
+    question.open()
+    return question
 
 
 def _show_tray(stage: Stage) -> QWidget:

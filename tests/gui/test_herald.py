@@ -57,6 +57,7 @@ def test_a_change_is_told_or_not(before, after, kind, page):
         (SILENCE, Kind.SILENCE),
         (AWAY, None),
         (Problem("monitor.all-well", "All is well."), None),
+        (Problem("schedule.manual", "No run starts by itself."), None),
     ],
 )
 def test_a_problem_is_told_if_a_person_can_do_something(problem, kind):

@@ -1,6 +1,7 @@
 """The program on a real screen: an icon in the tray, closing, and a second start."""
 
 import os
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -75,3 +76,15 @@ def test_without_a_tray_closing_leaves_the_program_within_reach():
 
         assert ring(screen) == (0, "")
         screen.until(lambda: screen.windows(TITLE))
+
+
+def test_a_program_that_hangs_is_told_of_to_whoever_starts_it_again(screen):
+    with running(screen) as hangs:
+        screen.until(lambda: screen.active_title() == "mydata-like")
+        hangs.send_signal(signal.SIGSTOP)
+        with running(screen) as second:
+            screen.until(lambda: len(screen.windows(TITLE)) == 2)
+            screen.until(lambda: screen.press("Return") or second.poll() is not None)
+
+            assert second.returncode == 3
+            assert "does not answer" in second.stderr.read()

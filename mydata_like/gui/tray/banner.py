@@ -1,10 +1,13 @@
 """A strip below the tool bar that tells what the tray would tell, where there is no tray."""
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QPushButton, QSizePolicy, QToolBar, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMainWindow, QPushButton, QToolBar, QWidget
 
-from mydata_like.gui.look.labels import PlainLabel
-from mydata_like.gui.tray.herald import Message
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.labels import ElidedLabel, PlainLabel
+from mydata_like.gui.tray.herald import Kind, Message
+
+_PROBLEMS = (Kind.PROBLEM, Kind.SILENCE)
 
 
 class Banner(QToolBar):
@@ -19,9 +22,10 @@ class Banner(QToolBar):
         self.setMovable(False)
         self.toggleViewAction().setVisible(False)
         self._page = ""
-        self._text = PlainLabel("", self)
-        self._text.setWordWrap(True)
-        self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._picture = QLabel(self)
+        self._title = PlainLabel("", self)
+        self._title.scale(1, bold=True)
+        self._text = ElidedLabel("", self)
         self._more = QPushButton(self.tr("Show &more"), self)
         self._close = QPushButton(self.tr("&Close message"), self)
         self._lay_out()
@@ -34,13 +38,21 @@ class Banner(QToolBar):
     def tell(self, message: Message) -> None:
         """Show a message."""
         self._page = message.page
-        self._text.setText(f"{message.title}. {message.text}")
+        side = self.fontMetrics().height()
+        picture = icon("warning", "problem") if message.kind in _PROBLEMS else icon("info")
+        self._picture.setPixmap(picture.pixmap(side, side))
+        self._title.setText(message.title)
+        self._text.set_whole(message.text)
         self._more.setVisible(bool(message.page))
         self.show()
 
     def _lay_out(self) -> None:
         strip = QWidget(self)
         layout = QHBoxLayout(strip)
+        gap = self.fontMetrics().height() // 2
+        layout.setContentsMargins(gap, 0, gap, 0)
+        layout.addWidget(self._picture)
+        layout.addWidget(self._title)
         layout.addWidget(self._text, 1)
         layout.addWidget(self._more)
         layout.addWidget(self._close)

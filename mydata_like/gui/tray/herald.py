@@ -9,14 +9,12 @@ from PySide6.QtCore import QCoreApplication
 from mydata_like.core.errors import Problem
 from mydata_like.gui.look import words
 from mydata_like.gui.state import PastRun, Phase, RunState
-from mydata_like.gui.tray.emblem import Shape
-from mydata_like.gui.tray.judgement import find_shape
+from mydata_like.gui.tray.judgement import needs_somebody
 
 translate = QCoreApplication.translate
 
 QUIET: Final = 600.0  # seconds between two messages of one kind
 SILENCE: Final = "monitor.silence"
-_GOOD_NEWS: Final = "monitor.all-well"  # the weekly notice that nothing is wrong
 
 
 class Kind(Enum):
@@ -67,12 +65,11 @@ class Herald:
         return None
 
     def hear_problem(self, problem: Problem, now: float) -> Message | None:
-        """Return what to say of this problem: nothing if it passes, was wished or is known."""
+        """Return what to say of this problem: nothing if nobody can mend it, or it is known."""
         if problem.code == SILENCE:
             title = translate("herald", "Nothing is uploaded")
             return self._say(Message(Kind.SILENCE, title, _tell(problem), "log"), now)
-        wanted = find_shape(problem) is Shape.PROBLEM and problem.code != _GOOD_NEWS
-        if not wanted or problem in self._known:
+        if not needs_somebody(problem) or problem in self._known:
             return None
         title = translate("herald", "Something needs you")
         message = self._say(Message(Kind.PROBLEM, title, _tell(problem), "problems"), now)

@@ -21,6 +21,17 @@ _PASSING: Final = (
     "server.connection-lost",
 )
 _AWAITING: Final = ("uploader.not-approved", "uploader.not-admitted")
+# Things to know, about which nobody need do anything.
+_REMARKS: Final = (
+    "schedule.",
+    "settings.from-server",
+    "settings.server-ignored",
+    "staging.moved",
+    "staging.no-tar",
+    "archive.unreadable",
+    "ledger.damaged",
+    "monitor.all-well",
+)
 _SHAPES: Final = (
     (_WISHED, Shape.PAUSED),
     (_PASSING, Shape.OFFLINE),
@@ -55,6 +66,11 @@ def find_shape(problem: Problem) -> Shape:
         if problem.code.startswith(codes):
             return shape
     return Shape.PROBLEM
+
+
+def needs_somebody(problem: Problem) -> bool:
+    """Return whether a person has to do something, rather than wait or know."""
+    return find_shape(problem) is Shape.PROBLEM and not problem.code.startswith(_REMARKS)
 
 
 def _find_rest(state: RunState) -> Shape:

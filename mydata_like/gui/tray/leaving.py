@@ -5,9 +5,9 @@ from enum import Enum, auto
 from types import FrameType
 from typing import Final
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QGuiApplication, QSessionManager
-from PySide6.QtWidgets import QAbstractButton, QMessageBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QDialogButtonBox, QMessageBox, QWidget
 
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.memory import Memory
@@ -158,6 +158,9 @@ class Question(QMessageBox):
         stop = self.addButton(self.tr("Stop the &upload and quit"), role.DestructiveRole)
         stay = self.addButton(self.tr("&Stay"), role.RejectRole)
         self._answers = {leave: Answer.LEAVE, stop: Answer.STOP, stay: Answer.STAY}
+        # One below the other: side by side they are too wide for large text.
+        for buttons in self.findChildren(QDialogButtonBox):
+            buttons.setOrientation(Qt.Orientation.Vertical)
         self.setDefaultButton(leave)
         self.setEscapeButton(stay)
         self.buttonClicked.connect(self._answer)
