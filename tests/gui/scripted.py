@@ -19,8 +19,8 @@ class ScriptedController(Controller):
     """Stands as it is told to, and notes what it is asked for."""
 
     def __init__(self):
-        self._threads = Background()
-        super().__init__(None, self._threads)
+        self.threads = Background()
+        super().__init__(None, self.threads)
         self.orders = []
 
     def turn(self, **changes):

@@ -29,9 +29,9 @@ class Stage:
         self.controller = ScriptedController()
         self.trays = [tray]
         start = start or Start(None, tmp_path / "settings.toml", tmp_path, tmp_path)
-        desk = Desk(self.controller, self.controller._threads, Memory())
+        desk = Desk(self.controller, self.controller.threads, Memory())
         self.window = Window(desk)
-        qtbot.addWidget(self.window)
+        qtbot.addWidget(self.window, before_close_func=self.close)
         self.tray = Tray(self.controller, is_available=lambda: self.trays[0])
         self.presence = Presence(desk, self.window, start, self.tray)
         self.said = []
@@ -40,6 +40,9 @@ class Stage:
         self.presence.leaving.left.connect(lambda: self.left.append(True))
         self.paths = []
         self.presence.paths_given.connect(self.paths.append)
+
+    def close(self, _window):
+        self.controller.threads.close()
 
     def open(self):
         self.controller.settings_changed.emit()

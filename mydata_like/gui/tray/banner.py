@@ -1,10 +1,11 @@
 """A strip below the tool bar that tells what the tray would tell, where there is no tray."""
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMainWindow, QPushButton, QToolBar, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QPushButton, QToolBar, QWidget
 
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import ElidedLabel, PlainLabel
+from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.tray.herald import Kind, Message
 
 _PROBLEMS = (Kind.PROBLEM, Kind.SILENCE)
@@ -22,7 +23,7 @@ class Banner(QToolBar):
         self.setMovable(False)
         self.toggleViewAction().setVisible(False)
         self._page = ""
-        self._picture = QLabel(self)
+        self._picture = Picture(1, self)
         self._title = PlainLabel("", self)
         self._title.scale(1, bold=True)
         self._text = ElidedLabel("", self)
@@ -38,9 +39,8 @@ class Banner(QToolBar):
     def tell(self, message: Message) -> None:
         """Show a message."""
         self._page = message.page
-        side = self.fontMetrics().height()
-        picture = icon("warning", "problem") if message.kind in _PROBLEMS else icon("info")
-        self._picture.setPixmap(picture.pixmap(side, side))
+        bad = message.kind in _PROBLEMS
+        self._picture.show_icon(icon("warning", "problem") if bad else icon("info"))
         self._title.setText(message.title)
         self._text.set_whole(message.text)
         self._more.setVisible(bool(message.page))
