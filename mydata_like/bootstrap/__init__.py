@@ -1,5 +1,16 @@
 """The composition root: settings in, working parts out."""
 
+from mydata_like.bootstrap.editing import (
+    CHANGED_ELSEWHERE,
+    Edition,
+    KeyWish,
+    Proposal,
+    export_settings,
+    locate_api_key,
+    open_draft,
+    read_proposal,
+    save_edition,
+)
 from mydata_like.bootstrap.freeing import Freeing, Onlooker, open_freeing
 from mydata_like.bootstrap.identity import renew_identity
 from mydata_like.bootstrap.importing import (
@@ -54,23 +65,27 @@ from mydata_like.bootstrap.whereabouts import Whereabouts, find_whereabouts
 from mydata_like.store.heartbeat import Heartbeat
 from mydata_like.store.ledger import PastRun
 from mydata_like.store.paths import HOME
+from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.program import find_program
 from mydata_like.transfer.extraction import extract_member, verify_member
 from mydata_like.transfer.unarchive import ArchiveFile
 
 __all__ = [
+    "CHANGED_ELSEWHERE",
     "HOME",
     "Admission",
     "ApiKeyFate",
     "ArchiveFile",
     "Audience",
     "Beginning",
+    "Edition",
     "Freeing",
     "Heartbeat",
     "HostKey",
     "Job",
     "Kept",
+    "KeyWish",
     "Login",
     "OldSshKey",
     "Onlooker",
@@ -80,9 +95,11 @@ __all__ = [
     "Paragraph",
     "PastRun",
     "Preview",
+    "Proposal",
     "Reached",
     "Result",
     "Sample",
+    "Secret",
     "State",
     "Step",
     "SystemClock",
@@ -94,6 +111,7 @@ __all__ = [
     "check_account",
     "check_address",
     "describe_takeover",
+    "export_settings",
     "extract_member",
     "fetch_server_settings",
     "find_api_key",
@@ -109,16 +127,20 @@ __all__ = [
     "list_instruments",
     "load_settings",
     "load_trusting",
+    "locate_api_key",
     "look_at_state",
     "offer_takeover",
+    "open_draft",
     "open_freeing",
     "open_job",
     "open_log",
     "open_secrets",
     "plan_takeover",
     "preview_layout",
+    "read_proposal",
     "register",
     "renew_identity",
+    "save_edition",
     "save_settings",
     "send_signals",
     "show_key",

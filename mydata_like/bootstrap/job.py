@@ -60,6 +60,7 @@ from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.store.paths import Places
+from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.unarchive import TarArchives
@@ -77,6 +78,7 @@ class Order:
     reason: str = "person"  # why it starts, as of `RunStarted`; "source" looks at sources only
     reload: Callable[[], Loaded] | None = None  # reads all settings again, the server's included
     sources: tuple[Offer, ...] = ()  # from outside of the data directory
+    api_key: Secret | None = None  # to be tried instead of the one that is stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ def connected(
     settings: Settings, order: Order, audience: Audience, gate: Gate
 ) -> Iterator[Connection]:
     """Yield a connection to the server; where nobody watches, it is waited for at the gate."""
-    key, _ = find_api_key(settings, open_secrets(order.config))
+    key = order.api_key or find_api_key(settings, open_secrets(order.config))[0]
     audience.hide(key.reveal())
 
     def open_it() -> Connection:

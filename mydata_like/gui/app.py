@@ -11,10 +11,12 @@ from mydata_like.gui.controller import Controller
 from mydata_like.gui.look.appearance import Appearance, dress
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.settings.drawer import Drawer
 from mydata_like.gui.start import Start
 from mydata_like.gui.tray.failures import LastResort
+from mydata_like.gui.tray.herald import Message
 from mydata_like.gui.tray.instance import Doorbell
-from mydata_like.gui.tray.presence import Presence
+from mydata_like.gui.tray.presence import SETTINGS, Presence
 from mydata_like.gui.tray.watchdog import Watchdog
 from mydata_like.gui.window import Window
 
@@ -34,11 +36,14 @@ class Program(QObject):
         self.appearance = Appearance(self.controller, self.desk.memory, self)
         self.window = Window(self.desk)
         self.presence = Presence(self.desk, self.window, start)
+        self.drawer = Drawer(self.desk, self.window)
         self._connect()
 
     def _connect(self) -> None:
         self.controller.settings_changed.connect(self._choose_log_level)
         self.window.set_up_wanted.connect(self._set_up)
+        self.window.settings_wanted.connect(self.drawer.open)
+        self.drawer.left_unsaved.connect(self._tell_unsaved)
 
     def open(self) -> None:
         """Begin to work; the window shows itself when the settings are read."""
@@ -57,6 +62,12 @@ class Program(QObject):
         wizard = SetupWizard(self.desk, self.window)
         wizard.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         wizard.open()
+
+    @Slot()
+    def _tell_unsaved(self) -> None:
+        title = self.tr("The settings were not saved")
+        text = self.tr("What you changed can be brought back.")
+        self.presence.banner.tell(Message(None, title, text, SETTINGS))
 
     @Slot()
     def _choose_log_level(self) -> None:

@@ -57,13 +57,7 @@ class Setting(NamedTuple):
     def choices(self) -> tuple[str, ...]:
         """The fixed texts to choose from; empty where the text is free."""
         annotation = self.field.annotation
-        if self.many:
-            annotation = get_args(annotation)[0]
-        if get_origin(annotation) is Literal:
-            return get_args(annotation)
-        if isinstance(annotation, type) and issubclass(annotation, Enum):
-            return tuple(str(member.value) for member in annotation)
-        return ()
+        return _list_choices(get_args(annotation)[0] if self.many else annotation)
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
@@ -91,6 +85,16 @@ def describe(key: str, field: FieldInfo) -> Setting:
     """Return the setting of a field; each one must carry an `About`."""
     about = next(entry for entry in field.metadata if isinstance(entry, About))
     return Setting(key, field, about)
+
+
+def _list_choices(annotation: Any) -> tuple[str, ...]:
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    if get_origin(annotation) in (Union, UnionType):
+        return tuple(choice for part in get_args(annotation) for choice in _list_choices(part))
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return tuple(str(member.value) for member in annotation)
+    return ()
 
 
 def _plain_type(annotation: Any) -> type:

@@ -47,7 +47,7 @@ class Server(Section):
         About(
             "Account",
             "The MyTardis account that uploads, usually a facility manager's; "
-            "its API key is stored with `mydata-like settings set-key`.",
+            "its API key is kept apart from the settings.",
             legacy=("username",),
             required=True,
         ),

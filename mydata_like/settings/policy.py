@@ -11,17 +11,11 @@ from mydata_like.core.errors import SettingsError
 from mydata_like.settings.about import Setting
 from mydata_like.settings.checking import check_values
 from mydata_like.settings.file import SettingsFile, read_settings_file
-from mydata_like.settings.problems import (
-    InvalidSettingsError,
-    SettingProblem,
-    find_nearest,
-    unknown_key,
-)
+from mydata_like.settings.problems import InvalidSettingsError, SettingProblem, unknown_key
 from mydata_like.settings.schema import Settings, settings_by_key
 from mydata_like.settings.server_layer import ServerLayer
 from mydata_like.settings.text import parse_value
-
-PREFIX = "MYDATA_LIKE_"
+from mydata_like.settings.variables import variable_of, warn_of_variables
 
 
 class Source(StrEnum):
@@ -64,6 +58,18 @@ class Explanation(NamedTuple):
     winner: Given
     given: tuple[Given, ...]
     locked_by: str  # empty where it is not locked
+
+
+class Layers(NamedTuple):
+    """What the layers say, right or wrong.
+
+    `given` are the values of each key, weakest first, without the default; `locked_by` names for
+    each locked key the file and who it names; `problems` are those of whole files.
+    """
+
+    given: Mapping[str, tuple[Given, ...]]
+    locked_by: Mapping[str, str]
+    problems: tuple[SettingProblem, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +141,15 @@ def _read_files(sources: Sources) -> dict[Source, SettingsFile]:
     return files
 
 
-def _load(sources: Sources, files: Mapping[Source, SettingsFile]) -> Loaded:
+def read_layers(sources: Sources) -> Layers:
+    """Return what all layers say, without judging any value.
+
+    Raises SettingsError only for an option that would set a locked key.
+    """
+    return _gather(sources, _read_files(sources))
+
+
+def _gather(sources: Sources, files: Mapping[Source, SettingsFile]) -> Layers:
     locked_by = _locks(files.values())
     problems = [problem for file in files.values() for problem in file.problems]
     problems += _check_locks(files.values())
@@ -145,6 +159,12 @@ def _load(sources: Sources, files: Mapping[Source, SettingsFile]) -> Loaded:
             _refuse_locked([key], locked_by)
         ignored = key in locked_by and entry.source is not Source.MANAGED
         given[key] = (*given.get(key, ()), entry._replace(ignored=ignored))
+    return Layers(given, locked_by, tuple(problems))
+
+
+def _load(sources: Sources, files: Mapping[Source, SettingsFile]) -> Loaded:
+    given, locked_by, found = _gather(sources, files)
+    problems = list(found)
     counted = {
         key: active[-1]
         for key, entries in given.items()
@@ -161,7 +181,7 @@ def _load(sources: Sources, files: Mapping[Source, SettingsFile]) -> Loaded:
         locked_by=locked_by,
         warnings=(
             *_warn(given, locked_by),
-            *_warn_variables(sources.environment),
+            *warn_of_variables(sources.environment),
             *(sources.server.warnings if sources.server else ()),
         ),
     )
@@ -226,11 +246,6 @@ def _changed_at(file: Path) -> float:
         return 0.0
 
 
-def variable_of(key: str) -> str:
-    """Return the name of the environment variable that sets a key."""
-    return f"{PREFIX}{key.replace('.', '_').upper()}"
-
-
 def _locks(files: Iterable[SettingsFile]) -> dict[str, str]:
     """Return the locked keys, each with the words for who locked it."""
     return {
@@ -271,13 +286,3 @@ def _warn(given: Mapping[str, Sequence[Given]], locked_by: Mapping[str, str]) ->
             if entry.ignored:
                 place = f"{entry.origin}, line {entry.line}" if entry.line else entry.origin
                 yield f"{key} of {place} is ignored: it is locked by {locked_by[key]}."
-
-
-def _warn_variables(environment: Mapping[str, str]) -> Iterable[str]:
-    """Yield a warning for each variable that looks like a mistyped setting."""
-    known = {variable_of(key): key for key in settings_by_key()}
-    own = {f"{PREFIX}API_KEY", f"{PREFIX}HOME"}
-    for variable in sorted(environment.keys() - known.keys() - own):
-        nearest = find_nearest(variable, known) if variable.startswith(PREFIX) else None
-        if nearest:
-            yield f"{variable} sets nothing; did you mean {nearest}?"

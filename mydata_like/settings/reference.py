@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from mydata_like.settings.about import Setting
-from mydata_like.settings.policy import variable_of
 from mydata_like.settings.schema import Settings, iter_settings
 from mydata_like.settings.text import format_value
+from mydata_like.settings.variables import variable_of
 
 _OPENING = """\
 # Settings

@@ -56,7 +56,7 @@ def find_leaps(window: QWidget) -> list[str]:
     return [
         f"Tab leaps back from {tell(one)} to {tell(other)}"
         for one, other in pairwise(chain)
-        if _is_before(_place(other, window), _place(one, window))
+        if _is_before(*(_place(widget, window) for widget in _as_seen(other, one)))
     ]
 
 
@@ -177,6 +177,21 @@ def _keyed_texts(window: QWidget) -> Iterator[str]:
 
 def _key(text: str) -> str:
     return QKeySequence.mnemonic(text).toString()
+
+
+def _as_seen(one: QWidget, other: QWidget) -> tuple[QWidget, QWidget]:
+    """Where the eye finds two widgets: what is scrolled away stands where its page does."""
+    pages = _find_page(one), _find_page(other)
+    if pages[0] is pages[1]:
+        return one, other
+    return pages[0] or one, pages[1] or other
+
+
+def _find_page(widget: QWidget) -> QWidget | None:
+    parent = widget.parentWidget()
+    while parent is not None and not isinstance(parent, QAbstractScrollArea):
+        parent = parent.parentWidget()
+    return parent
 
 
 def _place(widget: QWidget, window: QWidget) -> QRect:

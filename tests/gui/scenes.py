@@ -16,11 +16,14 @@ from mydata_like.gui.look.palette import build_palette
 from mydata_like.gui.look.shades import DARK, LIGHT, Shades
 from mydata_like.gui.pages.catalogue import list_pages
 from mydata_like.gui.pages.page import Desk, Wish
+from mydata_like.gui.settings.dialog import SettingsDialog
 from mydata_like.gui.tray.banner import Banner
 from mydata_like.gui.tray.emblem import Emblem, Shape, draw_emblem
 from mydata_like.gui.tray.herald import Kind, Message
 from mydata_like.gui.tray.leaving import Question
 from mydata_like.gui.window import Window
+
+SETTINGS = ("server.url", "schedule.kind", "transfer.method")  # each on a tab of its own
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,16 @@ def list_scenes() -> list[Scene]:
         Scene("tray", _show_tray),
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
+        *(Scene(f"settings-{key}", partial(_open_settings, key)) for key in SETTINGS),
         *(Scene(leaf.name, partial(_open_page, leaf.name)) for leaf in list_pages()),
     ]
+
+
+def _open_settings(key: str, stage: Stage) -> QWidget:
+    dialog = SettingsDialog(stage.desk, stage.window)
+    dialog.show_key(key, {})
+    dialog.show()
+    return dialog
 
 
 def _open_page(name: str, stage: Stage) -> QWidget:

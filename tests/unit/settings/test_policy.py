@@ -7,10 +7,10 @@ from mydata_like.settings.policy import (
     Sources,
     load_settings,
     preview_settings,
-    variable_of,
 )
 from mydata_like.settings.problems import InvalidSettingsError
 from mydata_like.settings.schema import settings_by_key
+from mydata_like.settings.variables import variable_of
 
 
 @pytest.fixture

@@ -1,0 +1,283 @@
+"""The settings dialog: reads the settings, lets a person change them, saves what was changed."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QHBoxLayout,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.look import words
+from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.settings import errands
+from mydata_like.gui.settings.errands import Attempt
+from mydata_like.gui.settings.key_row import KeyRow
+from mydata_like.gui.settings.notice import Notice
+from mydata_like.gui.settings.panes import Panes
+from mydata_like.gui.settings.signs import fit_to_screen
+from mydata_like.gui.settings.starts import Starts
+from mydata_like.gui.settings.trial import TrialDialog
+from mydata_like.settings.draft import Draft
+from mydata_like.settings.problems import InvalidSettingsError
+from mydata_like.settings.schema import settings_by_key
+
+if TYPE_CHECKING:
+    from mydata_like.bootstrap import Proposal
+
+WIDE, HIGH = 120, 42  # characters and lines
+REMARKS = 4  # that are shown of a file of settings
+
+
+class SettingsDialog(QDialog):
+    """Shows all settings; what was changed is saved with OK, and only that."""
+
+    left_unsaved = Signal(object)  # changes by dotted key, which nobody saved
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Settings"))
+        self._desk = desk
+        self._wanted = ""  # the key to show first
+        self._unsaved: Mapping[str, object] = {}  # from last time
+        self._busy = True
+        self.draft = Draft()
+        self.key_row = KeyRow(desk.controller.config, desk.background)
+        self.starts = Starts()
+        asides = {"server.username": self.key_row, "schedule.to_time": self.starts}
+        self.panes = Panes(asides, self)
+        self.notice = Notice(self)
+        self.importing = QPushButton(self.tr("&Import…"), self)
+        self.exporting = QPushButton(self.tr("E&xport…"), self)
+        self.trying = QPushButton(self.tr("Test co&nnection…"), self)
+        self.buttons = QDialogButtonBox(
+            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel, self
+        )
+        self._explain_buttons()
+        self._lay_out()
+        self._connect()
+        self._load()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the settings are shown, and nothing is being read or written."""
+        return not self._busy
+
+    def show_key(self, key: str, unsaved: Mapping[str, object]) -> None:
+        """Show one setting first, and offer what was left unsaved last time."""
+        self._wanted, self._unsaved = key, unsaved
+        if self.ready:
+            self._open_first()
+
+    @Slot()
+    def accept(self) -> None:
+        """Save, unless something is wrong; then show the first of it."""
+        wrong = [key for key in settings_by_key() if self._is_wrong(key)]
+        if self._busy:
+            return
+        if wrong:
+            text = self.tr("%n setting(s) must be corrected first", "", len(wrong))
+            self.notice.say(text, "problems", "problem")
+            self.panes.reveal(wrong[0])
+        elif self.draft.changes or self.key_row.wish:
+            self._save()
+        else:
+            super().accept()
+
+    @Slot()
+    def reject(self) -> None:
+        """Close without saving; what was changed is not lost."""
+        if self._busy and self.draft.changes:
+            return  # it is being saved
+        if self.draft.changes:
+            self.left_unsaved.emit(self.draft.changes)
+        super().reject()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        # The first Esc ends a search, and only the second one closes.
+        if event.key() != Qt.Key.Key_Escape or not self.panes.end_search():
+            super().keyPressEvent(event)
+
+    def _explain_buttons(self) -> None:
+        for button, said in (
+            (self.importing, self.tr("Take settings from MyData's MyData.cfg, or from a file")),
+            (self.exporting, self.tr("Write the settings to a file, without secrets")),
+            (self.trying, self.tr("Try the way to the server with these settings, step by step")),
+        ):
+            button.setToolTip(said)
+            button.setAccessibleDescription(said)
+            button.setAutoDefault(False)
+
+    def _lay_out(self) -> None:
+        foot = QHBoxLayout()
+        for button in (self.importing, self.exporting, self.trying):
+            foot.addWidget(button)
+        foot.addStretch(1)
+        foot.addWidget(self.buttons)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.panes, 1)
+        layout.addWidget(self.notice)
+        layout.addLayout(foot)
+        fit_to_screen(self, WIDE, HIGH)
+
+    def _connect(self) -> None:
+        self.buttons.accepted.connect(self.accept)
+        self.buttons.rejected.connect(self.reject)
+        self.panes.edited.connect(self._follow)
+        self.importing.clicked.connect(self._choose_source)
+        self.exporting.clicked.connect(self._choose_target)
+        self.trying.clicked.connect(self._try)
+
+    def _load(self) -> None:
+        self._set_busy(busy=True)
+        read = partial(errands.open_draft, self._desk.controller.config)
+        self._desk.background.run(read, self._take_draft, self._fail)
+
+    @Slot(object)
+    def _take_draft(self, draft: Draft) -> None:
+        """Show what was read; changes that were made before stand on top of it."""
+        draft.take(self.draft.changes)
+        self.draft = draft
+        self.panes.show_draft(draft)
+        self._follow()
+        self._set_busy(busy=False)
+        self._open_first()
+
+    def _open_first(self) -> None:
+        self.panes.reveal(self._wanted)
+        self._wanted = ""
+        if self.draft.file_problems:
+            said = "\n".join(str(problem) for problem in self.draft.file_problems[:REMARKS])
+            self.notice.say(words.plain(said), "problems", "problem")
+        elif self._unsaved:
+            text = self.tr("%n change(s) from last time were not saved", "", len(self._unsaved))
+            self.notice.offer(text, self.tr("&Bring them back"), self._bring_back)
+
+    def _bring_back(self) -> None:
+        self._take_changes(self._unsaved)
+        self._unsaved = {}
+
+    def _take_changes(self, changes: Mapping[str, object]) -> tuple[str, ...]:
+        refused = self.draft.take(changes)
+        self.panes.show_draft(self.draft)
+        self._follow()
+        return refused
+
+    @Slot()
+    def _follow(self) -> None:
+        """Show what follows from the values as they are now."""
+        self.starts.show_settings(self.draft.part("schedule", "filters"))
+        self.key_row.look_at(self.draft.part("server"))
+        self.trying.setEnabled(self.draft.settings is not None)
+
+    def _is_wrong(self, key: str) -> bool:
+        return key in self.draft.problems and not self.draft.fixed_by(key)
+
+    def _save(self) -> None:
+        self._set_busy(busy=True)
+        self.notice.clear()
+        save = partial(errands.save, self._desk.controller.config, self.draft, self.key_row.wish)
+        self._desk.background.run(save, self._finish, self._fail)
+
+    @Slot(object)
+    def _finish(self, _: object) -> None:
+        self._desk.controller.reload_settings()
+        super().accept()
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        """Say what went wrong, where it belongs."""
+        self._set_busy(busy=False)
+        if error.problem_code == errands.CHANGED_ELSEWHERE:
+            self.notice.say(
+                self.tr(
+                    "The settings file was changed elsewhere meanwhile. What you changed stands "
+                    "on top of it: look through it, and press OK again."
+                ),
+                "warning",
+                "waiting",
+            )
+            self._load()
+            return
+        if error.problem_code == "settings.no-keyring":
+            self.key_row.complain(error.message)
+            self.panes.reveal("server.username")
+            self.key_row.setFocus()
+        elif isinstance(error, InvalidSettingsError) and error.problems:
+            self.panes.reveal(error.problems[0].key)
+        self.notice.say(words.plain(f"{error.message} {error.hint}"), "problems", "problem")
+
+    def _set_busy(self, *, busy: bool) -> None:
+        self._busy = busy
+        self.panes.setEnabled(not busy)
+        for button in (self.importing, self.exporting, self.trying):
+            button.setEnabled(not busy)
+        self.buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(not busy)
+
+    @Slot()
+    def _try(self) -> None:
+        settings, wish = self.draft.settings, self.key_row.wish
+        if settings is not None:
+            attempt = Attempt(settings, self._desk.controller.config, wish.text if wish else "")
+            TrialDialog(attempt, self._desk.background, self).show()
+
+    @Slot()
+    def _choose_source(self) -> None:
+        dialog = QFileDialog(self, self.tr("Import settings"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilter(self.tr("Settings (*.cfg *.toml)"))
+        dialog.fileSelected.connect(self.read_file)
+        dialog.open()
+
+    @Slot(str)
+    def read_file(self, path: str) -> None:
+        """Take over what a file of settings says; nothing is saved before OK."""
+        read = partial(errands.read_proposal, Path(path), self._desk.controller.config)
+        self._desk.background.run(read, self._take_proposal, self._fail)
+
+    @Slot(object)
+    def _take_proposal(self, proposal: "Proposal") -> None:
+        refused = self._take_changes(proposal.changes)
+        if proposal.secret is not None:
+            self.key_row.propose(proposal.secret.reveal())
+        taken = len(proposal.changes) - len(refused)
+        said = [self.tr("%n setting(s) were taken from the file; OK saves them.", "", taken)]
+        said += [self.tr("%1 is locked and stays.").replace("%1", key) for key in refused]
+        said += proposal.remarks
+        more = len(said) - 1 - REMARKS
+        if more > 0:
+            said = [*said[: REMARKS + 1], self.tr("And %n more", "", more)]
+        self.notice.say("\n".join(map(words.plain, said)))
+
+    @Slot()
+    def _choose_target(self) -> None:
+        dialog = QFileDialog(self, self.tr("Export the settings without secrets"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilter(self.tr("Settings (*.toml)"))
+        dialog.setDefaultSuffix("toml")
+        dialog.selectFile("mydata-like-settings.toml")
+        dialog.fileSelected.connect(self.write_file)
+        dialog.open()
+
+    @Slot(str)
+    def write_file(self, path: str) -> None:
+        """Write what is shown to a file, without secrets."""
+        write = partial(errands.export, self.draft.own_values(), Path(path))
+        self._desk.background.run(write, self._tell_export, self._fail)
+
+    @Slot(object)
+    def _tell_export(self, _: object) -> None:
+        self.notice.say(self.tr("The settings were written, without secrets."), "check", "good")

@@ -1,0 +1,58 @@
+"""Opens the settings dialog, once at a time, and keeps what was left unsaved in it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
+
+from mydata_like.gui.pages.page import Desk
+
+if TYPE_CHECKING:
+    from mydata_like.gui.settings.dialog import SettingsDialog
+
+
+class Drawer(QObject):
+    """Where the settings lie: whoever wants to see them asks here."""
+
+    left_unsaved = Signal()
+
+    def __init__(self, desk: Desk, window: QWidget) -> None:
+        super().__init__(window)
+        self._desk = desk
+        self._window = window
+        self._dialog: SettingsDialog | None = None
+        self._unsaved: Mapping[str, object] = {}
+        desk.controller.settings_changed.connect(self._forget)
+
+    @property
+    def dialog(self) -> "SettingsDialog | None":
+        """The dialog, while it is open."""
+        return self._dialog if self._dialog and isValid(self._dialog) else None
+
+    @Slot(object)
+    def open(self, key: str) -> None:
+        """Show the settings, and there the one with this key."""
+        dialog = self.dialog or self._make()
+        dialog.show_key(key, self._unsaved)
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+
+    def _make(self) -> "SettingsDialog":
+        from mydata_like.gui.settings.dialog import SettingsDialog  # here: few starts need it
+
+        self._dialog = SettingsDialog(self._desk, self._window)
+        self._dialog.left_unsaved.connect(self._keep)
+        return self._dialog
+
+    @Slot(object)
+    def _keep(self, changes: Mapping[str, object]) -> None:
+        self._unsaved = changes
+        self.left_unsaved.emit()
+
+    @Slot()
+    def _forget(self) -> None:
+        """What was saved since then stands above what was left."""
+        self._unsaved = {}

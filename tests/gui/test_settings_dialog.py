@@ -1,0 +1,355 @@
+"""The settings dialog with real files, from the key press to the saved file."""
+
+import datetime
+
+import pytest
+from PySide6.QtCore import Qt
+
+from mydata_like import bootstrap
+from mydata_like.gui.settings.dialog import SettingsDialog
+from mydata_like.gui.settings.drawer import Drawer
+from mydata_like.gui.settings.starts import describe_starts, find_starts
+from mydata_like.gui.settings.trial import TrialDialog
+from mydata_like.gui.window import Window
+from mydata_like.settings.draft import Draft
+from mydata_like.settings.policy import Sources, read_layers
+from mydata_like.settings.schema import Schedule, Settings
+from tests.gui.conftest import DEADLINE
+
+FILE = """\
+# The file of the microscope.
+[server]
+url = "https://data.example.org"  # ours
+username = "facility"
+"""
+KEY = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture
+def config(home):
+    home.mkdir()
+    file = home / "settings.toml"
+    file.write_text(FILE)
+    return file
+
+
+@pytest.fixture
+def open_dialog(qtbot, config, open_desk):
+    """Return what opens the dialog over the settings file."""
+
+    def open_it():
+        dialog = SettingsDialog(open_desk(config))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)
+        return dialog
+
+    return open_it
+
+
+@pytest.fixture
+def dialog(open_dialog):
+    return open_dialog()
+
+
+def type_into(qtbot, dialog, key, text):
+    field = dialog.panes.find_row(key).editor.field
+    dialog.panes.reveal(key)
+    field.selectAll()
+    qtbot.keyClicks(field, text)
+
+
+def save(qtbot, dialog):
+    dialog.accept()
+    qtbot.waitUntil(lambda: dialog.isHidden(), timeout=DEADLINE)
+
+
+def test_what_was_typed_is_saved_and_comments_stay(qtbot, dialog, config):
+    type_into(qtbot, dialog, "instrument.name", "Scope 3")
+    with qtbot.waitSignal(dialog._desk.controller.settings_changed, timeout=DEADLINE):
+        save(qtbot, dialog)
+
+    assert config.read_text() == f'{FILE}\n[instrument]\nname = "Scope 3"\n'
+    assert dialog._desk.controller.settings.instrument.name == "Scope 3"
+
+
+def test_ok_without_a_change_writes_nothing(qtbot, dialog, config):
+    before = config.stat().st_mtime_ns
+
+    save(qtbot, dialog)
+
+    assert config.stat().st_mtime_ns == before
+
+
+def test_a_changed_value_is_marked_and_its_source_is_told(qtbot, dialog):
+    row = dialog.panes.find_row("server.username")
+    assert row.source == "From your file"
+    assert dialog.panes.find_row("server.proxy").source == "Default"
+
+    type_into(qtbot, dialog, "server.username", "other")
+    assert row.source == "● Changed"
+    type_into(qtbot, dialog, "server.username", "facility")
+    assert row.source == "From your file"
+
+
+def test_a_bad_value_is_told_at_the_field_and_at_ok(qtbot, dialog, config):
+    type_into(qtbot, dialog, "monitor.signal_url", "ftp://x")
+    row = dialog.panes.find_row("monitor.signal_url")
+    assert "must begin with https://" in row.problem
+
+    dialog.panes.reveal("server.url")
+    dialog.accept()
+
+    assert dialog.notice.text == "1 setting(s) must be corrected first"
+    assert dialog.panes.title == "Advanced"
+    assert dialog.focusWidget() is row.editor.field
+    assert config.read_text() == FILE
+
+
+def test_settings_that_do_not_go_together_are_told_at_the_field(qtbot, dialog):
+    kind = dialog.panes.find_row("schedule.kind").editor.field
+    dialog.panes.reveal("schedule.kind")
+    kind.setCurrentIndex(kind.findData("weekly"))
+    kind.activated.emit(kind.currentIndex())
+
+    assert "must name a day" in dialog.panes.find_row("schedule.days").problem
+
+
+def test_a_reset_takes_the_setting_out_of_the_file(qtbot, dialog, config):
+    row = dialog.panes.find_row("server.username")
+    row.reset_wanted.emit(row)
+
+    assert row.editor.value() == ""
+    assert row.source == "● Changed: reset to the default"
+    save(qtbot, dialog)
+    assert "username" not in config.read_text()
+
+
+def test_a_locked_setting_is_read_only_and_says_who_locked_it(qtbot, dialog, tmp_path):
+    managed = tmp_path / "managed.toml"
+    managed.write_text('[transfer]\nchannels = 3\n[locked]\nkeys = ["transfer.*"]\nby = "IT"\n')
+    sources = Sources(user=tmp_path / "none.toml", managed=managed, environment={})
+    dialog.panes.show_draft(Draft(read_layers(sources)))
+
+    row = dialog.panes.find_row("transfer.channels")
+    assert row.source.startswith("Locked by IT (")
+    assert not row.editor.field.isEnabled()
+    assert row.editor.value() == 3
+
+
+def test_the_search_shows_what_fits_from_all_tabs(qtbot, dialog):
+    dialog.panes.search("timeout")
+    assert dialog.panes.found == (
+        "server.connect_timeout",
+        "server.read_timeout",
+        "transfer.connect_timeout",
+        "transfer.stall_timeout",
+    )
+    dialog.panes.search("max_upload_threads")  # as MyData called it
+    assert dialog.panes.found == ("transfer.channels",)
+    dialog.panes.search("xyzzy")
+    assert dialog.panes.found == ()
+
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert dialog.isVisible()
+    assert "server.url" in dialog.panes.found
+
+
+def test_only_the_fields_of_the_chosen_kind_are_enabled(qtbot, dialog):
+    kind = dialog.panes.find_row("schedule.kind").editor.field
+    kind.setCurrentIndex(kind.findData("once"))
+    kind.activated.emit(kind.currentIndex())
+
+    names = ("date", "time", "days", "minutes", "from_time", "to_time")
+    rows = {name: dialog.panes.find_row(f"schedule.{name}") for name in names}
+    assert [name for name, row in rows.items() if row.isEnabled()] == ["date", "time"]
+    tomorrow = datetime.datetime.now().astimezone().date() + datetime.timedelta(days=1)
+    assert rows["date"].editor.value() == str(tomorrow)
+    assert dialog.starts.said.startswith("tomorrow")
+
+
+def test_the_next_five_starts_are_told():
+    schedule = Schedule(kind="weekly", days=("monday", "friday"), time=datetime.time(18, 30))
+    now = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
+
+    starts = list(find_starts(Settings(schedule=schedule), now, datetime.UTC))
+
+    assert [start.isoformat(timespec="minutes")[:16] for start in starts] == [
+        "2026-11-23T18:30",
+        "2026-11-27T18:30",
+        "2026-11-30T18:30",
+        "2026-12-04T18:30",
+        "2026-12-07T18:30",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        (Schedule(), "Only when somebody presses Start."),
+        (Schedule(kind="startup"), "Each time the program starts."),
+        (Schedule(kind="watch"), "When new files have not changed for 1 min, and at the latest:"),
+        (
+            Schedule(kind="once", date=datetime.date(2020, 1, 1)),
+            "Never: that moment has passed.",
+        ),
+    ],
+    ids=lambda value: getattr(value, "kind", ""),
+)
+def test_a_schedule_without_times_is_told_in_words(qapp, schedule, said):
+    now = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)
+
+    assert describe_starts(Settings(schedule=schedule), now, None).splitlines()[0] == said
+
+
+def test_the_api_key_goes_to_its_store_and_never_into_the_file(qtbot, dialog, config):
+    field = dialog.key_row.focusProxy()
+    qtbot.keyClicks(field, KEY)
+    assert field.displayText() != KEY
+    dialog.key_row.choose_store("file")
+    save(qtbot, dialog)
+
+    assert config.read_text() == FILE
+    assert KEY in config.with_name("secrets.toml").read_text()
+
+
+def test_a_stored_api_key_is_told_and_can_be_forgotten(qtbot, config, open_dialog):
+    config.with_name("secrets.toml").touch(mode=0o600)
+    config.with_name("secrets.toml").write_text(
+        f'["https://data.example.org"]\nfacility = "{KEY}"\n'
+    )
+    dialog = open_dialog()
+    qtbot.waitUntil(lambda: dialog.key_row.state == "Stored in the secrets file", timeout=DEADLINE)
+
+    dialog.key_row.forget()
+    assert dialog.key_row.state == "● Forgotten with OK"
+    save(qtbot, dialog)
+
+    assert KEY not in config.with_name("secrets.toml").read_text()
+
+
+def test_what_is_no_api_key_is_refused_in_words(qtbot, dialog, config):
+    qtbot.keyClicks(dialog.key_row.focusProxy(), "k" * 2000)
+    dialog.accept()
+    qtbot.waitUntil(lambda: "That is no API key" in dialog.notice.text, timeout=DEADLINE)
+
+    assert dialog.isVisible()
+
+
+def test_a_file_changed_elsewhere_is_noticed_and_nothing_is_lost(qtbot, dialog, config):
+    type_into(qtbot, dialog, "instrument.name", "Scope 3")
+    config.write_text(FILE.replace("facility", "other"))
+    dialog.accept()
+    qtbot.waitUntil(lambda: dialog.ready and "elsewhere" in dialog.notice.text, timeout=DEADLINE)
+
+    assert dialog.panes.find_row("server.username").editor.value() == "other"
+    assert dialog.panes.find_row("instrument.name").editor.value() == "Scope 3"
+    save(qtbot, dialog)
+    assert 'username = "other"' in config.read_text()
+    assert 'name = "Scope 3"' in config.read_text()
+
+
+def test_an_import_is_shown_as_changes_before_anything_is_saved(qtbot, dialog, config, tmp_path):
+    old = tmp_path / "MyData.cfg"
+    old.write_text(
+        "[MyData]\nmytardis_url = https://data.example.org\nusername = facility\n"
+        f"instrument_name = Scope\napi_key = {KEY}\n"
+    )
+    dialog.read_file(str(old))
+    qtbot.waitUntil(lambda: "were taken from the file" in dialog.notice.text, timeout=DEADLINE)
+
+    assert dialog.panes.find_row("instrument.name").source == "● Changed"
+    assert dialog.key_row.wish.text == KEY
+    assert config.read_text() == FILE
+
+
+def test_an_export_holds_no_secret(qtbot, dialog, tmp_path):
+    qtbot.keyClicks(dialog.key_row.focusProxy(), KEY)
+    dialog.write_file(str(tmp_path / "out.toml"))
+    qtbot.waitUntil(lambda: "without secrets" in dialog.notice.text, timeout=DEADLINE)
+
+    text = (tmp_path / "out.toml").read_text()
+    assert "data.example.org" in text
+    assert KEY not in text
+
+
+def test_a_wrong_file_opens_and_can_be_mended(qtbot, config, open_dialog):
+    config.write_text('[transfer]\nchannels = "many"\n[server]\nbogus = 1\n')
+    dialog = open_dialog()
+
+    row = dialog.panes.find_row("transfer.channels")
+    assert "whole number" in row.problem
+    assert "server.bogus" in dialog.notice.text
+    row.editor.field.setValue(2)
+    save(qtbot, dialog)
+    assert "channels = 2" in config.read_text()
+
+
+def test_what_was_left_unsaved_can_be_brought_back(qtbot, config, open_desk):
+    window = Window(open_desk(config))
+    qtbot.addWidget(window)
+    drawer = Drawer(window._desk, window)
+    drawer.open("instrument.name")
+    dialog = drawer.dialog
+    qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)
+    qtbot.keyClicks(dialog.focusWidget(), "Scope 3")
+    with qtbot.waitSignal(drawer.left_unsaved):
+        qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: drawer.dialog is None)
+
+    drawer.open("")
+    again = drawer.dialog
+    qtbot.waitUntil(lambda: again.ready, timeout=DEADLINE)
+    assert again.draft.changes == {}
+    again.notice.act()
+    assert again.draft.changes == {"instrument.name": "Scope 3"}
+    assert config.read_text() == FILE
+
+
+def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, desk, site):
+    before = site.config.read_text()
+    dialog = SettingsDialog(desk)
+    qtbot.addWidget(dialog)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    dialog.show()
+    qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)
+    bootstrap.register(
+        bootstrap.load_settings(site.config).settings,
+        bootstrap.Order(config=site.config),
+        _audience(),
+    )
+
+    qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
+    trial = dialog.findChild(TrialDialog)
+    qtbot.waitUntil(lambda: trial.conclusion.startswith("The way"), timeout=DEADLINE)
+
+    assert set(trial.results) == {"ok"}
+    assert len(trial.results) >= 6
+    assert site.config.read_text() == before
+
+
+def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, desk, site):
+    secrets = site.config.with_name("secrets.toml")
+    before = secrets.read_text()
+    dialog = SettingsDialog(desk)
+    qtbot.addWidget(dialog)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    dialog.show()
+    qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)
+    qtbot.keyClicks(dialog.key_row.focusProxy(), KEY)
+
+    qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
+    trial = dialog.findChild(TrialDialog)
+    qtbot.waitUntil(lambda: trial.conclusion == "Something is wrong", timeout=DEADLINE)
+
+    assert trial.results == ("failed",)
+    assert secrets.read_text() == before
+
+
+def _audience():
+    from mydata_like.engine.tally import Tally
+    from mydata_like.engine.workers import CancelFlag
+
+    tally = Tally(bootstrap.SystemClock())
+    return bootstrap.Audience(tally.add, tally, CancelFlag(), lambda secret: None)
