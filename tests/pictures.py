@@ -92,6 +92,8 @@ def _add_the_unusual(data: Path) -> None:
         (stranger / f"stack_{number:03d}.tif").write_bytes(b"tiff" * 20_000)
     for path in (sheets, *sheets.iterdir(), stranger, stranger.parent, *stranger.iterdir()):
         os.utime(path, (time.time() - 90_000, time.time() - 90_000))
+    (data / "notes.txt").write_text("belongs to no dataset")
+    (data / "alice" / "Tomogram 7" / "latest.raw").symlink_to("volume.raw")
     (data / "alice" / "Tomogram 7" / "Thumbs.db").write_bytes(b"thumbs")
     (data / "alice" / "Tomogram 7" / "still_growing.raw").write_bytes(b"raw" * 10_000)
 
@@ -128,12 +130,20 @@ def _open_running(site: Site) -> Program:
     program = _open(site.config, "idle")
     program.controller.start()
     _wait(lambda: program.controller.state.sums.sent > 500)
-    _rest(4)  # for a curve of the speed
+    _rest(20)  # for a curve of the speed
     return program
 
 
 def _open_after(site: Site) -> Program:
-    bootstrap.save_settings(site.config, {"limits.bandwidth": 0})
+    return _run(site, {"limits.bandwidth": 0})
+
+
+def _open_safe(site: Site) -> Program:
+    return _run(site, {"filters.settle_seconds": 0})
+
+
+def _run(site: Site, choices: dict[str, object]) -> Program:
+    bootstrap.save_settings(site.config, choices)
     program = _open(site.config, "idle")
     program.controller.start()
     before = program.controller.state.last
@@ -153,6 +163,7 @@ MOMENTS = {
     Moment.FIRST_START: _open_first_start,
     Moment.RUNNING: _open_running,
     Moment.AFTER: _open_after,
+    Moment.SAFE: _open_safe,
 }
 
 

@@ -40,6 +40,7 @@ class Moment(Enum):
     FIRST_START = "nothing is set up"
     RUNNING = "files are on their way"
     AFTER = "a run has ended"
+    SAFE = "nothing is left to do"
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def list_scenes() -> list[Scene]:
         Scene("quitting", _ask_about_quitting),
         *(Scene(f"settings-{key}", partial(_open_settings, key)) for key in SETTINGS),
         *(Scene(leaf.name, partial(_open_page, leaf.name)) for leaf in list_pages()),
+        Scene("overview-safe", partial(_open_page, "overview"), Moment.SAFE),
     ]
 
 
