@@ -167,7 +167,7 @@ MOMENTS = {
 }
 
 
-def _wait(condition: Callable[[], bool]) -> None:
+def _wait(condition: Callable[[], object]) -> None:
     end = time.monotonic() + PATIENCE
     while not condition():
         if time.monotonic() > end:

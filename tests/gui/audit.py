@@ -51,13 +51,14 @@ def find_clashes(window: QWidget) -> list[str]:
 
 
 def find_leaps(window: QWidget) -> list[str]:
-    """Tab goes as the eye goes: down, and from left to right."""
+    """Tab goes as the eye goes, down and from left to right; only the last stop leads back up."""
     chain = list(_stops(window))
-    return [
+    leaps = [
         f"Tab leaps back from {tell(one)} to {tell(other)}"
-        for one, other in pairwise(chain)
+        for one, other in pairwise([*chain, *chain[:1]])
         if _is_before(*(_place(widget, window) for widget in _as_seen(other, one)))
     ]
+    return leaps if len(leaps) > 1 else []
 
 
 def find_small(window: QWidget) -> list[str]:
