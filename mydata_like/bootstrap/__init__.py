@@ -1,5 +1,6 @@
 """The composition root: settings in, working parts out."""
 
+from mydata_like.bootstrap.copying import Copying, find_settings_kind, plan_copying
 from mydata_like.bootstrap.editing import (
     CHANGED_ELSEWHERE,
     Edition,
@@ -54,7 +55,14 @@ from mydata_like.bootstrap.setup import (
     list_instruments,
     show_key,
 )
-from mydata_like.bootstrap.sources import find_unfinished_sources
+from mydata_like.bootstrap.sources import (
+    Conflict,
+    SourcePreview,
+    find_conflicts,
+    find_speed,
+    find_unfinished_sources,
+    preview_sources,
+)
 from mydata_like.bootstrap.sparing import go_second
 from mydata_like.bootstrap.state import State, look_at_state
 from mydata_like.bootstrap.surroundings import open_log
@@ -79,6 +87,8 @@ __all__ = [
     "ArchiveFile",
     "Audience",
     "Beginning",
+    "Conflict",
+    "Copying",
     "Edition",
     "Freeing",
     "Heartbeat",
@@ -100,6 +110,7 @@ __all__ = [
     "Result",
     "Sample",
     "Secret",
+    "SourcePreview",
     "State",
     "Step",
     "SystemClock",
@@ -116,8 +127,11 @@ __all__ = [
     "fetch_server_settings",
     "find_api_key",
     "find_beginning",
+    "find_conflicts",
     "find_places",
     "find_program",
+    "find_settings_kind",
+    "find_speed",
     "find_unfinished_sources",
     "find_whereabouts",
     "go_second",
@@ -135,8 +149,10 @@ __all__ = [
     "open_job",
     "open_log",
     "open_secrets",
+    "plan_copying",
     "plan_takeover",
     "preview_layout",
+    "preview_sources",
     "read_proposal",
     "register",
     "renew_identity",

@@ -79,6 +79,11 @@ def check_destination(destination: Destination) -> Destination:
     return named
 
 
+def lies_in(path: bytes, folder: bytes) -> bool:
+    """Return whether a key is that of a folder, or of something in it."""
+    return path == folder or path.startswith(folder + b"/")
+
+
 def suggest_destination(path: bytes, *, alone: bool = False) -> Destination:
     """Return what a folder is called after: its own name, and that of the folder above it.
 

@@ -13,6 +13,7 @@ from mydata_like.core.sources import (
     Offer,
     Source,
     check_destination,
+    lies_in,
     suggest_destination,
 )
 from mydata_like.engine.layout import dataset_folder, levels_of
@@ -123,11 +124,6 @@ def check_source(settings: Settings, offer: Offer) -> Source:
     alone = not stat.S_ISDIR(kind)
     wanted = offer.destination or suggest_destination(path, alone=alone)
     return Source(_as_key(path), check_destination(wanted), alone)
-
-
-def lies_in(path: bytes, folder: bytes) -> bool:
-    """Return whether a key is that of a folder, or of something in it."""
-    return path == folder or path.startswith(folder + b"/")
 
 
 def _look(path: bytes) -> int:

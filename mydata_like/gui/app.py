@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
+from mydata_like.gui.drop.arrival import accept_drops
 from mydata_like.gui.look.appearance import Appearance, dress
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
@@ -37,6 +38,7 @@ class Program(QObject):
         self.window = Window(self.desk)
         self.presence = Presence(self.desk, self.window, start)
         self.drawer = Drawer(self.desk, self.window)
+        self.arrival = accept_drops(self.desk, self.window)
         self._connect()
 
     def _connect(self) -> None:
@@ -44,6 +46,7 @@ class Program(QObject):
         self.window.set_up_wanted.connect(self._set_up)
         self.window.settings_wanted.connect(self.drawer.open)
         self.drawer.left_unsaved.connect(self._tell_unsaved)
+        self.window.folders_wanted.connect(self.arrival.choose)
 
     def open(self) -> None:
         """Begin to work; the window shows itself when the settings are read."""

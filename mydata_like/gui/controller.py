@@ -1,6 +1,7 @@
 """What the window can do, and what it knows: its only way to the engine and the settings."""
 
 import logging
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -122,7 +123,9 @@ class Controller(QObject):
 
     def add_source(self, path: bytes, owner: str, experiment: str, dataset: str) -> None:
         """Upload a folder or file from outside the data directory, to this place."""
-        self._order("add_source", path=format_path(path), **{"as": [owner, experiment, dataset]})
+        # Exactly as the system has it: what is no text travels as lone surrogates.
+        names = [owner, experiment, dataset]
+        self._order("add_source", path=os.fsdecode(path), **{"as": names})
 
     def open_path(self, path: Path) -> None:
         """Show a folder, or the folder of a file, in the system's file manager."""

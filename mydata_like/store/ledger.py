@@ -120,6 +120,10 @@ FOLLOW = (
 FIND_SOURCES = (
     "SELECT path, owner, experiment, dataset, added_at, finished_at FROM sources WHERE root = ?"
 )
+FIND_FOLDERS = (
+    "SELECT path FROM folders WHERE root = :root AND dataset = :dataset AND title = :experiment"
+    " AND coalesce(nullif(owner, ''), grp) = :owner ORDER BY path"
+)
 RECORD_SOURCE = (
     "INSERT OR REPLACE INTO sources (root, path, owner, experiment, dataset, added_at)"
     " VALUES (?, ?, ?, ?, ?, ?)"
@@ -367,6 +371,12 @@ class SqliteLedger:
             KnownSource(path, Destination(*names), _moment(added), finished and _moment(finished))
             for path, *names, added, finished in rows
         ]
+
+    def find_folders(self, destination: Destination) -> list[bytes]:
+        """Return the folders that became this dataset in a run."""
+        chosen = {"root": self._root} | destination._asdict()
+        with self._used() as cursor:
+            return [path for (path,) in cursor.execute(FIND_FOLDERS, chosen)]
 
     def record_source(self, source: Source) -> None:
         """Keep a source that is carried from now on."""

@@ -4,14 +4,17 @@ Who makes a new page, dialog or window adds a scene here, and has it audited in 
 twice the size of text, in German and in the language that nobody speaks.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
 
+from mydata_like.gui.drop.sheet import DropSheet
 from mydata_like.gui.look.palette import build_palette
 from mydata_like.gui.look.shades import DARK, LIGHT, Shades
 from mydata_like.gui.pages.catalogue import list_pages
@@ -57,6 +60,7 @@ def list_scenes() -> list[Scene]:
         Scene("first-start", partial(_open_page, "overview"), Moment.FIRST_START),
         Scene("overview-running", partial(_open_page, "overview"), Moment.RUNNING),
         Scene("transfers-running", partial(_open_page, "transfers"), Moment.RUNNING),
+        Scene("drop", _drop_folders),
         Scene("tray", _show_tray),
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
@@ -94,6 +98,15 @@ def _ask_about_quitting(stage: Stage) -> QWidget:
     question = Question(stage.window)
     question.open()
     return question
+
+
+def _drop_folders(stage: Stage) -> QWidget:
+    """Folders that lie about here, for want of better ones."""
+    here = Path(__file__).parents[2]
+    paths = [os.fsencode(here / name) for name in ("docs", "resources", "README.md")]
+    sheet = DropSheet(stage.desk, paths, stage.window)
+    sheet.open()
+    return sheet
 
 
 def _show_tray(stage: Stage) -> QWidget:

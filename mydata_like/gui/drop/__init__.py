@@ -1,0 +1,1 @@
+"""Folders and files that are dropped on the window: what they would become, and their way in."""

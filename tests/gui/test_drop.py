@@ -1,0 +1,259 @@
+"""Folders dropped on the window: from the drag to "safe"."""
+
+import os
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PySide6.QtTest import QAbstractItemModelTester, QTest
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QTreeView
+
+from mydata_like.core.sources import Destination
+from mydata_like.gui.drop.arrival import accept_drops
+from mydata_like.gui.drop.model import Column
+from mydata_like.gui.drop.settings_sheet import SettingsSheet
+from mydata_like.gui.drop.sheet import DropSheet
+from mydata_like.gui.drop.zone import DropFrame
+from mydata_like.gui.wizard.takeover import TakeoverSheet
+
+DEADLINE = 60_000
+OLD = 1_600_000_000
+BUTTON, KEYS = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+
+
+def write(path, text="12345"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (OLD, OLD))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "usb" / "day 1"
+    for name in ("a.tif", "raw/b.tif", "raw/deep/c.tif", "Thumbs.db"):
+        write(folder / name)
+    return folder
+
+
+class Target:
+    """A window that takes drops, and what somebody drags over it."""
+
+    def __init__(self, desk, qtbot):
+        self.window = QMainWindow()
+        self.inner = QLabel("in the middle")
+        self.window.setCentralWidget(self.inner)
+        self.window.resize(400, 300)
+        qtbot.addWidget(self.window)
+        self.arrival = accept_drops(desk, self.window)
+        self.sheets = []
+        self.arrival.opened.connect(self.sheets.append)
+        self.window.show()
+        self.qtbot = qtbot
+        self.frame = self.window.findChild(DropFrame)
+
+    def drag(self, mime):
+        event = QDragEnterEvent(QPointF(9, 9), Qt.DropAction.CopyAction, mime, BUTTON, KEYS)
+        event.ignore()
+        QApplication.sendEvent(self.inner, event)
+        return event.isAccepted()
+
+    def drop(self, *paths):
+        self.mime = carried(*paths)
+        assert self.drag(self.mime)
+        event = QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, self.mime, BUTTON, KEYS)
+        QApplication.sendEvent(self.inner, event)
+        assert event.isAccepted()
+        assert self.sheets == []  # whoever drags is answered before anything opens
+        self.qtbot.waitUntil(lambda: bool(self.sheets), timeout=DEADLINE)
+        return self.sheets.pop()
+
+
+def carried(*paths):
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    return mime
+
+
+@pytest.fixture
+def target(still_desk, qtbot):
+    return Target(still_desk, qtbot)
+
+
+@pytest.fixture
+def sheet(still_desk, qtbot):
+    """Return a sheet over some folders that has looked at everything."""
+
+    def open_it(*paths, desk=still_desk):
+        sheet = DropSheet(desk, list(map(os.fsencode, paths)))
+        sheet.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+        qtbot.addWidget(sheet)
+        QAbstractItemModelTester(sheet.model, sheet)
+        QAbstractItemModelTester(sheet.notes, sheet)
+        sheet.show()
+        settle(sheet, qtbot, desk)
+        return sheet
+
+    return open_it
+
+
+def settle(sheet, qtbot, desk):
+    qtbot.waitUntil(
+        lambda: (
+            all(row.preview and row.preview.complete for row in sheet.model.rows)
+            and not desk.background.busy
+        ),
+        timeout=DEADLINE,
+    )
+
+
+def texts(sheet, row, *columns):
+    return [sheet.model.index(row, column).data() for column in columns]
+
+
+def notes(sheet, status):
+    return [note.text for note in sheet.notes.notes if note.status == status]
+
+
+def rename(sheet, row, column, text):
+    """Type another name, as a person would."""
+    tree = sheet.findChild(QTreeView)
+    tree.setCurrentIndex(sheet.model.index(row, column))
+    tree.edit(sheet.model.index(row, column))
+    editor = tree.viewport().findChild(QLineEdit)
+    assert editor.accessibleName()
+    editor.selectAll()
+    QTest.keyClicks(editor, text)
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+
+
+def test_a_frame_shows_while_files_are_above_the_window(target, folder):
+    mime = carried(folder)
+
+    assert target.drag(mime)
+    assert target.frame.isVisible()
+    assert target.frame.size() == target.window.size()
+    target.window.resize(500, 350)
+    assert target.frame.size() == target.window.size()
+    QApplication.sendEvent(target.window, QDragLeaveEvent())
+    assert not target.frame.isVisible()
+
+
+def test_what_is_no_file_of_this_computer_is_not_taken(target):
+    words, web = QMimeData(), QMimeData()
+    words.setText("/etc/passwd")
+    web.setUrls([QUrl("https://example.org/x")])
+
+    assert not target.drag(words)
+    assert not target.drag(web)
+    assert not target.frame.isVisible()
+
+
+def test_a_drop_opens_the_sheet(target, folder):
+    sheet = target.drop(folder, folder / "a.tif")
+
+    assert isinstance(sheet, DropSheet)
+    assert not target.frame.isVisible()
+    assert [row.path for row in sheet.model.rows] == [
+        os.fsencode(folder),
+        os.fsencode(folder / "a.tif"),
+    ]
+    sheet.reject()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("MyData.cfg", "[MyData]\nusername = ada\n", TakeoverSheet),
+        ("ours.toml", '[instrument]\nname = "Scope"\n', SettingsSheet),
+        ("camera.cfg", "gain = 3\n", DropSheet),
+    ],
+)
+def test_a_settings_file_is_offered_for_import(target, tmp_path, name, text, kind):
+    write(tmp_path / name, text)
+    sheet = target.drop(tmp_path / name)
+
+    assert type(sheet) is kind
+    sheet.reject()
+
+
+def test_another_installations_settings_are_taken_over(target, tmp_path, still_desk, qtbot):
+    write(tmp_path / "ours.toml", '[instrument]\nname = "Scope"\n')
+    sheet = target.drop(tmp_path / "ours.toml")
+    qtbot.waitUntil(sheet.take_over.isEnabled, timeout=DEADLINE)
+    assert notes(sheet, "good") == ["instrument.name = Scope"]
+    QTest.mouseClick(sheet.take_over, BUTTON)
+
+    settings = still_desk.controller
+    qtbot.waitUntil(lambda: settings.settings.instrument.name == "Scope", timeout=DEADLINE)
+
+
+def test_the_sheet_tells_what_is_in_a_folder_and_what_it_becomes(sheet, folder):
+    shown = sheet(folder)
+    top = shown.model.index(0, Column.NAME)
+
+    assert texts(shown, 0, *Column)[0] == "day 1"
+    assert texts(shown, 0, Column.EXPERIMENT, Column.DATASET, Column.FILES) == ["usb", "day 1", "4"]
+    assert [shown.model.index(row, 0, top).data() for row in range(2)] == ["raw", "other files"]
+    assert "Thumbs.db" in notes(shown, "skipped")[0]
+    assert not shown.upload.isEnabled()
+    assert "set-up" in notes(shown, "problem")[0]
+
+
+def test_what_cannot_be_carried_cannot_be_chosen(sheet, folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    shown = sheet(folder, tmp_path / "link")
+    index = shown.model.index(1, Column.NAME)
+
+    assert not index.flags() & Qt.ItemFlag.ItemIsUserCheckable
+    assert not shown.model.index(1, Column.DATASET).flags() & Qt.ItemFlag.ItemIsEditable
+    assert any("link" in text for text in notes(shown, "problem"))
+
+
+def test_two_folders_that_would_mix_wait_for_a_decision(desk, sheet, folder, tmp_path, qtbot):
+    write(tmp_path / "disk" / "day 1" / "a.tif")
+    shown = sheet(folder, tmp_path / "disk" / "day 1", desk=desk)
+    rename(shown, 1, Column.EXPERIMENT, "usb")
+    qtbot.waitUntil(lambda: not shown.upload.isEnabled(), timeout=DEADLINE)
+    assert "same dataset" in notes(shown, "problem")[0]
+
+    checked = shown.model.index(1, Column.NAME)
+    shown.model.setData(checked, Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
+    qtbot.waitUntil(shown.upload.isEnabled, timeout=DEADLINE)
+    assert notes(shown, "problem") == []
+
+
+def test_a_name_that_the_server_cannot_hold_hinders_the_upload(desk, sheet, folder, qtbot):
+    shown = sheet(folder, desk=desk)
+    assert shown.upload.isEnabled()
+    rename(shown, 0, Column.DATASET, "  ")
+
+    qtbot.waitUntil(lambda: not shown.upload.isEnabled(), timeout=DEADLINE)
+    assert "dataset" in notes(shown, "problem")[0]
+
+
+def test_a_drop_is_carried_and_the_next_one_knows_it(desk, site, sheet, folder, qtbot):
+    first = sheet(folder, desk=desk)
+    rename(first, 0, Column.EXPERIMENT, "Mice")
+    settle(first, qtbot, desk)
+    QTest.mouseClick(first.upload, BUTTON)
+    expected = {
+        ("day 1", "/".join(path.relative_to(folder).parts[:-1]), path.name): path
+        for path in folder.rglob("*.tif")
+    }
+    qtbot.waitUntil(lambda: site.server.check_invariants(expected) == [], timeout=DEADLINE)
+    qtbot.waitUntil(lambda: bool(desk.controller.state.last), timeout=DEADLINE)
+
+    second = sheet(folder, desk=desk)
+    row = second.model.rows[0]
+    assert row.destination == Destination("", "Mice", "day 1")
+    assert (row.preview.safe, row.preview.wanted) == (3, 0)
+    assert "safe" in notes(second, "good")[0]
+
+
+def test_a_sheet_that_is_closed_looks_no_further(still_desk, tmp_path, qtbot):
+    for number in range(40):
+        write(tmp_path / "many" / f"{number:02d}" / "a")
+    sheet = DropSheet(still_desk, [os.fsencode(tmp_path / "many")])
+    sheet.reject()
+
+    qtbot.waitUntil(lambda: not still_desk.background.busy, timeout=DEADLINE)
