@@ -109,6 +109,14 @@ def find_unfinished_sources(settings: Settings, config: Path | None) -> list[Kno
     return [source for source in known if source.finished is None]
 
 
+def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
+    """Return the source in which something lies, by its key."""
+    with ExitStack() as stack:
+        ledger = _open_ledger(settings, config, stack)
+        known = ledger.find_sources() if ledger else []
+    return next((source.path for source in known if lies_in(path, source.path)), None)
+
+
 def find_speed(settings: Settings, config: Path | None) -> float:
     """Return how many bytes a second the last run sent that sent anything; 0 for none."""
     with ExitStack() as stack:

@@ -91,10 +91,9 @@ def find_whereabouts(settings: Settings, config: Path | None, text: str) -> list
 def _find_entries(ledger: SqliteLedger, root: Path, text: str) -> list[Entry]:
     """Return the entries that a path or a name means, paths first."""
     for path in (Path.cwd() / text, root / text):
-        try:
-            below = Path(os.path.normpath(path)).relative_to(root)
-        except ValueError:
-            continue
+        below = Path(os.path.normpath(path))
+        if below.is_relative_to(root):
+            below = below.relative_to(root)  # else it may lie in a source
         key = os.fsencode(below.as_posix())
         if key == b".":
             return list(ledger.iter_entries())

@@ -118,8 +118,17 @@ class Controller(QObject):
         """Send again what failed at or below a path; where no run goes on, a new one does it."""
         if self.state.ours:
             self._order("retry", path=format_path(path))
+        elif Path(os.fsdecode(path)).is_absolute():  # which no run over the data directory looks at
+            ask = partial(standing.find_source_of, self.settings, self.config, path)
+            self._background.run(ask, self._carry_again)
         else:
             self.start()
+
+    @Slot(object)
+    def _carry_again(self, source: bytes | None) -> None:
+        """Carry an added folder once more, as what it was."""
+        if source is not None:
+            self._order("add_source", path=os.fsdecode(source))
 
     def add_source(self, path: bytes, owner: str, experiment: str, dataset: str) -> None:
         """Upload a folder or file from outside the data directory, to this place."""

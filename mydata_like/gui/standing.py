@@ -45,6 +45,13 @@ def find_program() -> tuple[str, ...]:
     return bootstrap.find_program()
 
 
+def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
+    """Return the added folder in which something lies."""
+    from mydata_like import bootstrap
+
+    return bootstrap.find_source_of(settings, config, path)
+
+
 def look(settings: Settings, config: Path | None) -> Standing:
     """Return how things stand; raises `UploaderError` where the ledger cannot be read."""
     from mydata_like import bootstrap

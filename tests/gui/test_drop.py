@@ -8,6 +8,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QTreeView
 
+from mydata_like import bootstrap
 from mydata_like.core.sources import Destination
 from mydata_like.gui.drop.arrival import accept_drops
 from mydata_like.gui.drop.model import Column
@@ -257,3 +258,16 @@ def test_a_sheet_that_is_closed_looks_no_further(still_desk, tmp_path, qtbot):
     sheet.reject()
 
     qtbot.waitUntil(lambda: not still_desk.background.busy, timeout=DEADLINE)
+
+
+def test_what_failed_in_an_added_folder_is_tried_again_with_the_folder(desk, sheet, folder, qtbot):
+    whole = desk.controller
+    (folder / "new.tif").write_text("so far")
+    bootstrap.save_settings(whole.config, {"filters.settle_seconds": 3600})
+    QTest.mouseClick(sheet(folder, desk=desk).upload, BUTTON)
+    qtbot.waitUntil(lambda: bool(whole.state.last and not whole.state.ours), timeout=DEADLINE)
+    assert whole.state.last.waiting == 1
+
+    bootstrap.save_settings(whole.config, {"filters.settle_seconds": 0})
+    whole.retry(os.fsencode(folder / "new.tif"))
+    qtbot.waitUntil(lambda: whole.state.last.verified == 4, timeout=DEADLINE)

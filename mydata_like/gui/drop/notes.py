@@ -43,8 +43,14 @@ class NotesModel(QAbstractListModel):
         self.notes: list[Note] = []
 
     def show(self, notes: Sequence[Note]) -> None:
-        """Show these notes; those that stay the same stay where they are."""
-        if list(notes) != self.notes:
+        """Show these notes; while only their numbers change nothing moves."""
+        if list(notes) == self.notes:
+            return
+        if len(notes) == len(self.notes):
+            self.layoutAboutToBeChanged.emit()
+            self.notes = list(notes)
+            self.layoutChanged.emit()
+        else:
             self.beginResetModel()
             self.notes = list(notes)
             self.endResetModel()

@@ -59,6 +59,7 @@ def _why(row: RunRow) -> str:
         "interval": translate("runs", "Schedule: every few minutes"),
         "settled": translate("runs", "New files had settled"),
         "retry": translate("runs", "Second try"),
+        "source": translate("runs", "Folders were added"),
     }
     return known.get(reason, words.plain(reason))
 

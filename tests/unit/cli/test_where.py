@@ -61,6 +61,15 @@ def call(place, *words):
     return result
 
 
+def test_what_lies_in_an_added_folder_is_found_by_its_path(place, tmp_path):
+    key = os.fsencode(tmp_path / "usb" / "a.txt")
+    with SqliteLedger.open(place[2], os.fsencode(place[1]), SystemClock()) as ledger:
+        ledger.record([entry(key)])
+
+    assert os.fsdecode(key) in call(place, tmp_path / "usb" / "a.txt").output
+    assert os.fsdecode(key) in call(place, tmp_path / "usb").output
+
+
 def paths(result):
     return [file["path"] for file in json.loads(result.output)["files"]]
 
