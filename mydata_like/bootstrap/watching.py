@@ -18,7 +18,7 @@ from mydata_like.bootstrap.settings import (
     server_settings_file,
 )
 from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.core.events import Event, Notice
+from mydata_like.core.events import Event, Notice, RunFinished
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.monitor import Monitor
@@ -46,6 +46,7 @@ class WatchOrder:
     config: Path | None = None
     assignments: tuple[str, ...] = ()
     host_keys: tuple[str, ...] = ()
+    attended: bool = False  # by a program that shows what it does
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
         )
         runner = Runner(order, onlookers, lookout, pulse)
         with closing(Signs(lookout, clock)) as signs:
-            _tell_start(settings, signs.problem, runner.emit)
+            _tell_start(settings, signs.problem, runner.emit, attended=order.attended)
             duties = Duties(
                 look=lookout.look,
                 run=runner.run,
@@ -163,7 +164,7 @@ class Runner:
             end = self._carry(settings, reason)
         except UploaderError as error:
             self._pulse.note_failure(error.problem)
-            self._onlookers.emit(Notice(problem=error.problem))
+            self._onlookers.emit(RunFinished.of_nothing(SystemClock().now(), error.problem))
             return Ended(complete=False)
         for problem in send_signals(settings, end.finished):
             self.emit(Notice(problem=problem))
@@ -221,9 +222,9 @@ class Signs:
         self._changes = FolderChanges(self._directory or Path())
 
 
-def _tell_start(settings: Settings, no_signs: str, emit: Emit) -> None:
+def _tell_start(settings: Settings, no_signs: str, emit: Emit, *, attended: bool) -> None:
     kind = settings.schedule.kind
-    if kind == "manual":
+    if kind == "manual" and not attended:
         message = "No run starts by itself: schedule.kind is manual."
         hint = "Set one with, for example: mydata-like settings set schedule.kind watch"
         emit(Notice(problem=Problem("schedule.manual", message, hint)))

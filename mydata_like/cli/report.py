@@ -57,12 +57,10 @@ class Report(Protocol):
         """Take the next event; called from any thread."""
 
 
-# What `brief` leaves out: events that come for every file or folder. Those of files that are
-# not well, and of every folder, are in the ledger; RunProgressed has the sums.
+# What `brief` leaves out: events that come for every file. Those of files that are not well
+# are in the ledger; RunProgressed has the sums.
 DETAILS = (
-    FilesSeen
-    | FilesKnown
-    | FileWanted
+    FileWanted
     | FileWaiting
     | FileSkipped
     | FileStaged
@@ -70,9 +68,6 @@ DETAILS = (
     | FileVerified
     | FileFailed
     | FileRetried
-    | FolderFound
-    | FolderSkipped
-    | FolderFailed
 )
 
 

@@ -59,7 +59,7 @@ logger = logging.getLogger(__name__)
 class Shape(Enum):
     """How a run is shown: to a person, as one final JSON object, as a line an event.
 
-    Brief events leave out those about single files and folders.
+    Brief events leave out those about single files.
     """
 
     TEXT = "text"
@@ -187,20 +187,7 @@ def tell_failure(error: UploaderError, shape: Shape) -> None:
         lines = [error.message, error.hint] if error.hint else [error.message]
         sys.stderr.write("\n".join(lines) + "\n")
         return
-    now = bootstrap.SystemClock().now()
-    nothing = RunFinished(
-        run="",
-        at=now,
-        found=0,
-        verified=0,
-        waiting=0,
-        skipped=0,
-        failed=0,
-        sent=0,
-        bytes=0,
-        seconds=0.0,
-        problem=error.problem,
-    )
+    nothing = RunFinished.of_nothing(bootstrap.SystemClock().now(), error.problem)
     print_json(event_record(nothing))
 
 

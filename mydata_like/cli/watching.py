@@ -27,7 +27,7 @@ from mydata_like.cli.running import (
     tell_failure,
 )
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.events import Event, RunFinished, RunScheduled, RunStarted
+from mydata_like.core.events import Event, Notice, RunFinished, RunScheduled, RunStarted
 from mydata_like.core.format import format_path
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.wishes import Wishes
@@ -85,7 +85,10 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     """Start runs as the schedule says, until stopped; or install the service that does it."""
     shape = choose_shape(events=events, brief=brief)
     order = bootstrap.WatchOrder(
-        config=config, assignments=tuple(assignments or ()), host_keys=tuple(accept or ())
+        config=config,
+        assignments=tuple(assignments or ()),
+        host_keys=tuple(accept or ()),
+        attended=attended,
     )
     acts = {services.install: install, services.uninstall: uninstall, services.show: show}
     chosen = [act for act, wanted in acts.items() if wanted]
@@ -95,7 +98,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         if chosen:
             settings = bootstrap.load_settings(config, order.assignments).settings
             raise typer.Exit(chosen[0](Service(settings, order, everyone=everyone)))
-        _watch(order, shape, attended=attended)
+        _watch(order, shape)
     except UploaderError as error:
         tell_failure(error, shape)
         raise typer.Exit(error.exit_code) from None
@@ -103,7 +106,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         pass  # being stopped is how a watch ends
 
 
-def _watch(order: bootstrap.WatchOrder, shape: Shape, *, attended: bool) -> None:
+def _watch(order: bootstrap.WatchOrder, shape: Shape) -> None:
     settings = bootstrap.load_settings(order.config, order.assignments).settings
     bootstrap.go_second(settings)
     cancel = CancelFlag()
@@ -120,7 +123,7 @@ def _watch(order: bootstrap.WatchOrder, shape: Shape, *, attended: bool) -> None
 
         wishes = Wishes(cancel)
         controller = Controller(cancel, emit, wishes)
-        follow_commands(shape, controller, wishes.leave if attended else None)
+        follow_commands(shape, controller, wishes.leave if order.attended else None)
         onlookers = bootstrap.Onlookers(emit, cancel, redaction.add, controller, wishes)
         bootstrap.keep_watch(order, onlookers)
 
@@ -138,6 +141,8 @@ class WatchLines:
                 self._lines = PlainLines(_write)  # each run names its own problems
                 why = REASONS.get(reason, reason)
                 print_lines([f"{_local(at)} A run over {format_path(directory)} begins ({why})."])
+            case RunFinished(run="", problem=problem) if problem:
+                self._lines.show(Notice(problem=problem))
             case RunFinished(at=at):
                 print_lines(f"{_local(at)} {line}" for line in summarise(event))
             case RunScheduled(at=None, kind=kind):

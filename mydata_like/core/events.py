@@ -302,7 +302,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
-    """The run ended; found = verified + waiting + skipped + failed."""
+    """The run ended; found = verified + waiting + skipped + failed.
+
+    `run` is empty where it could not even begin.
+    """
 
     run: str
     at: datetime
@@ -315,6 +318,12 @@ class RunFinished:
     bytes: int  # bytes that travelled in this run
     seconds: float
     problem: Problem | None = None  # why the run ended early, if it did
+
+    @classmethod
+    def of_nothing(cls, at: datetime, problem: Problem) -> Self:
+        """Return the end of a run that could not begin."""
+        sums = dict.fromkeys(("found", "verified", "waiting", "skipped", "failed"), 0)
+        return cls(run="", at=at, sent=0, bytes=0, seconds=0.0, problem=problem, **sums)
 
 
 Event = (

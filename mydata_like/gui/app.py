@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QApplication
 
 from mydata_like.gui.background import Background
+from mydata_like.gui.collection import collected_here
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.drop.arrival import accept_drops
 from mydata_like.gui.look.appearance import Appearance, dress
@@ -91,9 +92,10 @@ def run_window(start: Start, address: str) -> int:
     last_resort.problem_raised.connect(program.controller.problem_raised)
     door.rung.connect(program.presence.answer)
     program.presence.leaving.left.connect(app.quit)
-    program.open()
-    code = app.exec()
-    program.close()
+    with collected_here(app):
+        program.open()
+        code = app.exec()
+        program.close()
     last_resort.stop()
     watchdog.stop()
     return code

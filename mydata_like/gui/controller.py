@@ -5,6 +5,7 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
 from PySide6.QtCore import QObject, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 LOOK_AFTER = 3000  # milliseconds after which it is looked again whether a run goes on elsewhere
 SHOW_AFTER = 250  # milliseconds after which the window is shown what goes on
 LEDGER_AFTER = 4  # so many times later it is told that the ledger has changed
+SHORT_LIFE = 10.0  # seconds; an engine that ends so soon is not simply started again
 ALREADY_RUNNING = "run.already-running"
 STOPPED_BY_PERSON = "run.interrupted"
 
@@ -52,6 +54,7 @@ class Controller(QObject):
         self._live = Live()
         self._wanted: list[tuple[str, dict[str, object]]] = []  # when the engine has begun
         self._last_words: Problem | None = None  # why the engine ended, if it said so
+        self._begun = 0.0  # when the engine did
         self._watched = False  # by another program: a service
         self._asking = False
         self._changed = False
@@ -157,12 +160,10 @@ class Controller(QObject):
     def _begin(self) -> None:
         """Start the engine."""
         # Where a service watches, only a run of its own can be started.
-        words = ["run"] if self._watched else ["watch", "--attended"]
-        words += ["--events", "--brief"]
-        if self.config is not None:
-            words += ["--config", str(self.config)]
+        words = ("run",) if self._watched else ("watch", "--attended")
         self._last_words = None
-        self._engine = Engine((*standing.find_program(), *words), self)
+        self._begun = monotonic()
+        self._engine = Engine(standing.engine_words(words[0], self.config, *words[1:]), self)
         self._engine.told.connect(self._take_events)
         self._engine.ended.connect(self._take_end)
         self._engine.start()
@@ -232,6 +233,7 @@ class Controller(QObject):
         match record["event"]:
             case "run_started":
                 self._live.begin()
+                self._last_words = None
                 self._set(phase=Phase.RUNNING, problem=None, sums=NOTHING)
             case "run_paused":
                 self._set(phase=Phase.PAUSED, problem=read_problem(record["problem"]))
@@ -242,15 +244,16 @@ class Controller(QObject):
             case "run_finished":
                 self._finish(record)
             case "notice":
-                self._note(read_problem(record["problem"]))
+                self.problem_raised.emit(read_problem(record["problem"]))
             case "command_refused":
                 self.command_refused.emit(read_problem(record["problem"]))
             case _:
                 pass
 
     def _finish(self, record: Record) -> None:
-        if not record["run"]:  # the engine could not begin, and says why
+        if not record["run"]:  # the run could not begin, or not even the engine
             self._last_words = read_problem(record["problem"])
+            self._set(phase=Phase.BROKEN, problem=self._last_words)
             return
         past = read_past_run(record, self._live.sums.seconds)
         self._set(phase=Phase.IDLE, problem=None, last=past)
@@ -258,23 +261,16 @@ class Controller(QObject):
         if past.problem is not None and past.problem.code != STOPPED_BY_PERSON:
             self.problem_raised.emit(past.problem)
 
-    def _note(self, problem: Problem | None) -> None:
-        """Tell of a notice; a run that could not begin is told of by one."""
-        if problem is None:
-            return
-        if self.state.phase is Phase.STARTING:
-            self._set(phase=Phase.BROKEN, problem=problem)
-        self.problem_raised.emit(problem)
-
     @Slot(object)
     def _take_end(self, code: int | None) -> None:
         said = self._engine.said if self._engine else ""
         self._engine = None
-        others = self._last_words is not None and self._last_words.code == ALREADY_RUNNING
-        if others or not self.state.at_work:
-            self._set(phase=Phase.IDLE)  # `_look` tells what others do
+        problem = self._last_words
+        if problem is None and (self.state.at_work or monotonic() - self._begun < SHORT_LIFE):
+            problem = _describe_end(code, said)
+        if problem is None or problem.code == ALREADY_RUNNING:
+            self._set(phase=Phase.IDLE)  # `_look` tells what others do, and begins anew
             return
-        problem = self._last_words or _describe_end(code, said)
         self._set(phase=Phase.BROKEN, problem=problem)
         self.problem_raised.emit(problem)
         self.ledger_changed.emit()

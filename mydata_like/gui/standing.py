@@ -38,11 +38,12 @@ def load(config: Path | None) -> Loaded:
     return bootstrap.load_settings(config, must_exist=False)
 
 
-def find_program() -> tuple[str, ...]:
-    """Return the words that start the engine."""
+def engine_words(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
+    """Return the words that start the engine for a command of the command line."""
     from mydata_like import bootstrap
 
-    return bootstrap.find_program()
+    settings = () if config is None else ("--config", str(config))
+    return (*bootstrap.find_program(), command, "--events", "--brief", *options, *settings)
 
 
 def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:

@@ -1,5 +1,6 @@
 """The window's tests show nothing, and leave nothing behind."""
 
+import gc
 import os
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -94,3 +95,11 @@ def screen():
     """A private screen with a window manager and a tray; see tests/gui/xvfb.py."""
     with open_screen() as opened:
         yield opened
+
+
+@pytest.fixture(autouse=True)
+def _collected_here():
+    """Collect garbage in the GUI thread only, as the program does."""
+    gc.disable()
+    yield
+    gc.enable()

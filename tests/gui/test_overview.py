@@ -110,12 +110,9 @@ def test_a_broken_engine_is_explained_and_the_button_goes_on(desk, site, qtbot):
     assert site.find_wrongs() == []
 
 
-def test_an_engine_that_dies_at_rest_is_replaced(desk, qtbot):
-    first = desk.controller.engine.number
-    desk.controller.engine.kill()
+def test_an_engine_that_dies_at_once_is_told_of_and_not_started_for_ever(desk, qtbot):
+    with qtbot.waitSignal(desk.controller.problem_raised, timeout=DEADLINE):
+        desk.controller.engine.kill()
 
-    qtbot.waitUntil(
-        lambda: desk.controller.engine is not None and desk.controller.engine.number != first,
-        timeout=DEADLINE,
-    )
-    assert desk.controller.state.phase == Phase.IDLE
+    assert desk.controller.state.phase == Phase.BROKEN
+    assert desk.controller.engine is None

@@ -1,0 +1,237 @@
+"""The dry run: what would be uploaded, folder by folder; nothing is sent."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QHeaderView,
+    QProgressBar,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.events import RunProgressed
+from mydata_like.gui import standing
+from mydata_like.gui.engine import Engine, Record
+from mydata_like.gui.live import Live, read_problem
+from mydata_like.gui.look import words
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.pages.page import Desk
+
+Index = QModelIndex | QPersistentModelIndex
+ROOT = QModelIndex()
+FOLDER, OWNER, EXPERIMENT, DATASET, FOUND, KNOWN, MISSING = range(7)
+
+
+@dataclass(slots=True)
+class PlannedFolder:
+    """A dataset folder, and how many of its files the server has."""
+
+    path: str
+    owner: str
+    experiment: str
+    dataset: str
+    found: int = 0
+    known: int = 0
+
+
+class PlanModel(QAbstractTableModel):
+    """The folders that a dry run finds, in their order."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._folders: list[PlannedFolder] = []
+        self._rows: dict[str, int] = {}
+        self._titles = {
+            FOLDER: self.tr("Folder"),
+            OWNER: self.tr("Owner"),
+            EXPERIMENT: self.tr("Experiment"),
+            DATASET: self.tr("Dataset"),
+            FOUND: self.tr("Found"),
+            KNOWN: self.tr("On the server"),
+            MISSING: self.tr("To upload"),
+        }
+
+    def add(self, records: list[Record]) -> None:
+        """Take events of the dry run into account."""
+        found = [record for record in records if record["event"] == "folder_found"]
+        if found:
+            first = len(self._folders)
+            self.beginInsertRows(ROOT, first, first + len(found) - 1)
+            for record in found:
+                self._rows[record["path"]] = len(self._folders)
+                self._folders.append(self._plan(record))
+            self.endInsertRows()
+        counted = [record for record in records if record["event"].startswith("files_")]
+        for record in counted:
+            self._count(record)
+        if counted:
+            last = self.index(len(self._folders) - 1, MISSING)
+            self.dataChanged.emit(self.index(0, FOUND), last)
+
+    def rowCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self._folders)
+
+    def columnCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self._titles)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        across = orientation is Qt.Orientation.Horizontal
+        return self._titles[section] if across and role == Qt.ItemDataRole.DisplayRole else None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() >= FOUND:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        folder = self._folders[index.row()]
+        cells = (
+            folder.path,
+            folder.owner,
+            folder.experiment,
+            folder.dataset,
+            words.count(folder.found),
+            words.count(folder.known),
+            words.count(folder.found - folder.known),
+        )
+        return cells[index.column()]
+
+    def _plan(self, record: Record) -> PlannedFolder:
+        owner = record["owner"] or self.tr("(the account)")
+        title = record["title"] or self.tr("(named after the owner)")
+        return PlannedFolder(
+            words.plain(record["path"]),
+            words.plain(owner),
+            words.plain(title),
+            words.plain(record["dataset"]),
+        )
+
+    def _count(self, record: Record) -> None:
+        row = self._rows.get(record["folder"])
+        if row is None:
+            return
+        if record["event"] == "files_seen":
+            self._folders[row].found += record["files"]
+        else:
+            self._folders[row].known += record["files"]
+
+
+class DryRunDialog(QDialog):
+    """Looks through the data directory and at the server, and shows what a run would do."""
+
+    upload_wanted = Signal()
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Dry run"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._live = Live()
+        self._ended = False
+        self._said = PlainLabel(self.tr("Looking through the folders…"), self)
+        self._said.setWordWrap(True)
+        self._busy = QProgressBar(self)
+        self._busy.setRange(0, 0)
+        self._busy.setAccessibleName(self.tr("The dry run is under way"))
+        self._model = PlanModel(self)
+        self._table = self._make_table()
+        self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        self._upload = self._buttons.addButton(
+            self.tr("&Upload now"), QDialogButtonBox.ButtonRole.AcceptRole
+        )
+        self._upload.setEnabled(False)
+        self._lay_out()
+        self._engine = Engine(standing.engine_words("scan", desk.controller.config), self)
+        self._connect()
+        self._engine.start()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self._engine.kill()
+        super().closeEvent(event)
+
+    def done(self, result: int) -> None:
+        self._engine.kill()
+        super().done(result)
+
+    def _make_table(self) -> QTableView:
+        table = QTableView(self)
+        table.setModel(self._model)
+        table.setAccessibleName(self.tr("Folders"))
+        table.setAlternatingRowColors(True)
+        table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        table.setTabKeyNavigation(False)
+        table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        table.verticalHeader().hide()
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
+        return table
+
+    def _lay_out(self) -> None:
+        layout = QVBoxLayout(self)
+        for widget in (self._said, self._busy, self._table, self._buttons):
+            layout.addWidget(widget)
+        width = self.fontMetrics().averageCharWidth()
+        self.resize(width * 140, width * 80)
+
+    def _connect(self) -> None:
+        self._engine.told.connect(self._take_events)
+        self._engine.ended.connect(self._take_end)
+        self._buttons.rejected.connect(self.reject)
+        self._buttons.accepted.connect(self._upload_now)
+
+    @Slot(object)
+    def _take_events(self, records: list[Record]) -> None:
+        self._model.add(records)
+        for record in records:
+            self._live.add(record)
+            if record["event"] == "run_finished":
+                self._tell_end(record)
+
+    def _tell_end(self, record: Record) -> None:
+        self._ended = True
+        problem = read_problem(record["problem"])
+        if problem is not None:
+            self._said.setText(words.plain(f"{problem.message} {problem.hint}"))
+            return
+        self._said.setText(self._tell_sums(self._live.sums))
+        self._upload.setEnabled(self._live.sums.wanted > 0)
+
+    def _tell_sums(self, sums: RunProgressed) -> str:
+        known = max(0, sums.checked - sums.wanted - sums.waiting - sums.skipped)
+        if not sums.wanted:
+            return self.tr("Nothing to upload: the server has what there is.")
+        text = self.tr("%Ln file(s), %1, would be uploaded.", None, sums.wanted)
+        text = text.replace("%1", words.size(sums.wanted_bytes))
+        rest = self.tr("%1 are on the server, %2 wait, %3 are left out.")
+        for mark, number in (("%1", known), ("%2", sums.waiting), ("%3", sums.skipped)):
+            rest = rest.replace(mark, words.count(number))
+        return f"{text} {rest}"
+
+    @Slot(object)
+    def _take_end(self, code: int | None) -> None:
+        del code
+        self._busy.hide()
+        if not self._ended:
+            self._said.setText(self.tr("The dry run ended before it was complete."))
+
+    @Slot()
+    def _upload_now(self) -> None:
+        self.upload_wanted.emit()
+        self.accept()
