@@ -114,6 +114,7 @@ class Run:
         finally:
             around.transport.close()
         around.ledger.flush()
+        self._tell_progress()
         finished = around.tally.summary(self.name, around.clock.now(), problem)
         around.emit(finished)
         return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))

@@ -10,6 +10,8 @@ from mydata_like.gui.background import Background
 from mydata_like.gui.collection import collected_here
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.drop.arrival import accept_drops
+from mydata_like.gui.dry_run import DryRunDialog
+from mydata_like.gui.help import HelpDialog
 from mydata_like.gui.look.appearance import Appearance, dress
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
@@ -44,6 +46,8 @@ class Program(QObject):
 
     def _connect(self) -> None:
         self.controller.settings_changed.connect(self._choose_log_level)
+        self.window.dry_run_wanted.connect(self._open_dry_run)
+        self.window.help_wanted.connect(self._open_help)
         self.window.set_up_wanted.connect(self._set_up)
         self.window.settings_wanted.connect(self.drawer.open)
         self.drawer.left_unsaved.connect(self._tell_unsaved)
@@ -72,6 +76,16 @@ class Program(QObject):
         title = self.tr("The settings were not saved")
         text = self.tr("What you changed can be brought back.")
         self.presence.banner.tell(Message(None, title, text, SETTINGS))
+
+    @Slot()
+    def _open_dry_run(self) -> None:
+        dialog = DryRunDialog(self.desk, self.window)
+        dialog.upload_wanted.connect(self.controller.start)
+        dialog.open()
+
+    @Slot()
+    def _open_help(self) -> None:
+        HelpDialog(self.window.list_actions(), self.window).open()
 
     @Slot()
     def _choose_log_level(self) -> None:

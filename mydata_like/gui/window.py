@@ -115,6 +115,17 @@ class Window(QMainWindow):
         self._help = QAction(icon("help"), self.tr("&Help"), self)
         self._help.setShortcut(QKeySequence.StandardKey.HelpContents)
 
+        for number, leaf in enumerate(self._leaves, 1):
+            turn = QAction(leaf.title, self)
+            turn.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key(Qt.Key.Key_0 + number)))
+            turn.setData(number - 1)
+            turn.triggered.connect(self._turn_by_key)
+            self._navigation.addAction(turn)
+
+    def list_actions(self) -> list[QAction]:
+        """Return all actions that have a key."""
+        return [action for action in self.findChildren(QAction) if not action.shortcut().isEmpty()]
+
     def _make_tool_bar(self) -> None:
         bar = QToolBar(self.tr("Actions"), self)
         bar.setObjectName("actions")
@@ -183,6 +194,12 @@ class Window(QMainWindow):
             before.hide_page()
         self._stack.setCurrentWidget(page)
         page.show_page()
+
+    @Slot()
+    def _turn_by_key(self) -> None:
+        action = self.sender()
+        if isinstance(action, QAction):
+            self._navigation.setCurrentRow(action.data())
 
     @Slot()
     def _want_settings(self) -> None:
