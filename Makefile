@@ -36,11 +36,13 @@ contracts: setup
 tests: setup
 	$(BIN)/pytest -n 2 --dist loadfile
 
-TEXTS = $(sort $(shell find mydata_like/gui -name '*.py'))
+PHRASES := .venv/phrases.py
+TEXTS = $(sort $(shell find mydata_like/gui -name '*.py')) $(PHRASES)
 TRANSLATIONS := resources/translations/mydata_like
 LUPDATE := $(BIN)/pyside6-lupdate -silent -locations none -no-obsolete -source-language en
 
 translations: setup
+	$(BIN)/python -m mydata_like.settings.phrases > $(PHRASES)
 	$(LUPDATE) -target-language de $(TEXTS) -ts $(TRANSLATIONS)_de.ts
 	$(LUPDATE) -target-language en -pluralonly $(TEXTS) -ts $(TRANSLATIONS)_en.ts
 	$(BIN)/pyside6-lrelease -silent $(TRANSLATIONS)_de.ts $(TRANSLATIONS)_en.ts

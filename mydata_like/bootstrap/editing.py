@@ -88,8 +88,8 @@ def save_edition(config: Path | None, edition: Edition) -> None:
             hint="Look at what is there now, and save again.",
             code=CHANGED_ELSEWHERE,
         )
-    if edition.key and edition.settings:
-        _obey(edition.key, edition.settings, config)
+    if edition.key:
+        _obey(edition.key, edition.settings or Settings(), config)
     if edition.changes:
         save_settings(config, edition.changes)
     if AUTOSTART in edition.changes:

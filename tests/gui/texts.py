@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mydata_like
+from mydata_like.settings.phrases import CONTEXT, list_phrases
 
 ROOT = Path(mydata_like.__file__).parent / "gui"
 
@@ -52,8 +53,9 @@ def find_modules() -> list[Module]:
 
 
 def find_texts() -> list[Text]:
-    """Every text that is given to `tr` or `translate`."""
-    return [text for module in find_modules() for text in _walk(module, module.tree, "")]
+    """Every text that is given to `tr` or `translate`, and those of the list of settings."""
+    phrases = [Text(CONTEXT, phrase, False, "phrases.py") for phrase in list_phrases()]
+    return phrases + [text for module in find_modules() for text in _walk(module, module.tree, "")]
 
 
 def _walk(module: Module, node: ast.AST, context: str) -> Iterator[Text]:

@@ -87,7 +87,7 @@ class SettingsDialog(QDialog):
         if self._busy:
             return
         if wrong:
-            text = self.tr("%n setting(s) must be corrected first", "", len(wrong))
+            text = self.tr("%Ln setting(s) must be corrected first", "", len(wrong))
             self.notice.say(text, "problems", "problem")
             self.panes.reveal(wrong[0])
         elif self.draft.changes or self.key_row.wish:
@@ -117,7 +117,8 @@ class SettingsDialog(QDialog):
         ):
             button.setToolTip(said)
             button.setAccessibleDescription(said)
-            button.setAutoDefault(False)
+        self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
+        self._ok.setDefault(True)
 
     def _lay_out(self) -> None:
         foot = QHBoxLayout()
@@ -161,7 +162,7 @@ class SettingsDialog(QDialog):
             said = "\n".join(str(problem) for problem in self.draft.file_problems[:REMARKS])
             self.notice.say(words.plain(said), "problems", "problem")
         elif self._unsaved:
-            text = self.tr("%n change(s) from last time were not saved", "", len(self._unsaved))
+            text = self.tr("%Ln change(s) from last time were not saved", "", len(self._unsaved))
             self.notice.offer(text, self.tr("&Bring them back"), self._bring_back)
 
     def _bring_back(self) -> None:
@@ -179,7 +180,7 @@ class SettingsDialog(QDialog):
         """Show what follows from the values as they are now."""
         self.starts.show_settings(self.draft.part("schedule", "filters"))
         self.key_row.look_at(self.draft.part("server"))
-        self.trying.setEnabled(self.draft.settings is not None)
+        self.trying.setEnabled(not self._busy and self.draft.settings is not None)
 
     def _is_wrong(self, key: str) -> bool:
         return key in self.draft.problems and not self.draft.fixed_by(key)
@@ -199,31 +200,42 @@ class SettingsDialog(QDialog):
     def _fail(self, error: UploaderError) -> None:
         """Say what went wrong, where it belongs."""
         self._set_busy(busy=False)
-        if error.problem_code == errands.CHANGED_ELSEWHERE:
-            self.notice.say(
-                self.tr(
-                    "The settings file was changed elsewhere meanwhile. What you changed stands "
-                    "on top of it: look through it, and press OK again."
-                ),
-                "warning",
-                "waiting",
-            )
-            self._load()
-            return
-        if error.problem_code == "settings.no-keyring":
-            self.key_row.complain(error.message)
-            self.panes.reveal("server.username")
-            self.key_row.setFocus()
-        elif isinstance(error, InvalidSettingsError) and error.problems:
-            self.panes.reveal(error.problems[0].key)
-        self.notice.say(words.plain(f"{error.message} {error.hint}"), "problems", "problem")
+        match error.problem_code:
+            case errands.CHANGED_ELSEWHERE:
+                self._renew()
+            case errands.NO_KEYRING:
+                self._ask_for_another_store(error)
+            case _:
+                problems = error.problems if isinstance(error, InvalidSettingsError) else ()
+                self.panes.reveal(problems[0].key if problems else "")
+                said = words.plain(f"{error.message} {error.hint}".strip())
+                self.notice.say(said, "problems", "problem")
+
+    def _renew(self) -> None:
+        """Read the settings again: somebody else has changed them."""
+        text = self.tr(
+            "The settings file was changed elsewhere meanwhile. What you changed stands "
+            "on top of it: look through it, and press OK again."
+        )
+        self.notice.say(text, "warning", "waiting")
+        self._load()
+
+    def _ask_for_another_store(self, error: UploaderError) -> None:
+        self.key_row.complain(error.message)
+        self.panes.reveal("server.username")
+        self.key_row.setFocus()
+        text = self.tr(
+            "The API key cannot be stored, and nothing was saved. Unlock the keyring, or "
+            "choose to keep the key in a file."
+        )
+        self.notice.say(text, "problems", "problem")
 
     def _set_busy(self, *, busy: bool) -> None:
         self._busy = busy
         self.panes.setEnabled(not busy)
-        for button in (self.importing, self.exporting, self.trying):
+        for button in (self.importing, self.exporting, self._ok):
             button.setEnabled(not busy)
-        self.buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(not busy)
+        self.trying.setEnabled(not busy and self.draft.settings is not None)
 
     @Slot()
     def _try(self) -> None:
@@ -253,12 +265,12 @@ class SettingsDialog(QDialog):
         if proposal.secret is not None:
             self.key_row.propose(proposal.secret.reveal())
         taken = len(proposal.changes) - len(refused)
-        said = [self.tr("%n setting(s) were taken from the file; OK saves them.", "", taken)]
+        said = [self.tr("%Ln setting(s) were taken from the file; OK saves them.", "", taken)]
         said += [self.tr("%1 is locked and stays.").replace("%1", key) for key in refused]
         said += proposal.remarks
         more = len(said) - 1 - REMARKS
         if more > 0:
-            said = [*said[: REMARKS + 1], self.tr("And %n more", "", more)]
+            said = [*said[: REMARKS + 1], self.tr("And %Ln more", "", more)]
         self.notice.say("\n".join(map(words.plain, said)))
 
     @Slot()

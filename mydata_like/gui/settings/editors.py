@@ -86,6 +86,7 @@ class TextEditor(Editor):
 
     def set_fixed(self, *, fixed: bool) -> None:
         self._line.setReadOnly(fixed)
+        self._line.setPlaceholderText("" if fixed else terms.example_of(self.setting))
         # Who cannot write here need not come by with Tab, but may select with the mouse.
         self._line.setFocusPolicy(
             Qt.FocusPolicy.ClickFocus if fixed else Qt.FocusPolicy.StrongFocus
@@ -271,6 +272,7 @@ class ListEditor(Editor):
 
     def set_fixed(self, *, fixed: bool) -> None:
         self._lines.setReadOnly(fixed)
+        self._lines.setPlaceholderText("" if fixed else terms.example_of(self.setting))
 
     @Slot()
     def _tell(self) -> None:

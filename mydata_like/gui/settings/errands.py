@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mydata_like.engine.workers import CancelFlag
 
 CHANGED_ELSEWHERE = "settings.changed-elsewhere"
+NO_KEYRING = "settings.no-keyring"
 
 
 class TypedKey(NamedTuple):
@@ -52,7 +53,7 @@ def save(config: Path | None, draft: Draft, key: TypedKey | None) -> None:
         secret = bootstrap.Secret(key.text) if key.text else None
         wish = bootstrap.KeyWish(secret, key.store)
     edition = bootstrap.Edition(
-        changes=draft.changes, seen=draft.seen, settings=draft.settings, key=wish
+        changes=draft.changes, seen=draft.seen, settings=draft.part("server"), key=wish
     )
     bootstrap.save_edition(config, edition)
 

@@ -79,6 +79,7 @@ class KeyRow(Aside):
         if settings is None or (settings.server.url, settings.server.username) == self._owner:
             return
         self._settings = settings
+        self._show_state()
         self._timer.start()
 
     @property
@@ -160,20 +161,23 @@ class KeyRow(Aside):
 
     def _show_state(self) -> None:
         wish, place = self.wish, self._place
-        stored = bool(place.place)
+        known = (place.url, place.account) == self._owner
+        stored = known and bool(place.place)
         self._line.setPlaceholderText(
             self.tr("Stored; type a new one to replace it") if stored else ""
         )
         self._forget.setEnabled(stored and not self._forgets)
         self._reset.setVisible(wish is not None)
         if wish is not None:
-            said = self.tr("Changed: kept with OK") if wish.text else self.tr("Forgotten with OK")
+            said = self.tr("New: stored with OK") if wish.text else self.tr("Forgotten with OK")
             self._state.say(f"{CHANGED_MARK} {said}", "", "working")
         elif stored:
             said = self.tr("Stored in %1").replace("%1", self._name_place(place.place))
             self._state.say(said, "key")
         elif place.problem:
             self._state.say(words.plain(place.problem), "waiting", "waiting")
+        elif not known:
+            self._state.say(self.tr("Looking where it is kept"))
         elif place.url:
             self._state.say(self.tr("Needed before a run can start"), "waiting", "waiting")
         else:

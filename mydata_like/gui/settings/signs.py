@@ -2,12 +2,13 @@
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from mydata_like.gui.look import palette
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import SMALL, PlainLabel
 from mydata_like.gui.look.palette import Status
+from mydata_like.gui.look.picture import Picture
 
 ROOM = 0.85  # of the screen that a dialog takes at most
 
@@ -40,18 +41,16 @@ class QuietLabel(PlainLabel):
 
 
 class Sign(QWidget):
-    """An icon and a sentence in small type."""
+    """An icon and a sentence, by default in small type."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, scale: float = SMALL) -> None:
         super().__init__(parent)
-        self._name = ""
-        self._status: Status | None = None
-        self._icon = QLabel(self)
+        self._picture = Picture(parent=self)
         self._text = QuietLabel("", self)
-        self._text.scale(SMALL)
+        self._text.scale(scale)
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        line.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
         line.addWidget(self._text, 1)
         self.say("")
 
@@ -62,23 +61,12 @@ class Sign(QWidget):
 
     def say(self, text: str, name: str = "", status: Status | None = None) -> None:
         """Say a sentence, with the icon of this name, as a status asks for; or say nothing."""
-        self._name, self._status = name, status
         self.setVisible(bool(text))
         self._text.setText(text)
         self._text.tint(status)
-        self._show_icon()
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self._show_icon()
-
-    def _show_icon(self) -> None:
-        self._icon.setVisible(bool(self._name))
-        if self._name:
-            side = self._text.fontMetrics().height()
-            drawn = icon(self._name, self._status).pixmap(side, side)
-            self._icon.setPixmap(drawn)
+        self._picture.setVisible(bool(name))
+        if name:
+            self._picture.show_icon(icon(name, status))
 
 
 class Aside(QWidget):

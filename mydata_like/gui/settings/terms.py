@@ -8,11 +8,12 @@ from PySide6.QtCore import QCoreApplication
 
 from mydata_like.gui.look import words
 from mydata_like.settings.about import Setting
+from mydata_like.settings.phrases import CONTEXT, short_unit
 from mydata_like.settings.policy import Given, Source
 from mydata_like.settings.schema import settings_by_key
 
 translate = QCoreApplication.translate
-look_up = QCoreApplication.translate  # for texts that the schema has, which no tool finds here
+look_up = QCoreApplication.translate  # for the schema's texts: see settings/phrases.py
 
 
 _KEY: Final = re.compile(r"\b[a-z]+\.[a-z_]+\b")
@@ -56,12 +57,12 @@ def name_section(section: str) -> str:
 
 def label_of(setting: Setting) -> str:
     """Return the label of a setting."""
-    return look_up("settings", setting.about.label)
+    return look_up(CONTEXT, setting.about.label)
 
 
 def help_of(setting: Setting) -> str:
     """Return the sentence that explains a setting."""
-    return with_labels(look_up("settings", setting.about.help))
+    return with_labels(look_up(CONTEXT, setting.about.help))
 
 
 def with_labels(text: str) -> str:
@@ -71,7 +72,7 @@ def with_labels(text: str) -> str:
 
 def unit_of(setting: Setting) -> str:
     """Return the unit of a number, short enough for its field."""
-    return look_up("settings", setting.about.unit.partition(" (")[0])
+    return look_up(CONTEXT, short_unit(setting.about))
 
 
 def name_choice(setting: Setting, choice: str) -> str:

@@ -113,7 +113,7 @@ class TrialDialog(QDialog):
     def _show_step(self, step: "Step") -> None:
         name, status = _ICONS[step.result.value]
         said = words.plain(" ".join(filter(None, (step.message, step.hint))))
-        sign = Sign(self)
+        sign = Sign(self, scale=1.0)
         sign.say(f"{self._name_result(step.result.value)}: {said}", name, status)
         self._steps.addWidget(sign)
         self._results.append(step.result.value)
@@ -132,7 +132,7 @@ class TrialDialog(QDialog):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        sign = Sign(self)
+        sign = Sign(self, scale=1.0)
         sign.say(words.plain(f"{error.message} {error.hint}".strip()), "problems", "problem")
         self._steps.addWidget(sign)
         self._lines.append(sign.text)
@@ -142,10 +142,6 @@ class TrialDialog(QDialog):
         self._head.setText(sentence)
         self._bar.hide()
         self._buttons.setStandardButtons(QDialogButtonBox.StandardButton.Close)
-        self._copy = self._buttons.addButton(
-            self.tr("Copy as &text"), QDialogButtonBox.ButtonRole.ActionRole
-        )
-        self._copy.clicked.connect(self._copy_text)
 
     @Slot()
     def _copy_text(self) -> None:

@@ -1,6 +1,7 @@
 """Reading settings for a dialog, and writing what was changed there."""
 
 import stat
+import sys
 
 import pytest
 
@@ -83,6 +84,25 @@ def test_a_key_of_a_new_account_is_kept_for_that_account(config):
     bootstrap.save_edition(config, edition(config, {"server.username": "other"}, wish))
 
     assert 'other = "bbb' in config.with_name("secrets.toml").read_text()
+
+
+def test_a_key_without_a_server_and_an_account_is_not_kept(tmp_path):
+    config = tmp_path / "settings.toml"
+    wish = KeyWish(Secret("b" * 40), "file")
+
+    with pytest.raises(SettingsError, match="belongs to a server and an account"):
+        bootstrap.save_edition(config, Edition(changes={}, seen=b"", key=wish))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where the entry lies differs")
+def test_the_start_at_a_login_follows_when_it_is_saved(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+
+    bootstrap.save_edition(config, edition(config, {"window.start_at_login": True}))
+    assert len(list((tmp_path / "xdg" / "autostart").iterdir())) == 1
+
+    bootstrap.save_edition(config, edition(config, {"window.start_at_login": None}))
+    assert list((tmp_path / "xdg" / "autostart").iterdir()) == []
 
 
 def test_an_export_holds_no_secret_and_nothing_of_this_computer_alone(config, tmp_path):

@@ -1,0 +1,33 @@
+"""The texts of the one list of settings, for whoever translates the window.
+
+python -m mydata_like.settings.phrases
+
+prints them as source code that Qt's tools can read.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from mydata_like.settings.about import About
+from mydata_like.settings.schema import iter_settings
+
+CONTEXT: Final = "settings"  # under which the window looks its texts up
+
+
+def short_unit(about: About) -> str:
+    """Return the unit of a number as a field shows it, without what explains it."""
+    return about.unit.partition(" (")[0]
+
+
+def list_phrases() -> Iterator[str]:
+    """Yield each label, explanation and unit once."""
+    abouts = [setting.about for setting in iter_settings()]
+    texts = (text for about in abouts for text in (about.label, about.help, short_unit(about)))
+    return iter(dict.fromkeys(filter(None, texts)))
+
+
+if __name__ == "__main__":
+    for phrase in list_phrases():
+        sys.stdout.write(f"translate({json.dumps(CONTEXT)}, {json.dumps(phrase)})\n")
