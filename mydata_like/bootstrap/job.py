@@ -53,7 +53,7 @@ from mydata_like.engine.sources import Sources, check_source
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Verify
-from mydata_like.engine.watching import SOURCE
+from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import Stoppable
 from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
@@ -79,6 +79,7 @@ class Order:
     reload: Callable[[], Loaded] | None = None  # reads all settings again, the server's included
     sources: tuple[Offer, ...] = ()  # from outside of the data directory
     api_key: Secret | None = None  # to be tried instead of the one that is stored
+    only: str = ""  # the one folder of the data directory that is scanned; empty for all
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Job:
             end = self.run.execute(self.root, reason=self.reason)
         self._keep(started, end.finished.at, end.finished)
         self.chronicle.write()
-        if end.finished.problem is None:
+        if end.finished.problem is None and self.reason != FOLDER:
             sources = self.sources
             self.ledger.forget_before(started, sources.taken, inside=not sources.alone)
             sources.finish()
@@ -168,7 +169,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         controls = _build_controls(settings, staging.transport, gate, audience, sources)
         outside = _Outside(connection.server, gate, controls, staging.box)
         around = _surround(settings, staging.transport, ledger, audience, outside)
-        stages = _build_stages(settings, outside, datasets, around)
+        stages = _build_stages(settings, outside, datasets, around, order.only)
         run = Run(str(uuid.uuid4()), stages, around)
         yield Job(run, root, ledger, clock, order.reason, audience.tally, chronicle, sources)
 
@@ -276,7 +277,11 @@ def ledger_file(settings: Settings, places: Places, root: bytes) -> Path:
 
 
 def _build_stages(
-    settings: Settings, outside: _Outside, datasets: Datasets, around: Surroundings
+    settings: Settings,
+    outside: _Outside,
+    datasets: Datasets,
+    around: Surroundings,
+    only: str,
 ) -> Stages:
     server, gate, box = outside.server, outside.gate, outside.box
     ledger, emit, clock = around.ledger, around.emit, around.clock
@@ -284,7 +289,7 @@ def _build_stages(
     archives = TarArchives()
     recall = Recall(server, ledger, gate, emit, archives)
     return Stages(
-        scan=Scan(settings, emit, clock, around.cancel),
+        scan=Scan(settings, emit, clock, around.cancel, only=only),
         check=Check(Knowledge(server, ledger, gate, recall), datasets, emit, box=box),
         bundle=Bundle(settings.archive, ledger),
         pack=Pack(settings.transfer, clock, outside.controls.choices, archives),

@@ -25,7 +25,7 @@ from mydata_like.engine.monitor import Monitor
 from mydata_like.engine.run import INTERRUPTED, RunEnd
 from mydata_like.engine.schedule import Rule
 from mydata_like.engine.tally import Tally
-from mydata_like.engine.watching import Duties, Ended, Plan, Watch
+from mydata_like.engine.watching import FOLDER, Duties, Ended, Plan, Watch
 from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import CancelFlag, WorkerGroup
 from mydata_like.settings.policy import Loaded
@@ -166,8 +166,9 @@ class Runner:
             self._pulse.note_failure(error.problem)
             self._onlookers.emit(RunFinished.of_nothing(SystemClock().now(), error.problem))
             return Ended(complete=False)
-        for problem in send_signals(settings, end.finished):
-            self.emit(Notice(problem=problem))
+        if reason != FOLDER:  # one folder is no sign that all is well
+            for problem in send_signals(settings, end.finished):
+                self.emit(Notice(problem=problem))
         # What a person stopped is not tried again by itself.
         complete = end.finished.problem in (None, INTERRUPTED)
         return Ended(complete=complete, waiting=end.finished.waiting)
@@ -183,7 +184,11 @@ class Runner:
         onlookers = self._onlookers
         audience = Audience(emit, tally, cancel, onlookers.hide, onlookers.controller)
         order = Order(
-            config=self._order.config, patience=inf, reason=reason, reload=self._lookout.load
+            config=self._order.config,
+            patience=inf,
+            reason=reason,
+            reload=self._lookout.load,
+            only=onlookers.wishes.only if reason == FOLDER else "",
         )
         with open_job(settings, order, audience) as job:
             return job()

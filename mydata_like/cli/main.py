@@ -23,6 +23,7 @@ from mydata_like.cli.options import (
     ConfigOption,
     EventsOption,
     JsonOption,
+    OnlyOption,
     SetOption,
     SourceOption,
 )
@@ -54,13 +55,16 @@ def run(  # noqa: PLR0913 - each is an option of its own
     accept: AcceptOption = None,
     sources: SourceOption = None,
     becoming: AsOption = None,
+    only: OnlyOption = "",
     events: EventsOption = False,
     brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Scan the data directory and upload what the server lacks, until all is verified."""
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
-    task = Task(config, tuple(assignments or ()), shape, tuple(accept or ()))
+    if only and sources:
+        raise typer.BadParameter("--only and --source exclude each other.")
+    task = Task(config, tuple(assignments or ()), shape, tuple(accept or ()), only=only)
     raise typer.Exit(carry_out(task, sources or (), becoming or ()))
 
 

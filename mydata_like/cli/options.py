@@ -38,6 +38,14 @@ SourceOption = Annotated[
         "may be given several times.",
     ),
 ]
+OnlyOption = Annotated[
+    str,
+    typer.Option(
+        "--only",
+        metavar="FOLDER",
+        help="Look at this folder of the data directory, and at nothing else.",
+    ),
+]
 AsOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -45,12 +45,14 @@ from mydata_like.core.events import (
     TransferRetried,
     event_record,
 )
+from mydata_like.core.format import format_path
 from mydata_like.core.sources import Offer, parse_destination
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.engine.tally import Tally
-from mydata_like.engine.watching import SOURCE
+from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
@@ -89,6 +91,7 @@ class Task:
     host_keys: tuple[str, ...] = ()
     dry_run: bool = False
     sources: tuple[Offer, ...] = ()
+    only: str = ""  # one folder below the data directory, as a person writes it
 
 
 def carry_out(task: Task, sources: Sequence[str] = (), becoming: Sequence[str] = ()) -> int:
@@ -115,13 +118,7 @@ def _carry_out(task: Task) -> int:
     settings = reload().settings
     bootstrap.go_second(settings)
     cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
-    order = bootstrap.Order(
-        config=task.config,
-        dry_run=task.dry_run,
-        reason=SOURCE if task.sources else "person",
-        reload=reload,
-        sources=task.sources,
-    )
+    order = _build_order(task, settings, reload)
     with ExitStack() as stack:
         redaction = stack.enter_context(bootstrap.open_log(settings, task.config))
         stack.enter_context(stopped_by_signals(cancel))
@@ -145,9 +142,34 @@ def _carry_out(task: Task) -> int:
     return end.exit_code
 
 
+def _build_order(task: Task, settings: Settings, reload: Callable[[], Loaded]) -> bootstrap.Order:
+    reason = "person"
+    if task.sources or task.only:
+        reason = SOURCE if task.sources else FOLDER
+    return bootstrap.Order(
+        config=task.config,
+        dry_run=task.dry_run,
+        reason=reason,
+        reload=reload,
+        sources=task.sources,
+        only=_find_folder(settings, task.only),
+    )
+
+
+def _find_folder(settings: Settings, text: str) -> str:
+    """Return a folder's path below the data directory, as events print it."""
+    if not text:
+        return ""
+    root = settings.data.directory or Path()
+    path = Path(os.path.normpath(root / text))
+    if path == root or not path.is_relative_to(root):
+        raise typer.BadParameter("--only takes a folder below the data directory.")
+    return format_path(os.fsencode(path.relative_to(root).as_posix()))
+
+
 def _send_signals(task: Task, settings: Settings, finished: RunFinished) -> None:
     """Tell the dead man's switch; the run's sums stay the last that is said."""
-    if not task.dry_run:
+    if not task.dry_run and not task.only:  # one folder is no sign that all is well
         for problem in bootstrap.send_signals(settings, finished):
             logger.warning("%s", problem)
 

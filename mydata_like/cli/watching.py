@@ -57,6 +57,7 @@ AttendedOption = Annotated[
 REASONS = {
     "settled": "new files have settled",
     "source": "folders were added",
+    "folder": "one folder only is wanted",
     "retry": "the one before could not do its work",
     "startup": "the watch has started",
     "saved": "the settings were changed",

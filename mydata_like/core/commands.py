@@ -46,7 +46,9 @@ class StopRun:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Of a watch: begin a run now."""
+    """Of a watch: begin a run now, over one folder only (as events print it) if that is given."""
+
+    only: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,7 @@ def _is_id(value: object) -> bool:
 _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "now": (lambda value: isinstance(value, bool), "true or false"),
     "path": (_is_path, "a path, absolute or below the data directory, as events print it"),
+    "only": (_is_path, "the path of a folder below the data directory, as events print it"),
     "as": (_is_destination, "a list of experiment and dataset, or of owner, experiment, dataset"),
     "channels": (
         lambda value: isinstance(value, int) and _is_number(value, 1, _MOST_CHANNELS),

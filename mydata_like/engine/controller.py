@@ -130,18 +130,21 @@ class Controller:
                 return NOTHING_LEFT
             case StopRun():
                 return NO_RUN
-            case Start():
-                return self._wish()
+            case Start(only=only):
+                return self._wish(only)
             case AddSource():
                 self._put_off(command)
             case _:
                 self._kept.append(command)
         return None
 
-    def _wish(self) -> Problem | None:
+    def _wish(self, only: str) -> Problem | None:
         if self._wishes is None:
             return NO_WATCH
-        self._wishes.start()
+        if only:
+            self._wishes.start_only(only.rstrip("/"))
+        else:
+            self._wishes.start()
         return None
 
     def _add_source(self, command: AddSource, controls: Controls) -> Problem | None:

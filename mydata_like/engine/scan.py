@@ -66,8 +66,12 @@ class _Place(NamedTuple):
 class Scan:
     """Streams the local files of a data directory, dataset folder by dataset folder."""
 
-    def __init__(self, settings: Settings, emit: Emit, clock: Clock, cancel: Cancel) -> None:
+    def __init__(
+        self, settings: Settings, emit: Emit, clock: Clock, cancel: Cancel, *, only: str = ""
+    ) -> None:
+        """`only` is the path of one folder, as events print it, beside which nothing is read."""
         self._settings = settings
+        self._only = only
         self._emit = emit
         self._clock = clock
         self._cancel = cancel
@@ -79,8 +83,12 @@ class Scan:
         `SettingsError` where the data directory is or becomes unavailable or a pattern is
         wrong, `Cancelled` when asked to stop.
         """
-        walk = self._open(Root(root))
-        yield from self._visit(walk, walk.open)
+        walk, empty = self._open(Root(root)), True
+        for group in self._visit(walk, walk.open):
+            empty = False
+            yield group
+        if self._only and empty:
+            self._emit(Notice(problem=_no_folder(self._only)))
         walk.root.check()
 
     def find_folders(self, root: bytes | Path) -> Iterator[DatasetFolder]:
@@ -116,7 +124,7 @@ class Scan:
 
     def _visit(self, walk: Walk, open_dataset: "Opening") -> Iterator[FileGroup]:
         top = _Place(walk.root.path, b"", ())
-        return _LevelScan(walk, self._settings, open_dataset).visit(top)
+        return _LevelScan(walk, self._settings, open_dataset, self._only).visit(top)
 
     def _open(self, root: Root) -> Walk:
         return Walk(root, self._settings.filters, self._emit, self._clock, self._cancel)
@@ -128,6 +136,14 @@ Opening = Callable[[DatasetFolder, bytes], Iterator[FileGroup]]
 def _unread(folder: DatasetFolder, _path: bytes) -> Iterator[FileGroup]:
     """Open a dataset folder for those who do not care for its files."""
     yield FileGroup(folder, (), last=True)
+
+
+def _no_folder(path: str) -> Problem:
+    return Problem(
+        "folder.unknown",
+        f"There is no dataset folder at or below {path}.",
+        "Check the path, the layout and the filters.",
+    )
 
 
 def _source_gone(path: bytes, why: str) -> SourceError:
@@ -157,8 +173,11 @@ def _numbered(groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
 class _LevelScan:
     """One pass over the levels of the layout."""
 
-    def __init__(self, walk: Walk, settings: Settings, open_dataset: Opening) -> None:
+    def __init__(
+        self, walk: Walk, settings: Settings, open_dataset: Opening, only: str = ""
+    ) -> None:
         self._walk = walk
+        self._only = only
         self._open_dataset = open_dataset
         self._filter = FolderFilter(settings.filters)
         self._layout = settings.data.layout
@@ -179,7 +198,7 @@ class _LevelScan:
             return
         if not place.names and not children:
             self._walk.emit(Notice(problem=_EMPTY_ROOT))
-        if has_files:
+        if has_files and self._is_wanted(place.key):
             yield from self._read_loose_files(place)
         for child in self._choose(place, children):
             yield from self.visit(child)
@@ -245,11 +264,21 @@ class _LevelScan:
             return
         for name, path in children.items():
             key = place.below(name)
+            if not self._is_wanted(key) and not self._leads_on(key):
+                continue
             problem = self._filter.refuse(level, name) if name in chosen else _NOT_PART
             if problem:
                 self._skip(key, problem)
             else:
                 yield _Place(path, key, (*place.names, name.decode()))
+
+    def _is_wanted(self, key: bytes) -> bool:
+        """Return whether a folder is the only one that is read, or lies in it."""
+        return not self._only or f"{format_path(key)}/".startswith(f"{self._only}/")
+
+    def _leads_on(self, key: bytes) -> bool:
+        """Return whether the only folder that is read lies in this one."""
+        return f"{self._only}/".startswith(f"{format_path(key)}/")
 
     def _is_part(self, level: Level, name: bytes) -> bool:
         if level is Level.MYTARDIS:

@@ -13,6 +13,7 @@ TICK: Final = 5.0  # seconds after which clock, settings and signs of change are
 FIRST_RETRY: Final = 60.0  # seconds after which a run that could not begin is tried again
 LONGEST_RETRY: Final = 3600.0
 SOURCE: Final = "source"  # why a run starts that looks at added sources only
+FOLDER: Final = "folder"  # ... that looks at one folder only, as a person wants it
 PATIENCE: Final = 10  # times the settling time that files which never rest are waited for
 
 
@@ -143,8 +144,8 @@ class Watch:
 
     def _run(self, reason: str) -> None:
         self._told = None
-        if reason == SOURCE:
-            self._run_aside()
+        if reason in (SOURCE, FOLDER):
+            self._run_aside(reason)
             return
         rule, now = self._plan.rule, self._clock.now()
         if reason in (rule.kind, "settled"):
@@ -159,9 +160,9 @@ class Watch:
         if ended.waiting:
             self._restless.note()
 
-    def _run_aside(self) -> None:
-        """Carry added sources; what is due over the data directory stays so."""
-        if not self._duties.run(SOURCE).complete:
+    def _run_aside(self, reason: str) -> None:
+        """Carry added sources, or one folder; what is due over the data directory stays so."""
+        if not self._duties.run(reason).complete:
             self._retry.delay()
 
     def _find_rest(self, due: datetime | None, now: datetime) -> float:

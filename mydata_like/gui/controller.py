@@ -97,6 +97,13 @@ class Controller(QObject):
         self._set(phase=Phase.STARTING, problem=None, sums=NOTHING)
         self._order("start")
 
+    def start_only(self, folder: bytes) -> None:
+        """Begin a run over one folder of the data directory now."""
+        if self.state.at_work or self.state.missing:
+            return
+        self._set(phase=Phase.STARTING, problem=None, sums=NOTHING)
+        self._order("start", only=format_path(folder))
+
     @Slot()
     def pause(self) -> None:
         """Send nothing new until `resume`."""

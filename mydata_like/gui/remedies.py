@@ -52,7 +52,9 @@ _FILES: Final = {
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.dataset"): "skipped.filtered",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.ignore_older_than"): "skipped.old",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.ignore_newer_than"): "skipped.young",
-    Remedy(Mender.YOU, Act.OPEN_SETTINGS, "data.layout"): "skipped.layout data.empty",
+    Remedy(Mender.YOU, Act.OPEN_SETTINGS, "data.layout"): (
+        "skipped.layout data.empty folder.unknown"
+    ),
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "data.directory"): "data.unavailable",
     Remedy(Mender.ADMINISTRATOR, Act.OPEN_SETTINGS, "data.unknown_owners"): "skipped.owner",
     Remedy(Mender.ADMINISTRATOR, Act.TRY_AGAIN): (

@@ -178,3 +178,14 @@ def test_a_request_to_stop_that_comes_first_is_obeyed(site):
     run.write('{"command": "stop"}')
 
     assert run.finish().code == 130
+
+
+def test_a_run_over_one_folder_leaves_the_others_for_later(site):
+    chosen = sorted(path for path in site.data.glob("*/*") if path.is_dir())[0]
+
+    partial = site.command("run", "--json", "--only", str(chosen)).sums
+    whole = site.run().sums
+
+    files = sum(path.is_file() for path in chosen.rglob("*"))
+    assert (partial["found"], partial["verified"]) == (files, files)
+    assert whole["sent"] == whole["found"] - files

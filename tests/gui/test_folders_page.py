@@ -47,7 +47,7 @@ def open_to(qtbot, page, *rows):
     for row in rows:
         index = page._model.index(row, 0, index)
         page._tree.expand(index)
-        qtbot.waitUntil(lambda: not page._desk.background.busy)
+        qtbot.waitUntil(lambda index=index: page._model.rowCount(index) > 0)
     return index
 
 
@@ -122,3 +122,21 @@ def test_the_tree_is_a_sound_model_while_lines_come_and_go(qapp):
 
     assert texts(model) == ["bob"]
     assert model.opened() == [()]
+
+
+def test_only_one_folder_is_uploaded_when_a_person_wants_that(qtbot, desk, site):
+    chosen = min(path for path in site.data.glob("*/*") if path.is_dir())
+    page = FoldersPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+
+    desk.controller.start_only(bytes(chosen.relative_to(site.data)))
+    qtbot.waitUntil(lambda: bool(desk.controller.state.last), timeout=60_000)
+
+    page.show_page()
+    qtbot.waitUntil(lambda: bool(texts(page._model)))
+    files = sum(path.is_file() for path in chosen.rglob("*"))
+    assert desk.controller.state.last.found == files
+    owner, experiment = open_to(qtbot, page, 0), open_to(qtbot, page, 0, 0)
+    assert (len(texts(page._model)), len(texts(page._model, owner))) == (1, 1)
+    assert texts(page._model, experiment) == [chosen.name]

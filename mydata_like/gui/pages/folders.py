@@ -2,6 +2,7 @@
 
 import os
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QGuiApplication
@@ -21,6 +22,7 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk, Page, Wish
 from mydata_like.gui.pages.transfers import FOLDER
+from mydata_like.gui.state import Phase
 from mydata_like.gui.tables import source
 from mydata_like.gui.tables.actions import action_bar, dataset_address, path_of
 from mydata_like.gui.tables.bars import BarDelegate
@@ -45,7 +47,8 @@ class FoldersPage(Page):
         self._open = QAction(icon("folder"), self.tr("Open folder"), self)
         self._web = QAction(icon("server"), self.tr("Open on server"), self)
         self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
-        self._actions = (self._files, self._open, self._web, self._copy)
+        self._only = QAction(icon("start"), self.tr("Only this one now"), self)
+        self._actions = (self._only, self._files, self._open, self._web, self._copy)
         self._timer = QTimer(self, singleShot=True, interval=RENEW_AFTER)
         self._set_up()
         self._lay_out()
@@ -95,6 +98,8 @@ class FoldersPage(Page):
         self._model.wanted.connect(self._ask_below)
         self._tree.selectionModel().currentChanged.connect(self._choose)
         self._tree.customContextMenuRequested.connect(self._show_menu)
+        self._controller.run_changed.connect(self._choose)
+        self._only.triggered.connect(self._start_only)
         self._files.triggered.connect(self._show_files)
         self._open.triggered.connect(self._open_folder)
         self._web.triggered.connect(self._open_on_server)
@@ -150,6 +155,10 @@ class FoldersPage(Page):
     def _choose(self) -> None:
         for action in self._actions:
             action.setEnabled(self._group is not None)
+        # What lies outside of the data directory is carried by itself, not by a run over a folder.
+        inside = bool(self._path) and not Path(os.fsdecode(self._path)).is_absolute()
+        can_start = self._controller.state.phase in (Phase.IDLE, Phase.BROKEN)
+        self._only.setEnabled(inside and can_start)
 
     @Slot(QPoint)
     def _show_menu(self, place: QPoint) -> None:
@@ -163,6 +172,10 @@ class FoldersPage(Page):
     def _path(self) -> bytes:
         group = self._group
         return group.path or b"" if group is not None else b""
+
+    @Slot()
+    def _start_only(self) -> None:
+        self._controller.start_only(self._path)
 
     @Slot()
     def _show_files(self) -> None:

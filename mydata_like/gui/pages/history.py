@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QSplitter, QVBoxLayout, QWidget
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.views import RunRow, Table, View
@@ -70,15 +70,8 @@ class HistoryPage(Page):
         self._files.nothing = self.tr("No file was brought further by this run.")
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.addWidget(self._said, 1)
         export = action_button(self._export, self)
-        head.addWidget(export)
-        upper = QWidget(self)
-        above = QVBoxLayout(upper)
-        above.setContentsMargins(0, 0, 0, 0)
-        above.addLayout(head)
-        above.addWidget(self._runs, 1)
+        self._runs.add_beside_count(self._said, export)
         self.setTabOrder(export, self._runs.table)
         self._lower = QWidget(self)
         below = QVBoxLayout(self._lower)
@@ -89,7 +82,7 @@ class HistoryPage(Page):
         self._lower.setVisible(False)
         halves = QSplitter(Qt.Orientation.Vertical, self)
         halves.setChildrenCollapsible(False)
-        halves.addWidget(upper)
+        halves.addWidget(self._runs)
         halves.addWidget(self._lower)
         QVBoxLayout(self).addWidget(halves)
 

@@ -53,6 +53,7 @@ class TablePanel(QWidget):
         self._count = PlainLabel("", self)
         self._empty = PlainLabel("", self)
         self._all = QPushButton(self.tr("Show all"), self)
+        self._top = QHBoxLayout()
         self._stack = QStackedWidget(self)
         self._find = QAction(self.tr("Filter"), self)
         self._typing = QTimer(self, singleShot=True, interval=TYPING_ENDS)
@@ -66,6 +67,11 @@ class TablePanel(QWidget):
             self.states.addItem(word, states)
         self.states.setVisible(True)
         self._states_label.setVisible(True)
+
+    def add_beside_count(self, *widgets: QWidget) -> None:
+        """Show more beside the number of rows."""
+        for widget in widgets:
+            self._top.addWidget(widget)
 
     def begin(self) -> None:
         """Show the rows, and follow the ledger."""
@@ -117,13 +123,12 @@ class TablePanel(QWidget):
         self.addAction(self._find)
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.addWidget(self.field, 1)
-        top.addWidget(self._states_label)
-        top.addWidget(self.states)
-        top.addWidget(self._only)
-        top.addStretch(1)
-        top.addWidget(self._count)
+        self._top.addWidget(self.field, 1)
+        self._top.addWidget(self._states_label)
+        self._top.addWidget(self.states)
+        self._top.addWidget(self._only)
+        self._top.addStretch(1)
+        self._top.addWidget(self._count)
         words_only = QWidget(self._stack)
         middle = QVBoxLayout(words_only)
         middle.addStretch(1)
@@ -134,7 +139,7 @@ class TablePanel(QWidget):
         self._stack.addWidget(words_only)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(top)
+        layout.addLayout(self._top)
         layout.addWidget(self._stack, 1)
         for before, after in pairwise((self.field, self.states, self._only, self.table, self._all)):
             QWidget.setTabOrder(before, after)

@@ -18,12 +18,12 @@ def run_columns() -> list[Column]:
     """Return what a table says of runs."""
     return [
         Column("at", translate("runs", "When"), _when, "at", 22),
-        Column("reason", translate("runs", "Why"), _why, "reason", 20),
-        Column("outcome", translate("runs", "Outcome"), _outcome, width=30, mark=_mark, tip=_tip),
+        Column("reason", translate("runs", "Why"), _why, "reason", 24),
         Column("files", translate("runs", "Files sent"), _files, "files", 12, number=True),
         Column("size", translate("runs", "Size"), _size, "size", 12, number=True),
         Column("speed", translate("runs", "Speed"), _speed, width=13, number=True),
         Column("span", translate("runs", "Duration"), _span, "span", 14, number=True),
+        Column("outcome", translate("runs", "Outcome"), _outcome, width=30, mark=_mark, tip=_tip),
     ]
 
 
@@ -58,6 +58,8 @@ def _why(row: RunRow) -> str:
         "weekly": translate("runs", "Schedule: weekly"),
         "interval": translate("runs", "Schedule: every few minutes"),
         "settled": translate("runs", "New files had settled"),
+        "source": translate("runs", "Added folders only"),
+        "folder": translate("runs", "One folder only"),
         "retry": translate("runs", "Second try"),
         "source": translate("runs", "Folders were added"),
     }

@@ -536,3 +536,26 @@ def test_memory_does_not_grow_with_the_folder(tmp_path):
 
     assert count == 30_000
     assert peak < 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("only", "found"),
+    [
+        ("ann/x", [b"ann/x/one"]),
+        ("ann", [b"ann/x/one", b"ann/xy/two"]),
+        ("ann/nowhere", []),
+    ],
+)
+def test_of_one_folder_nothing_beside_it_is_read(tmp_path, only, found):
+    for name in ("ann/x/one", "ann/xy/two", "bob/x/three"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes(b"1")
+    events, clock = [], FakeClock(LATER)
+    settings = settings_of(Layout.USERNAME_DATASET)
+    scan = Scan(settings, events.append, clock, clock.cancel(), only=only)
+
+    groups = list(scan.scan(tmp_path))
+
+    assert [file.key for group in groups for file in group.files] == found
+    notices = [event.problem.code for event in events if isinstance(event, Notice)]
+    assert notices == ([] if found else ["folder.unknown"])

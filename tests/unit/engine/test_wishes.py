@@ -43,3 +43,22 @@ def test_a_run_over_everything_is_wished_for_rather_than_one_over_sources_alone(
     wishes.start()
     wishes.start(alone=True)
     assert wishes.take() == "person"
+
+
+def test_one_folder_is_wished_for_alone():
+    wishes = Wishes(CancelFlag())
+    wishes.start_only("a/b")
+
+    assert wishes.take() == "folder"
+    assert wishes.only == "a/b"
+
+
+def test_of_two_folders_at_once_comes_a_run_over_everything():
+    wishes = Wishes(CancelFlag())
+    wishes.start_only("a")
+    wishes.start_only("b")
+    assert wishes.take() == "person"
+
+    wishes.start()
+    wishes.start_only("a")
+    assert wishes.take() == "person"
