@@ -1,5 +1,6 @@
 """Who can mend what, and how: one table from the codes of docs/events.md to one button."""
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -31,7 +32,7 @@ class Remedy(NamedTuple):
     key: str = ""
 
 
-# For a code that is newer than this table.
+# For what nobody has heard of.
 UNKNOWN: Final = Remedy(Mender.YOU, Act.TRY_AGAIN)
 
 _FILES: Final = {
@@ -102,7 +103,9 @@ _HERE: Final = {
     ),
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "transfer.ssh_agent"): "ssh.no-agent",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "transfer.ciphers"): "transfer.ciphers",
-    Remedy(Mender.YOU, Act.OPEN_SETTINGS): "settings.invalid settings.toml",
+    Remedy(Mender.YOU, Act.OPEN_SETTINGS): (
+        "settings.invalid settings.toml settings.changed-elsewhere"
+    ),
     Remedy(Mender.ADMINISTRATOR, Act.OPEN_SETTINGS): (
         "settings.locked settings.server-ignored settings.from-server"
     ),
@@ -129,14 +132,31 @@ _HERE: Final = {
         "source.inside source.holds-data source.name source.overlap source.later source.refused"
     ),
 }
-# What is told of a command, or of a file that is not freed, is an answer, nothing to be mended.
-FAMILIES: Final = dict.fromkeys(("command", "free"), Remedy(Mender.NOBODY, Act.WAIT))
-REMEDIES: Final = {
-    code: remedy
-    for table in (_FILES, _SERVER, _HERE)
-    for remedy, codes in table.items()
-    for code in codes.split()
+# For codes that are newer than the tables, by what they begin with. What is told of a command, or
+# of a file that is not freed, is an answer: there is nothing to be mended.
+_FAMILIES: Final = {
+    Remedy(Mender.NOBODY, Act.WAIT): "command free waiting skipped limits schedule",
+    Remedy(Mender.SERVER, Act.TRY_AGAIN): (
+        "server register verify http staging link channel transfer"
+    ),
+    Remedy(Mender.YOU, Act.OPEN_SETTINGS): "settings ssh data",
+    Remedy(Mender.YOU, Act.SET_UP): "key host-key uploader",
+    Remedy(Mender.YOU, Act.OPEN_FOLDER): "source folder name",
+    UNKNOWN: "file item archive run ledger lock monitor demo window",
 }
+
+
+def _by_code(*tables: Mapping[Remedy, str]) -> dict[str, Remedy]:
+    return {
+        code: remedy
+        for table in tables
+        for remedy, codes in table.items()
+        for code in codes.split()
+    }
+
+
+REMEDIES: Final = _by_code(_FILES, _SERVER, _HERE)
+FAMILIES: Final = _by_code(_FAMILIES)
 
 
 def find_remedy(code: str) -> Remedy:
