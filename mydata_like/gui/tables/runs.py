@@ -58,7 +58,6 @@ def _why(row: RunRow) -> str:
         "weekly": translate("runs", "Schedule: weekly"),
         "interval": translate("runs", "Schedule: every few minutes"),
         "settled": translate("runs", "New files had settled"),
-        "source": translate("runs", "Added folders only"),
         "folder": translate("runs", "One folder only"),
         "retry": translate("runs", "Second try"),
         "source": translate("runs", "Folders were added"),
