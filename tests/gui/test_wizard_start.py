@@ -91,7 +91,7 @@ def test_an_approval_that_comes_while_the_wizard_waits_is_noticed(open_wizard, t
     key = person.wizard.key
     key.again.setInterval(50)
     person.wait(key.waiting.isVisible)
-    assert person.wizard.next.text() == "&Close and wait"
+    assert person.wizard.next.text() == "Cl&ose and wait"
 
     town.approve()
 

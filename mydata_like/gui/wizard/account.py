@@ -17,7 +17,6 @@ from mydata_like.gui.wizard.asking import NewKey
 from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import NO_KEYRING
-from mydata_like.gui.wizard.verdict import tell
 
 if TYPE_CHECKING:
     from mydata_like import bootstrap
@@ -49,7 +48,7 @@ class AccountStep(Step):
         )
         self.into_file.hide()
         self.add(self.into_file)
-        self.finish()
+        self.add_space()
         self._connect()
 
     @property
@@ -81,7 +80,10 @@ class AccountStep(Step):
     def show_refusal(self, error: Exception) -> bool:
         if not isinstance(error, UploaderError) or error.problem_code != NO_KEYRING:
             return False
-        self.verdict.show_wrong(tell(error.problem))
+        advice = self.tr(
+            "Unlock it and press Next again, or keep the key in a file that only you can read."
+        )
+        self.verdict.show_wrong(f"{error.problem.message} {advice}")
         self.into_file.show()
         self.into_file.setFocus()
         return True

@@ -88,7 +88,7 @@ class AddressStep(Step):
         return sheet
 
     def _lay_out(self) -> None:
-        self.finish()
+        self.add_space()
         line = QHBoxLayout()
         line.addWidget(self.import_button)
         line.addWidget(self._choose_button)

@@ -26,7 +26,7 @@ from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.courier import Courier, Parcel
 from mydata_like.gui.wizard.layouts import layout_example, layout_name
 from mydata_like.gui.wizard.question import Question
-from mydata_like.gui.wizard.samples import SampleModel
+from mydata_like.gui.wizard.samples import FILES, SIZE, SampleModel
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.schema import Settings
@@ -65,7 +65,7 @@ class FoldersStep(Step):
         self.verdict = Verdict(self)
         self.suggestion = QPushButton(self)
         self.suggestion.hide()
-        self.owners = Verdict(self)
+        self.owners = Verdict(self, keeps_place=False)
         for part in (self.verdict, self.suggestion, self.owners):
             self.add(part)
         self._connect()
@@ -113,14 +113,19 @@ class FoldersStep(Step):
         table.setShowGrid(False)
         table.verticalHeader().hide()
         table.horizontalHeader().setHighlightSections(False)
+        table.setWordWrap(False)
+        metrics = self.fontMetrics()
+        table.verticalHeader().setDefaultSectionSize(metrics.height() * 3 // 2)
+        widths = {FILES: "20,000+ 000", SIZE: "999.9 MB+ 000"}
         for column in range(self.model.columnCount()):
-            stretched = column < self.model.columnCount() - 2
-            mode = QHeaderView.ResizeMode
-            table.horizontalHeader().setSectionResizeMode(
-                column, mode.Stretch if stretched else mode.ResizeToContents
+            mode = (
+                QHeaderView.ResizeMode.Fixed if column in widths else QHeaderView.ResizeMode.Stretch
             )
+            table.horizontalHeader().setSectionResizeMode(column, mode)
+        for column, longest in widths.items():
+            table.setColumnWidth(column, metrics.horizontalAdvance(longest))
         table.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
-        table.setMinimumHeight(self.fontMetrics().height() * 7)
+        table.setMinimumHeight(metrics.height() * 8)
         return table
 
     def _connect(self) -> None:

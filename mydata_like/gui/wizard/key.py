@@ -50,15 +50,14 @@ class KeyStep(Step):
         self.fingerprint.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         copy = QPushButton(icon("copy"), self.tr("&Copy"), self)
         copy.clicked.connect(self._copy_fingerprint)
-        self.verdict = self.add_field(self.tr("Key &fingerprint"), self.fingerprint, copy)
-        self.notice = Verdict(self)
-        self.notice.hide()
+        self.verdict = self.add_field(self.tr("&Key fingerprint"), self.fingerprint, copy)
+        self.notice = Verdict(self, keeps_place=False)
         self.waiting = self._make_waiting()
         self.host_key = HostKeyPanel(desk, self)
         self.trial = TrialPanel(desk, self)
         for part in (self.notice, self.waiting, self.host_key, self.trial):
             self.add(part)
-        self.finish()
+        self.add_space()
         self._connect()
 
     @property
@@ -135,7 +134,6 @@ class KeyStep(Step):
     def _show_notice(self, parcel: Parcel) -> None:
         if self._courier.is_awaited(parcel) and isinstance(parcel.content, Notice):
             self.notice.show_caution(tell(parcel.content.problem))
-            self.notice.show()
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:

@@ -52,7 +52,7 @@ class PlaceStep(Step):
         self._email_verdict = self.add_field(
             self.tr("&E-mail of the contact person"), self.email, key=EMAIL
         )
-        self.finish()
+        self.add_space()
         self._connect()
 
     @property

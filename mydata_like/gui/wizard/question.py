@@ -28,6 +28,7 @@ class Question(QObject):
         self._background = background
         self._ask: Ask | None = None
         self._cancel: CancelFlag | None = None
+        self.lost = False  # the latest asking brought no answer
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._begin)
 
@@ -45,6 +46,7 @@ class Question(QObject):
     @Slot()
     def forget(self) -> None:
         """Ask no more: what is still on its way ends soon, and its answer is ignored."""
+        self.lost = False
         self._timer.stop()
         if self._cancel is not None:
             self._cancel.set()
@@ -61,6 +63,7 @@ class Question(QObject):
         if answer.cancel is not self._cancel:
             return
         self._ask = self._cancel = None
+        self.lost = answer.error is not None
         if answer.error is not None:
             self.failed.emit(answer.error)
         else:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
-_NUMBERS = 3  # the first column that holds numbers
+FILES, SIZE = 3, 4  # the columns that hold numbers
 
 
 class SampleModel(QAbstractTableModel):
@@ -45,6 +45,8 @@ class SampleModel(QAbstractTableModel):
     ) -> Any:
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return self._headings()[section]
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(section)
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -55,8 +57,8 @@ class SampleModel(QAbstractTableModel):
             return self._texts(sample)[index.column()]
         if role == Qt.ItemDataRole.ToolTipRole:
             return words.plain(sample.path)
-        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() >= _NUMBERS:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(index.column())
         return None
 
     def _headings(self) -> tuple[str, ...]:
@@ -77,3 +79,8 @@ class SampleModel(QAbstractTableModel):
             words.count(sample.files) + more,
             words.size(sample.size) + more,
         )
+
+
+def _alignment(column: int) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column >= FILES else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QPushButton, QVBoxLayout, QWidget
 
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
@@ -46,6 +46,7 @@ class Step(QWidget):
         self.settings = Settings()
         self._locked_by: Mapping[str, str] = {}
         self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
 
     @property
     def config(self) -> Path | None:
@@ -55,6 +56,11 @@ class Step(QWidget):
     @property
     def readiness(self) -> Readiness:
         return Readiness.READY
+
+    @property
+    def lost(self) -> bool:
+        """Whether a check brought no answer, so that it is worth asking again."""
+        return any(question.lost for question in self.findChildren(Question))
 
     def take(self, beginning: bootstrap.Beginning) -> None:
         """Show what is set already."""
@@ -91,6 +97,11 @@ class Step(QWidget):
         del beginning
         return False
 
+    def minimumSizeHint(self) -> QSize:
+        """Return what the page needs at its width; Qt counts with every text at its tallest."""
+        needed = self._column.minimumSize()
+        return QSize(needed.width(), self._column.minimumHeightForWidth(self.width()))
+
     def add_field(self, label: str, editor: QWidget, *beside: QWidget, key: str = "") -> Verdict:
         """Add a field with its label above and its verdict below; `key` is its setting's."""
         caption = PlainLabel(label, self)
@@ -103,20 +114,22 @@ class Step(QWidget):
         self._column.addWidget(caption)
         self._column.addLayout(line)
         self._column.addWidget(verdict)
+        self._column.addSpacing(self.fontMetrics().height() // 3)
         editor.setProperty("setting", key)
         return verdict
 
     def add(self, part: QWidget | QLayout) -> None:
         """Add something of the page's own."""
-        if isinstance(part, QWidget):
+        if isinstance(part, QPushButton):
+            self._column.addWidget(part, 0, Qt.AlignmentFlag.AlignLeft)
+        elif isinstance(part, QWidget):
             self._column.addWidget(part)
         else:
             self._column.addLayout(part)
 
-    def finish(self, *, stretch: bool = True) -> None:
-        """Let the fields stay together at the top."""
-        if stretch:
-            self._column.addStretch(1)
+    def add_space(self) -> None:
+        """Leave the rest of the page empty, or what is between its parts."""
+        self._column.addStretch(1)
 
     def guard(self, editor: QWidget, verdict: Verdict) -> None:
         """Let nobody change what an administrator has decided."""

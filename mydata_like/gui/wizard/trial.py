@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QListWidget,
     QListWidgetItem,
     QPushButton,
+    QStyle,
     QVBoxLayout,
     QWidget,
 )
@@ -55,7 +56,9 @@ class TrialPanel(QWidget):
         self.steps.setAccessibleName(self.tr("How far the test file came"))
         self.steps.setWordWrap(True)
         self.steps.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.steps.setMinimumHeight(self.fontMetrics().height() * 9)
+        side = self.style().pixelMetric(QStyle.PixelMetric.PM_SmallIconSize)
+        self.steps.setIconSize(QSize(side, side))
+        self.steps.setMinimumHeight(self.fontMetrics().height() * 14)
         self.verdict = Verdict(self)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

@@ -35,10 +35,12 @@ class Sign(QWidget):
 
 
 class Verdict(QWidget):
-    """One sentence with a sign; it keeps its place while it says nothing."""
+    """One sentence with a sign; below a field it keeps its place while it says nothing."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, *, keeps_place: bool = True) -> None:
         super().__init__(parent)
+        self._keeps_place = keeps_place
+        self.setVisible(keeps_place)
         self._sign = Sign(self)
         self._text = PlainLabel("", self)
         self._text.setWordWrap(True)
@@ -89,6 +91,7 @@ class Verdict(QWidget):
     def _say(self, name: str, text: str, status: Status | None) -> None:
         self._sign.show_icon(name, status)
         self._text.setText(words.plain(text))
+        self.setVisible(self._keeps_place or bool(text))
 
 
 def tell(problem: Problem) -> str:

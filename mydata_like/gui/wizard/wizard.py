@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard import asking
@@ -45,8 +46,12 @@ class SetupWizard(QDialog):
 
     demo_wanted = Signal()
 
-    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, desk: Desk, parent: QWidget | None = None, *, first: int | None = None
+    ) -> None:
+        """`first` is the page to open on, where that is not for the wizard to find."""
         super().__init__(parent)
+        self._first = first
         self._desk = desk
         self._eager = False  # Next was pressed while an answer was awaited
         self._focus: QWidget | None = None  # where it was when the page was kept
@@ -88,14 +93,16 @@ class SetupWizard(QDialog):
         self._stack = QStackedWidget(self)
         self._title = PlainLabel("", self)
         self._title.scale(TITLE, bold=True)
+        self._title.setWordWrap(True)
         self._explanation = PlainLabel("", self)
         self._explanation.setWordWrap(True)
-        self.verdict = Verdict(self)
+        self.verdict = Verdict(self, keeps_place=False)
         self.later = QPushButton(self.tr("&Later"), self)
+        self.again = QPushButton(icon("refresh"), self.tr("Check a&gain"), self)
         self.back = QPushButton(self.tr("&Back"), self)
         self.next = QPushButton(self.tr("&Next"), self)
-        self.later.setAutoDefault(False)
-        self.back.setAutoDefault(False)
+        for button in (self.later, self.again, self.back):
+            button.setAutoDefault(False)
         self.next.setDefault(True)
 
     def _name_steps(self) -> list[str]:
@@ -118,6 +125,7 @@ class SetupWizard(QDialog):
             self._stack.addWidget(area)
         buttons = QHBoxLayout()
         buttons.addWidget(self.later)
+        buttons.addWidget(self.again)
         buttons.addStretch(1)
         buttons.addWidget(self.back)
         buttons.addWidget(self.next)
@@ -130,11 +138,20 @@ class SetupWizard(QDialog):
         layout = QHBoxLayout(self)
         layout.addWidget(self._trail)
         layout.addLayout(right, 1)
+        layout.setSpacing(self.fontMetrics().height())
+        self._choose_size()
+
+    def _choose_size(self) -> None:
+        """Take the room that the pages like, as far as it is there."""
         metrics = self.fontMetrics()
-        self.resize(metrics.averageCharWidth() * 130, metrics.height() * 40)
+        liked = QSize(metrics.averageCharWidth() * 130, metrics.height() * 40)
+        parent = self.parentWidget()
+        room = parent.window().size() if parent else self.screen().availableSize()
+        self.resize(liked.boundedTo(room))
 
     def _connect(self) -> None:
         self.next.clicked.connect(self._go_on)
+        self.again.clicked.connect(self._check_again)
         self.back.clicked.connect(self._go_back)
         self.later.clicked.connect(self.reject)
         self.address.demo_wanted.connect(self.demo_wanted)
@@ -161,7 +178,9 @@ class SetupWizard(QDialog):
         self.verdict.clear()
         self._take(beginning)
         undone = (index for index, step in enumerate(self.steps) if not step.is_done(beginning))
-        self._show_step(next(undone, len(self.steps) - 1))
+        found = next(undone, len(self.steps) - 1)
+        self._show_step(found if self._first is None else self._first)
+        self._first = None
 
     def _take(self, beginning: bootstrap.Beginning) -> None:
         for step in self.steps:
@@ -185,6 +204,7 @@ class SetupWizard(QDialog):
         """Let the person go on as soon as the page allows it."""
         readiness = self.step.readiness
         self.next.setEnabled(readiness is not Readiness.LACKING and not self._keeping.open)
+        self.again.setVisible(self.step.lost and self.step is not self.key)
         self._name_next()
         if readiness is Readiness.CHECKING or not self._eager:
             return
@@ -197,7 +217,7 @@ class SetupWizard(QDialog):
             self.next.setText(self.tr("&Next"))
             self.later.setVisible(True)
             return
-        text = self.tr("&Finish") if self.key.approved else self.tr("&Close and wait")
+        text = self.tr("&Finish") if self.key.approved else self.tr("Cl&ose and wait")
         self.next.setText(text)
         self.later.setVisible(False)
         if self.key.proved:
@@ -241,6 +261,10 @@ class SetupWizard(QDialog):
         if not self.step.show_refusal(error):
             self.verdict.show_problem(error.problem)
         self._follow()
+
+    @Slot()
+    def _check_again(self) -> None:
+        self.step.begin()
 
     @Slot()
     def _go_back(self) -> None:
