@@ -11,7 +11,7 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QSize, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
 
 from mydata_like.gui.drop.sheet import DropSheet
@@ -25,6 +25,8 @@ from mydata_like.gui.tray.emblem import Emblem, Shape, draw_emblem
 from mydata_like.gui.tray.herald import Kind, Message
 from mydata_like.gui.tray.leaving import Question
 from mydata_like.gui.window import Window
+from mydata_like.gui.wizard import SetupWizard
+from mydata_like.gui.wizard.step import Readiness
 
 SETTINGS = ("server.url", "schedule.kind", "transfer.method")  # each on a tab of its own
 
@@ -65,6 +67,10 @@ def list_scenes() -> list[Scene]:
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
         *(Scene(f"settings-{key}", partial(_open_settings, key)) for key in SETTINGS),
+        *(
+            Scene(f"wizard-{name}", partial(_open_wizard, number))
+            for number, name in enumerate(("server", "account", "instrument", "data", "approval"))
+        ),
         *(Scene(leaf.name, partial(_open_page, leaf.name)) for leaf in list_pages()),
         Scene("overview-safe", partial(_open_page, "overview"), Moment.SAFE),
     ]
@@ -107,6 +113,21 @@ def _drop_folders(stage: Stage) -> QWidget:
     sheet = DropSheet(stage.desk, paths, stage.window)
     sheet.open()
     return sheet
+
+
+def _open_wizard(number: int, stage: Stage) -> QWidget:
+    """A page of the first start, with all that it checks."""
+    wizard = SetupWizard(stage.desk, stage.window, first=number)
+    wizard.show()
+    checking = Readiness.CHECKING
+    _wait_until(lambda: not wizard.verdict.text and wizard.step.readiness is not checking)
+    return wizard
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    patience = QDeadlineTimer(60_000)
+    while not condition() and not patience.hasExpired():
+        QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
 
 
 def _show_tray(stage: Stage) -> QWidget:

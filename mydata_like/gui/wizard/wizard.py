@@ -87,10 +87,23 @@ class SetupWizard(QDialog):
         self._desk.controller.reload_settings()
         super().done(result)
 
+    def _stack_up(self) -> QStackedWidget:
+        """Return the pages, which come before all buttons for those who go by Tab."""
+        stack = QStackedWidget(self)
+        for step in self.steps:
+            area = QScrollArea(stack)
+            area.setWidgetResizable(True)
+            area.setFrameShape(QFrame.Shape.NoFrame)
+            area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+            area.setWidget(step)
+            stack.addWidget(area)
+        return stack
+
     def _make_frame(self) -> None:
         """Make what is around the pages."""
         self._trail = Trail(self._name_steps(), self)
-        self._stack = QStackedWidget(self)
+        self._stack = self._stack_up()
         self._title = PlainLabel("", self)
         self._title.scale(TITLE, bold=True)
         self._title.setWordWrap(True)
@@ -115,14 +128,6 @@ class SetupWizard(QDialog):
         ]
 
     def _lay_out(self) -> None:
-        for step in self.steps:
-            area = QScrollArea(self)
-            area.setWidgetResizable(True)
-            area.setFrameShape(QFrame.Shape.NoFrame)
-            area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-            area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-            area.setWidget(step)
-            self._stack.addWidget(area)
         buttons = QHBoxLayout()
         buttons.addWidget(self.later)
         buttons.addWidget(self.again)
