@@ -1,6 +1,7 @@
 """`mydata-like demo`: everything from nothing, with proof."""
 
 import os
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -8,13 +9,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like.bootstrap import HOME
+from mydata_like.bootstrap import HOME, find_program
 from mydata_like.bootstrap.demonstration import DemoPlace, open_place
 from mydata_like.cli.report import print_lines
 from mydata_like.cli.running import Shape, Task, carry_out, stopped_by_signals, tell_failure
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.engine.workers import CancelFlag
+
+_LOOK_AFTER = 0.2  # seconds after which it is looked again whether the window was quit
 
 
 def demonstrate(*, as_json: bool) -> int:
@@ -27,6 +30,26 @@ def demonstrate(*, as_json: bool) -> int:
             return _demonstrate(place, shape)
     except UploaderError as error:
         tell_failure(error, shape)
+        return error.exit_code
+
+
+def open_demonstration() -> int:
+    """Show the window of settings for the sample data; all of it vanishes when that is quit."""
+    cancel = CancelFlag()
+    try:
+        with open_place() as place, stopped_by_signals(cancel):
+            config = place.folder / "settings.toml"
+            place.write_settings(config)
+            words = (*find_program(), "gui", "--config", str(config))
+            home = {HOME: str(place.folder / "home")}
+            window = subprocess.Popen(words, env=os.environ | home)  # noqa: S603 - our own program
+            while window.poll() is None:
+                if cancel.wait(_LOOK_AFTER):
+                    window.terminate()
+                    return window.wait()
+            return window.returncode
+    except UploaderError as error:
+        tell_failure(error, Shape.TEXT)
         return error.exit_code
 
 

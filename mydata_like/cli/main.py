@@ -94,15 +94,16 @@ def demo(
         str, typer.Option(metavar="FILE", help="With --serve: write the settings to this file.")
     ] = "",
     window: Annotated[
-        bool, typer.Option("--window/--no-window", help="Show the window, where there is one.")
-    ] = True,
+        bool, typer.Option("--window/--no-window", help="Upload from the window.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Upload sample instrument data to an embedded server, and prove that it arrived."""
     # The embedded server is an extra, which an installation on an instrument's PC lacks.
-    from mydata_like.cli.demonstration import demonstrate, serve_forever
+    from mydata_like.cli.demonstration import demonstrate, open_demonstration, serve_forever
 
-    del window  # the window does not exist yet: every demonstration is on the command line
+    if window:
+        raise typer.Exit(open_demonstration())
     raise typer.Exit(serve_forever(write_config) if serve else demonstrate(as_json=as_json))
 
 

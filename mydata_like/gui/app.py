@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication
 from mydata_like.gui.background import Background
 from mydata_like.gui.collection import collected_here
 from mydata_like.gui.controller import Controller
+from mydata_like.gui.demonstration import Demonstration
 from mydata_like.gui.drop.arrival import accept_drops
 from mydata_like.gui.dry_run import DryRunDialog
 from mydata_like.gui.help import HelpDialog
@@ -38,6 +39,7 @@ class Program(QObject):
         self.controller = Controller(start.config, self.background, self)
         self.desk = Desk(self.controller, self.background, Memory(self))
         self.appearance = Appearance(self.controller, self.desk.memory, self)
+        self.demonstration = Demonstration(self.background, self)
         self.window = Window(self.desk)
         self.presence = Presence(self.desk, self.window, start)
         self.drawer = Drawer(self.desk, self.window)
@@ -52,6 +54,7 @@ class Program(QObject):
         self.window.settings_wanted.connect(self.drawer.open)
         self.drawer.left_unsaved.connect(self._tell_unsaved)
         self.window.folders_wanted.connect(self.arrival.choose)
+        self.window.demo_wanted.connect(self.demonstration.open)
 
     def open(self) -> None:
         """Begin to work; the window shows itself when the settings are read."""
@@ -69,6 +72,7 @@ class Program(QObject):
 
         wizard = SetupWizard(self.desk, self.window)
         wizard.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        wizard.demo_wanted.connect(self.demonstration.open)
         wizard.open()
 
     @Slot()

@@ -30,6 +30,7 @@ class Window(QMainWindow):
 
     settings_wanted = Signal(object)  # the key of the setting to show first, or ""
     set_up_wanted = Signal()
+    demo_wanted = Signal()
     folders_wanted = Signal()  # a person wants to choose folders to upload
     dry_run_wanted = Signal()
     help_wanted = Signal()
@@ -71,7 +72,7 @@ class Window(QMainWindow):
     @Slot(object)
     def show_page(self, wish: Wish) -> None:
         """Show a page, and on it what is wished for."""
-        if wish.page in ("settings", "set-up"):
+        if wish.page in ("settings", "set-up", "demo"):
             self._show_dialog(wish)
             return
         names = [leaf.name for leaf in self._leaves]
@@ -82,6 +83,8 @@ class Window(QMainWindow):
     def _show_dialog(self, wish: Wish) -> None:
         if wish.page == "settings":
             self.settings_wanted.emit(wish.what)
+        elif wish.page == "demo":
+            self.demo_wanted.emit()
         else:
             self.set_up_wanted.emit()
 

@@ -11,6 +11,7 @@ from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.overview.conservation import ConservationBar
 from mydata_like.gui.overview.counts import Parts, Stage, find_limit, parts_of_progress, stages_of
 from mydata_like.gui.overview.page import OverviewPage
+from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.state import Phase, RunState
 from tests.gui.conftest import DEADLINE
 
@@ -88,8 +89,12 @@ def test_before_the_set_up_there_are_two_ways_to_begin(open_desk, qtbot):
 
     buttons = [button for button in page.findChildren(QPushButton) if button.isVisible()]
     assert len(buttons) == 2
-    with qtbot.waitSignal(page.set_up_wanted):
+    with qtbot.waitSignal(page.wanted) as wanted:
         buttons[0].click()
+    assert wanted.args == [Wish("set-up")]
+    with qtbot.waitSignal(page.wanted) as wanted:
+        buttons[1].click()
+    assert wanted.args == [Wish("demo")]
 
 
 def test_a_broken_engine_is_explained_and_the_button_goes_on(desk, site, qtbot):

@@ -40,9 +40,6 @@ PAGE_OF_PART = {
 class OverviewPage(Page):
     """One sentence, the conservation bar, the pipeline, the throughput, the data at risk."""
 
-    set_up_wanted = Signal()
-    demo_wanted = Signal()
-
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._controller = desk.controller
@@ -62,9 +59,17 @@ class OverviewPage(Page):
     def _connect(self) -> None:
         self._controller.run_changed.connect(self._show_state)
         self._controller.live_changed.connect(self._standing.show_live)
-        self._welcome.set_up.connect(self.set_up_wanted)
-        self._welcome.demo.connect(self.demo_wanted)
+        self._welcome.set_up.connect(self._set_up)
+        self._welcome.demo.connect(self._try_demo)
         self._standing.wanted.connect(self.wanted)
+
+    @Slot()
+    def _set_up(self) -> None:
+        self.wanted.emit(Wish("set-up"))
+
+    @Slot()
+    def _try_demo(self) -> None:
+        self.wanted.emit(Wish("demo"))
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:

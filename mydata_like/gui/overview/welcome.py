@@ -3,6 +3,7 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from mydata_like.gui.demonstration import is_installed
 from mydata_like.gui.look.icons import app_icon
 from mydata_like.gui.look.labels import LARGE, PlainLabel
 
@@ -54,6 +55,7 @@ class Welcome(QWidget):
         demo = QPushButton(self.tr("Try the de&mo"), self)
         demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
         set_up.clicked.connect(self.set_up)
+        demo.setVisible(is_installed())
         demo.clicked.connect(self.demo)
         row = QHBoxLayout()
         row.addStretch(1)

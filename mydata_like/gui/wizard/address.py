@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QPushButton, QWidget
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui.demonstration import is_installed
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mydata_like import bootstrap
 
 URL = "server.url"
-DEMO = "flask"  # what the embedded server needs, which only the extra `demo` brings
 
 
 class AddressStep(Step):
@@ -52,7 +51,7 @@ class AddressStep(Step):
         self.import_button = QPushButton(icon("import"), self.tr("&Import from MyData…"), self)
         self._choose_button = QPushButton(self.tr("&Choose a MyData.cfg…"), self)
         self.demo = QPushButton(icon("start"), self.tr("&Try the demo"), self)
-        self.demo.setVisible(find_spec(DEMO) is not None)
+        self.demo.setVisible(is_installed())
         self._lay_out()
         self._connect()
 

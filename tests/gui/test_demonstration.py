@@ -1,0 +1,37 @@
+"""The demonstration in a window of its own."""
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+
+import psutil
+
+from tests.gui.conftest import DEADLINE
+from tests.site import kill_group, left_behind
+from tests.sshd_fixture import needs_sshd
+
+
+@needs_sshd
+def test_all_of_a_demonstration_vanishes_with_its_window(tmp_path, qtbot):
+    words = (sys.executable, "-m", "mydata_like", "demo", "--window")
+    place = tmp_path / "temporary"
+    place.mkdir()
+    shown = {"QT_QPA_PLATFORM": "offscreen", "TMPDIR": str(place)}
+    process = subprocess.Popen(words, env=os.environ | shown, start_new_session=True)
+
+    try:
+        qtbot.waitUntil(lambda: has_window(process), timeout=DEADLINE)
+        process.terminate()
+        process.wait(DEADLINE / 1000)
+    finally:
+        kill_group(process)
+
+    assert list(place.glob("mydata-like-demo-*")) == []
+    assert left_behind(process.pid) == []
+
+
+def has_window(process):
+    with suppress(psutil.Error):  # what ends while it is looked at is no window
+        return any("gui" in child.cmdline() for child in psutil.Process(process.pid).children())
+    return False
