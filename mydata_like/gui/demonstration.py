@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from PySide6.QtCore import QObject, QProcess, Slot
 
 from mydata_like.gui.background import Background
-from mydata_like.gui.standing import find_program
 
 _NEEDED = "flask"  # by the embedded server; only the extra `demo` brings it
 
@@ -25,8 +24,15 @@ class Demonstration(QObject):
     @Slot()
     def open(self) -> None:
         """Start a program of its own, which takes everything away when it is quit."""
-        self._background.run(find_program, self._start)
+        self._background.run(_find_words, self._start)
 
     @Slot(object)
-    def _start(self, program: tuple[str, ...]) -> None:
-        QProcess.startDetached(program[0], [*program[1:], "demo", "--window"])
+    def _start(self, words: tuple[str, ...]) -> None:
+        QProcess.startDetached(words[0], list(words[1:]))
+
+
+def _find_words() -> tuple[str, ...]:
+    """Return the words that start the demonstration."""
+    from mydata_like import bootstrap
+
+    return (*bootstrap.find_program(), "demo", "--window")
