@@ -13,6 +13,7 @@ from mydata_like.gui.pages.page import Desk, EmptyPage, Page
 from mydata_like.gui.pages.problems import ProblemsPage
 from mydata_like.gui.pages.speed import SpeedPage
 from mydata_like.gui.pages.transfers import TransfersPage
+from mydata_like.gui.pages.where import WherePage
 
 translate = QCoreApplication.translate
 
@@ -33,7 +34,7 @@ def list_pages() -> list[Leaf]:
         Leaf("folders", translate("pages", "Folders"), "folders", FoldersPage),
         Leaf("transfers", translate("pages", "Transfers"), "transfers", TransfersPage),
         Leaf("problems", translate("pages", "Problems"), "problems", ProblemsPage),
-        Leaf("where", translate("pages", "Where is my data?"), "where", EmptyPage),
+        Leaf("where", translate("pages", "Where is my data?"), "where", WherePage),
         Leaf("speed", translate("pages", "Speed test"), "speed", SpeedPage),
         Leaf("history", translate("pages", "History"), "history", HistoryPage),
         Leaf("log", translate("pages", "Log"), "log", EmptyPage),

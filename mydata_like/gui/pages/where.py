@@ -1,0 +1,284 @@
+"""The page that answers: where is my data?"""
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QListView,
+    QPushButton,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.journeys import Journey, Suggestion
+from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.pages.page import Desk, Page
+from mydata_like.gui.where import source
+from mydata_like.gui.where.free import FreeDialog
+from mydata_like.gui.where.models import SuggestionsModel
+from mydata_like.gui.where.sentences import Verdict, tell_checked
+from mydata_like.gui.where.source import Answer, Fates, Pace, Place
+from mydata_like.gui.where.view import JourneyView
+
+TYPED_AFTER = 200  # milliseconds after the last key
+
+
+class WherePage(Page):
+    """A name is typed, or a file dropped; its journey is shown, and what may be done."""
+
+    def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._desk = desk
+        self._controller = desk.controller
+        self._text = QLineEdit(self)
+        self._file = QPushButton(icon("file"), self.tr("Choose a file…"), self)
+        self._folder = QPushButton(icon("folder"), self.tr("Choose a folder…"), self)
+        self._suggestions = SuggestionsModel(self)
+        self._list = QListView(self)
+        self._view = JourneyView(self)
+        self._said = PlainLabel("", self)
+        self._stack = QStackedWidget(self)
+        self._timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
+        self._pace = Pace()
+        self._lay_out()
+        self._connect()
+        self._say(self.tr("Type a part of a name, or drop a file or folder here."))
+
+    def show_page(self) -> None:
+        self._text.setFocus()
+        if self._view.journey is not None:
+            self._renew()
+
+    def hide_page(self) -> None:
+        self._pace.cancel.set()
+
+    def look_for(self, what: str) -> None:
+        """Look for a file or folder: by its path, or by a part of it."""
+        self._text.setText(what)
+        self._search()
+
+    @property
+    def view(self) -> JourneyView:
+        """What shows the file or folder that was found."""
+        return self._view
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasUrls():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        if paths:
+            event.acceptProposedAction()
+            self.look_for(paths[0])
+
+    def _lay_out(self) -> None:
+        self.setAcceptDrops(True)
+        self._dress()
+        head = QHBoxLayout()
+        head.addWidget(self._text, 1)
+        head.addWidget(self._file)
+        head.addWidget(self._folder)
+        halves = QSplitter(self)
+        halves.setChildrenCollapsible(False)
+        halves.addWidget(self._list)
+        halves.addWidget(self._make_right_side())
+        halves.setStretchFactor(1, 1)
+        width = self.fontMetrics().averageCharWidth()
+        halves.setSizes([width * 38, width * 80])
+        layout = QVBoxLayout(self)
+        layout.addLayout(head)
+        layout.addWidget(halves, 1)
+        self._list.hide()
+
+    def _dress(self) -> None:
+        self._text.setPlaceholderText(self.tr("A part of a name, or a whole path"))
+        self._text.setAccessibleName(self.tr("Name or path"))
+        self._text.setClearButtonEnabled(True)
+        self._list.setAccessibleName(self.tr("Files and folders of this name"))
+        self._list.setModel(self._suggestions)
+        self._list.setUniformItemSizes(True)
+        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        side = self.fontMetrics().height()
+        self._list.setIconSize(QSize(side, side))
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._said.setWordWrap(True)
+        self._said.setAlignment(Qt.AlignmentFlag.AlignCenter)
+
+    def _make_right_side(self) -> QWidget:
+        area = QScrollArea(self)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidgetResizable(True)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(self._view)
+        self._stack.addWidget(self._said)
+        self._stack.addWidget(area)
+        return self._stack
+
+    def _connect(self) -> None:
+        self._text.textEdited.connect(self._wait_for_more)
+        self._text.returnPressed.connect(self._search)
+        self._timer.timeout.connect(self._search)
+        self._file.clicked.connect(self._choose_file)
+        self._folder.clicked.connect(self._choose_folder)
+        self._list.selectionModel().currentChanged.connect(self._choose)
+        self._view.check_wanted.connect(self._check)
+        self._view.free_wanted.connect(self._free)
+        self._view.folder_wanted.connect(self._open_folder)
+        self._view.page_wanted.connect(self._open_page)
+        self._controller.ledger_changed.connect(self._follow)
+
+    @Slot()
+    def _wait_for_more(self) -> None:
+        self._timer.start()
+
+    @Slot()
+    def _search(self) -> None:
+        self._timer.stop()
+        text = self._text.text().strip()
+        if not text:
+            self._show_suggestions(())
+            self._say(self.tr("Type a part of a name, or drop a file or folder here."))
+            return
+        self._ask(partial(source.find, self._place(), text), self._take_answer)
+
+    @Slot(object)
+    def _take_answer(self, answer: Answer) -> None:
+        if answer.text != self._text.text().strip():
+            return  # a person has typed on
+        self._show_suggestions(answer.suggestions)
+        if answer.journey is not None:
+            self._take_journey(answer.journey)
+        elif len(answer.suggestions) == 1:
+            self._show_path(answer.suggestions[0].key)
+        elif answer.suggestions:
+            self._say(self.tr("Several files have this in their path. Choose one."))
+        else:
+            self._say(self.tr("No run has come across a file of this name."))
+
+    def _show_suggestions(self, suggestions: Sequence[Suggestion]) -> None:
+        self._suggestions.show(suggestions)
+        self._list.setVisible(len(suggestions) > 1)
+
+    @Slot(QModelIndex)
+    def _choose(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self._show_path(self._suggestions.suggestions[index.row()].key)
+
+    def _show_path(self, key: bytes) -> None:
+        look = partial(source.look_at, self._place(), Path(os.fsdecode(key)))
+        self._ask(look, self._take_journey)
+
+    @Slot(object)
+    def _take_journey(self, journey: Journey) -> None:
+        self._pace.cancel.set()  # a check of what was shown before tells nothing of this
+        self._view.show_journey(journey)
+        self._stack.setCurrentIndex(1)
+
+    @Slot()
+    def _follow(self) -> None:
+        if self.isVisible() and self._view.journey is not None:
+            self._renew()
+
+    def _renew(self) -> None:
+        """Look again at what is shown."""
+        journey = self._view.journey
+        if journey is not None and self._stack.currentIndex() == 1:
+            look = partial(source.look_at, self._place(), journey.path)
+            self._desk.background.run(look, self._take_renewed)
+
+    @Slot(object)
+    def _take_renewed(self, journey: Journey) -> None:
+        shown = self._view.journey
+        if shown is not None and shown != journey and shown.path == journey.path:
+            self._view.show_journey(journey)
+
+    @Slot()
+    def _check(self) -> None:
+        """Ask the server now, and read the local files once more."""
+        journey = self._view.journey
+        if journey is None:
+            return
+        self._pace = Pace()
+        asking = self.tr("Asking the server")
+        self._view.card.show_verdict(Verdict("working", "working", asking))
+        self._view.card.allow(check=False)
+        check = partial(source.look_into, self._place(), [journey.path], self._pace)
+        self._desk.background.run(check, self._take_checked, self._fail_check)
+
+    @Slot(object)
+    def _take_checked(self, fates: Fates) -> None:
+        if not fates.stopped:
+            self._view.card.show_verdict(tell_checked(fates))
+            self._view.card.allow(check=True)
+
+    @Slot(object)
+    def _fail_check(self, error: UploaderError) -> None:
+        verdict = Verdict("problem", "warning", words.plain(error.message), words.plain(error.hint))
+        self._view.card.show_verdict(verdict)
+        self._view.card.allow(check=True)
+
+    @Slot()
+    def _free(self) -> None:
+        journey = self._view.journey
+        if journey is not None:
+            dialog = FreeDialog(self._desk, [journey.path], self)
+            dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            dialog.freed.connect(self._renew)
+            dialog.open()
+
+    @Slot()
+    def _open_folder(self) -> None:
+        if self._view.journey is not None:
+            self._controller.open_path(self._view.journey.path.parent)
+
+    @Slot()
+    def _open_page(self) -> None:
+        if self._view.journey is not None:
+            self._controller.open_address(self._view.journey.web)
+
+    @Slot()
+    def _choose_file(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Where is this file?"), self._start())
+        if path:
+            self.look_for(path)
+
+    @Slot()
+    def _choose_folder(self) -> None:
+        title = self.tr("Where is this folder?")
+        path = QFileDialog.getExistingDirectory(self, title, self._start())
+        if path:
+            self.look_for(path)
+
+    def _start(self) -> str:
+        return str(self._controller.settings.data.directory or "")
+
+    def _place(self) -> Place:
+        return Place(self._controller.settings, self._controller.config)
+
+    def _ask(self, question: partial[Any], done: Callable[[Any], object]) -> None:
+        if self._controller.loaded is not None:
+            self._desk.background.run(question, done, self._fail)
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        self._say(words.plain(f"{error.message}\n{error.hint}".strip()))
+
+    def _say(self, text: str) -> None:
+        self._said.setText(text)
+        self._stack.setCurrentIndex(0)

@@ -1,0 +1,1 @@
+"""Where local files are, what became of them, and whether they may be deleted."""

@@ -1,0 +1,207 @@
+"""One file or folder: how far it has come, where it is, and whether it may be deleted."""
+
+import os
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from mydata_like.core.journeys import FileJourney, FolderJourney, Here, Journey
+from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.where.sentences import Verdict, judge, list_steps
+from mydata_like.gui.where.steps import StepList
+
+HEADLINE = 1.15
+TITLE = 1.4
+
+
+class VerdictCard(QFrame):
+    """Says whether it may be deleted, with what to do about that."""
+
+    check_wanted = Signal()
+    free_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._question = PlainLabel(self.tr("May I delete it?"), self)
+        self._shape = QLabel(self)
+        self._headline = PlainLabel("", self)
+        self._reason = PlainLabel("", self)
+        self._check = QPushButton(icon("server"), self.tr("Check now"), self)
+        self._free = QPushButton(icon("delete"), self.tr("Free space…"), self)
+        self._verdict = Verdict("skipped", "info", "")
+        self._lay_out()
+        self._check.clicked.connect(self.check_wanted)
+        self._free.clicked.connect(self.free_wanted)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is said."""
+        return self._verdict
+
+    def show_verdict(self, verdict: Verdict) -> None:
+        """Say this."""
+        self._verdict = verdict
+        side = round(self.fontMetrics().height() * 1.8)
+        self._shape.setPixmap(icon(verdict.icon, verdict.status).pixmap(QSize(side, side)))
+        self._headline.setText(verdict.headline)
+        self._reason.setText(verdict.reason)
+        self._reason.setVisible(bool(verdict.reason))
+
+    def allow(self, *, check: bool) -> None:
+        """Let a person ask the server, where there is something to ask about."""
+        self._check.setEnabled(check)
+        self._free.setEnabled(check)
+
+    def _lay_out(self) -> None:
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAutoFillBackground(True)
+        self.setBackgroundRole(self.palette().ColorRole.Base)
+        self._question.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        self._headline.scale(HEADLINE, bold=True)
+        for label in (self._headline, self._reason):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(self.fontMetrics().height() // 2)
+        buttons.addWidget(self._check)
+        buttons.addWidget(self._free)
+        buttons.addStretch(1)
+        layout = QGridLayout(self)
+        layout.setHorizontalSpacing(self.fontMetrics().height())
+        layout.setVerticalSpacing(self.fontMetrics().height() // 2)
+        layout.addWidget(self._question, 0, 1)
+        layout.addWidget(self._shape, 1, 0, 2, 1, Qt.AlignmentFlag.AlignTop)
+        layout.addWidget(self._headline, 1, 1)
+        layout.addWidget(self._reason, 2, 1)
+        layout.addLayout(buttons, 3, 1)
+        layout.setColumnStretch(1, 1)
+
+
+class JourneyView(QWidget):
+    """Shows what is known of one file or folder."""
+
+    check_wanted = Signal()
+    free_wanted = Signal()
+    folder_wanted = Signal()
+    page_wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._journey: Journey | None = None
+        self._name = PlainLabel("", self)
+        self._place = PlainLabel("", self)
+        self._steps = StepList(self)
+        self._sums = PlainLabel("", self)
+        self._sum = PlainLabel("", self)
+        self._copy = QPushButton(icon("copy"), self.tr("Copy checksum"), self)
+        self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
+        self._page = QPushButton(icon("open"), self.tr("Open on the server"), self)
+        self.card = VerdictCard(self)
+        self._lay_out()
+        self._connect()
+
+    @property
+    def journey(self) -> Journey | None:
+        """What is shown."""
+        return self._journey
+
+    def show_journey(self, journey: Journey) -> None:
+        """Show this in place of what was shown."""
+        self._journey = journey
+        self._name.setText(words.plain(journey.path.name or str(journey.path)))
+        self._place.setText(words.plain(os.fsencode(journey.path.parent)))
+        self._page.setVisible(bool(journey.web))
+        self._folder.setEnabled(journey.path.parent.is_absolute())
+        if isinstance(journey, FileJourney):
+            self._show_file(journey)
+        else:
+            self._show_folder(journey)
+        self.card.show_verdict(judge(journey))
+        self.card.allow(check=journey.unknown is None and _is_here(journey))
+
+    def _show_file(self, journey: FileJourney) -> None:
+        entry = journey.entry
+        self._steps.show_steps(list_steps(journey))
+        self._steps.show()
+        checksum = entry.checksum if entry else ""
+        facts = [words.size(journey.size)]
+        facts += [self.tr("MD5 %1").replace("%1", checksum)] if checksum else []
+        self._sum.setText(" · ".join(facts))
+        self._copy.setVisible(bool(checksum))
+        self._sums.hide()
+
+    def _show_folder(self, journey: FolderJourney) -> None:
+        self._steps.hide()
+        self._copy.hide()
+        known = journey.known
+        self._sum.setText(
+            self.tr("%Ln file(s), %1", "", known.files).replace("%1", words.size(known.bytes))
+        )
+        told = {
+            "verified": self.tr("verified by the server"),
+            "staged": self.tr("sent"),
+            "registered": self.tr("registered"),
+            "repaired": self.tr("registered anew"),
+            "waiting": self.tr("waiting"),
+            "skipped": self.tr("left out"),
+            "failed": self.tr("failed"),
+        }
+        lines = [
+            f"{words.count(amount.files)} {told.get(state, state)} ({words.size(amount.bytes)})"
+            for state, amount in journey.states.items()
+        ]
+        self._sums.setText("\n".join(lines))
+        self._sums.setVisible(bool(lines))
+
+    def _lay_out(self) -> None:
+        self._name.scale(TITLE, bold=True)
+        for label in (self._name, self._place, self._sum):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._place.setForegroundRole(self.palette().ColorRole.PlaceholderText)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(self.fontMetrics().height() // 2)
+        for button in (self._page, self._folder, self._copy):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        gap = self.fontMetrics().height()
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._name)
+        layout.addWidget(self._place)
+        layout.addSpacing(gap // 2)
+        layout.addWidget(self._steps)
+        layout.addSpacing(gap // 2)
+        layout.addWidget(self._sum)
+        layout.addWidget(self._sums)
+        layout.addSpacing(gap // 2)
+        layout.addLayout(buttons)
+        layout.addSpacing(gap)
+        layout.addWidget(self.card)
+        layout.addStretch(1)
+
+    def _connect(self) -> None:
+        self._copy.clicked.connect(self._copy_checksum)
+        self._folder.clicked.connect(self.folder_wanted)
+        self._page.clicked.connect(self.page_wanted)
+        self.card.check_wanted.connect(self.check_wanted)
+        self.card.free_wanted.connect(self.free_wanted)
+
+    @Slot()
+    def _copy_checksum(self) -> None:
+        if isinstance(self._journey, FileJourney) and self._journey.entry:
+            QGuiApplication.clipboard().setText(self._journey.entry.checksum)
+
+
+def _is_here(journey: Journey) -> bool:
+    return isinstance(journey, FolderJourney) or journey.here is not Here.GONE

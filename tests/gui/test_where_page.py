@@ -1,0 +1,218 @@
+"""Where is my data? From a typed name to the last step, and to the freed disk."""
+
+import os
+
+import pytest
+from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QGuiApplication
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QLabel, QLineEdit, QListView, QPushButton, QTabWidget
+
+from mydata_like import bootstrap
+from mydata_like.demo.faults import EMPTY_LIST, Fault
+from mydata_like.gui.background import Background
+from mydata_like.gui.controller import Controller
+from mydata_like.gui.memory import Memory
+from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.pages.where import WherePage
+from mydata_like.gui.where.free import FreeDialog
+from mydata_like.gui.where.models import FatesModel, SuggestionsModel
+from tests.builders import a_file
+from tests.gui.conftest import DEADLINE, QUICK
+from tests.site import open_site
+
+LONG_AGO = 1_600_000_000
+NAMES = ("found", "doubted", "changed", "late", "last")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A site after a run that has brought all to the server."""
+    folder = tmp_path_factory.mktemp("site")
+    for name in NAMES:
+        a_file(folder / "data/alice/Scan" / f"{name}.tif", 1000 + len(name), LONG_AGO)
+    for number in range(5):
+        a_file(folder / "data/bob/Series" / f"{number}.dat", 10 + number, LONG_AGO)
+    with open_site(folder) as opened:
+        bootstrap.save_settings(opened.config, QUICK)
+        assert opened.carry().code == 0
+        yield opened
+
+
+@pytest.fixture
+def page(site, qtbot):
+    """The page, with a controller that knows the settings and has no engine."""
+    background = Background()
+    controller = Controller(site.config, background)
+    controller.loaded = bootstrap.load_settings(site.config)
+    controller.settings = controller.loaded.settings
+    page = WherePage(Desk(controller, background, Memory(controller)))
+    qtbot.addWidget(page)
+    page.resize(1000, 700)
+    page.show()
+    page.show_page()
+    yield page
+    background.close()
+
+
+def find_sample(site, name):
+    """Return a file that is safe on the server; tests that spoil one take their own."""
+    return site.data / f"alice/Scan/{name}.tif"
+
+
+def drag(dropped, kind):
+    """Return what Qt tells of a drag over a widget."""
+    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    return QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, dropped, buttons, keys, kind)
+
+
+def said(page):
+    """All that is to be read on a page or dialog."""
+    return "\n".join(label.text() for label in page.findChildren(QLabel) if label.isVisible())
+
+
+def wait(qtbot, page, text):
+    qtbot.waitUntil(lambda: text in said(page), timeout=DEADLINE)
+
+
+def button(parent, text):
+    return next(one for one in parent.findChildren(QPushButton) if one.text().startswith(text))
+
+
+def test_a_typed_name_finds_its_files_and_shows_the_journey(page, site, qtbot):
+    sample = find_sample(site, "found")
+    field = page.findChild(QLineEdit)
+    qtbot.keyClicks(field, sample.name)
+    qtbot.waitUntil(lambda: page.findChild(QListView).model().rowCount() > 0, timeout=DEADLINE)
+    page.look_for(str(sample))
+
+    wait(qtbot, page, "Verified by the server\ntoday")
+    assert "It was safe when the server was last asked" in said(page)
+    assert page.view.journey.path == sample
+
+
+def test_several_files_of_a_name_are_listed_and_one_is_chosen(page, site, qtbot):
+    page.look_for("tif")
+    names = page.findChild(QListView)
+    qtbot.waitUntil(names.isVisible, timeout=DEADLINE)
+    names.setCurrentIndex(names.model().index(names.model().rowCount() - 1, 0))
+
+    wait(qtbot, page, "Verified by the server")
+    assert page.view.journey.path.suffix == ".tif"
+
+
+def test_a_dropped_file_is_looked_up(page, site, qtbot):
+    sample = find_sample(site, "found")
+    dropped = QMimeData()
+    dropped.setUrls([QUrl.fromLocalFile(str(sample))])
+    page.dragEnterEvent(entering := drag(dropped, QEvent.Type.DragEnter))
+    assert entering.isAccepted()
+    page.dropEvent(drag(dropped, QEvent.Type.Drop))
+
+    wait(qtbot, page, "Registered on the server")
+    assert page.view.journey.path == sample
+
+
+def test_the_checksum_is_copied(page, site, qtbot):
+    sample = find_sample(site, "found")
+    page.look_for(str(sample))
+    wait(qtbot, page, "MD5")
+    button(page, "Copy checksum").click()
+    assert QGuiApplication.clipboard().text() == page.view.journey.entry.checksum
+
+
+def test_only_a_fresh_check_says_yes(page, site, qtbot):
+    sample = find_sample(site, "doubted")
+    page.look_for(str(sample))
+    wait(qtbot, page, "Only a fresh check tells")
+    button(page, "Check now").click()
+    wait(qtbot, page, "Yes, you may delete it")
+
+    (number,) = [file.id for file in site.server.datafiles() if file.filename == sample.name]
+    site.server.unverify(number)
+    button(page, "Check now").click()
+    wait(qtbot, page, "No: keep it")
+    assert "The server has no verified copy of this file now." in said(page)
+    assert sample.exists()
+
+
+def test_what_was_never_sent_is_told_with_the_reason(page, site, qtbot):
+    a_file(site.data / "alice" / "New" / "new.tif", 5, LONG_AGO)
+    page.look_for("alice/New/new.tif")
+    wait(qtbot, page, "No run has come across it.")
+    assert not button(page, "Check now").isEnabled()
+
+    outside = a_file(site.data.parent / "elsewhere.tif", 5, LONG_AGO)
+    page.look_for(str(outside))
+    wait(qtbot, page, "It does not lie in the data folder")
+
+    page.look_for("no such name")
+    wait(qtbot, page, "No run has come across a file of this name.")
+
+
+def test_a_changed_file_and_a_deleted_one_are_told(page, site, qtbot):
+    sample = find_sample(site, "changed")
+    with sample.open("ab") as opened:
+        opened.write(b"more")
+    page.look_for(str(sample))
+    wait(qtbot, page, "No: it has changed since it was sent")
+    sample.unlink()
+    page.look_for(str(sample))
+    wait(qtbot, page, "It is no longer on this computer")
+    assert not button(page, "Free space").isEnabled()
+
+
+def test_a_folder_tells_its_sums_and_frees_what_is_shown(page, site, qtbot):
+    folder = site.data / "bob/Series"
+    expected = sorted(folder.iterdir())
+    page.look_for(str(folder))
+    wait(qtbot, page, f"{len(expected)} verified by the server")
+    late = a_file(folder / "late.tif", 5, LONG_AGO)
+    button(page, "Free space").click()
+    dialog = page.findChild(FreeDialog)
+    wait(qtbot, dialog, f"{len(expected)} file(s) can be deleted")
+    assert all(path.exists() for path in expected)
+    assert dialog.findChild(QTabWidget).tabText(1) == "Stays (1)"
+    later = a_file(folder / "later.tif", 5, LONG_AGO)
+
+    button(dialog, f"Delete {len(expected)} file(s)").click()
+    wait(qtbot, dialog, f"{len(expected)} file(s) were deleted")
+
+    assert not any(path.exists() for path in expected)
+    assert late.exists()
+    assert later.exists()
+    assert folder.is_dir()
+    button(dialog, "Close").click()
+    wait(qtbot, page, f"{len(expected)} verified by the server")
+
+
+def test_a_file_that_changes_while_it_is_shown_stays(page, site, qtbot):
+    sample = find_sample(site, "late")
+    page.look_for(str(sample))
+    wait(qtbot, page, "Only a fresh check tells")
+    button(page, "Free space").click()
+    dialog = page.findChild(FreeDialog)
+    wait(qtbot, dialog, "1 file(s) can be deleted")
+    os.utime(sample, (LONG_AGO + 1, LONG_AGO + 1))
+    button(dialog, "Delete 1 file(s)").click()
+
+    wait(qtbot, dialog, "Nothing was deleted")
+    assert sample.exists()
+
+
+def test_what_keeps_everything_is_told(page, site, qtbot):
+    sample = find_sample(site, "last")
+    page.look_for(str(sample))
+    wait(qtbot, page, "Only a fresh check tells")
+    site.server.faults.add(Fault(action=EMPTY_LIST, path="user/", count=None))
+    button(page, "Check now").click()
+    wait(qtbot, page, "does not accept the account")
+    site.server.faults.clear()
+    assert sample.exists()
+
+
+def test_the_models_keep_the_rules_of_qt():
+    mode = QAbstractItemModelTester.FailureReportingMode.Fatal
+    for model in (SuggestionsModel(), FatesModel(reasons=True)):
+        QAbstractItemModelTester(model, mode, model)
+        model.show(())
