@@ -24,6 +24,7 @@ from mydata_like.gui.tray.banner import Banner
 from mydata_like.gui.tray.emblem import Emblem, Shape, draw_emblem
 from mydata_like.gui.tray.herald import Kind, Message
 from mydata_like.gui.tray.leaving import Question
+from mydata_like.gui.where.free import FreeDialog
 from mydata_like.gui.window import Window
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step import Readiness
@@ -63,6 +64,8 @@ def list_scenes() -> list[Scene]:
         Scene("overview-running", partial(_open_page, "overview"), Moment.RUNNING),
         Scene("transfers-running", partial(_open_page, "transfers"), Moment.RUNNING),
         Scene("drop", _drop_folders),
+        Scene("where-file", _find_file),
+        Scene("free", _free_space),
         Scene("tray", _show_tray),
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
@@ -86,6 +89,19 @@ def _open_settings(key: str, stage: Stage) -> QWidget:
 def _open_page(name: str, stage: Stage) -> QWidget:
     stage.window.show_page(Wish(name))
     return stage.window
+
+
+def _find_file(stage: Stage) -> QWidget:
+    """A file whose name several have; the first is shown."""
+    stage.window.show_page(Wish("where", ".csv"))
+    return stage.window
+
+
+def _free_space(stage: Stage) -> QWidget:
+    """What of the whole data folder can be deleted."""
+    dialog = FreeDialog(stage.desk, [stage.desk.controller.settings.data.directory], stage.window)
+    dialog.show()
+    return dialog
 
 
 def _show_banner(stage: Stage) -> QWidget:

@@ -109,7 +109,6 @@ class WherePage(Page):
     def _dress(self) -> None:
         self._text.setPlaceholderText(self.tr("A part of a name, or a whole path"))
         self._text.setAccessibleName(self.tr("Name or path"))
-        self._text.setClearButtonEnabled(True)
         self._list.setAccessibleName(self.tr("Files and folders of this name"))
         self._list.setModel(self._suggestions)
         self._list.setUniformItemSizes(True)
