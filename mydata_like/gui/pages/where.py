@@ -115,6 +115,7 @@ class WherePage(Page):
         self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
         side = self.fontMetrics().height()
         self._list.setIconSize(QSize(side, side))
+        self._list.setSpacing(side // 6)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._said.setWordWrap(True)
         self._said.setAlignment(Qt.AlignmentFlag.AlignCenter)
