@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-os.environ["QT_QPA_PLATFORM"] = "offscreen"
+os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={Path(__file__).with_name('screen.json')}"
 os.environ["QT_SCALE_FACTOR"] = "2"
 
 from PySide6.QtCore import QEventLoop, QSize, Qt
@@ -139,7 +139,9 @@ def _open_after(site: Site) -> Program:
 
 
 def _open_safe(site: Site) -> Program:
-    return _run(site, {"filters.settle_seconds": 0})
+    program = _run(site, {"filters.settle_seconds": 0})
+    _wait(lambda: not program.controller.state.at_risk.files)
+    return program
 
 
 def _run(site: Site, choices: dict[str, object]) -> Program:

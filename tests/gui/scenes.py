@@ -69,7 +69,10 @@ def list_scenes() -> list[Scene]:
         Scene("tray", _show_tray),
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
-        *(Scene(f"settings-{key}", partial(_open_settings, key)) for key in SETTINGS),
+        *(
+            Scene(f"settings-{key.partition('.')[0]}", partial(_open_settings, key))
+            for key in SETTINGS
+        ),
         *(
             Scene(f"wizard-{name}", partial(_open_wizard, number))
             for number, name in enumerate(("server", "account", "instrument", "data", "approval"))
