@@ -1,4 +1,3088 @@
 <?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE TS>
 <TS version="2.1" language="de" sourcelanguage="en">
+<context>
+    <name>AccountStep</name>
+    <message>
+        <source>Which account?</source>
+        <translation>Welches Konto?</translation>
+    </message>
+    <message>
+        <source>The account that uploads, usually the facility manager's. Its API key is on the server's page “Manage Account”.</source>
+        <translation>Das Konto, das hochlädt, meist das der Leitung der Einrichtung. Sein API-Schlüssel steht auf der Seite „Manage Account“ des Servers.</translation>
+    </message>
+    <message>
+        <source>&amp;Open the server's page</source>
+        <translation>Seite des Servers ö&amp;ffnen</translation>
+    </message>
+    <message>
+        <source>&amp;Account</source>
+        <translation>&amp;Konto</translation>
+    </message>
+    <message>
+        <source>API &amp;key</source>
+        <translation>A&amp;PI-Schlüssel</translation>
+    </message>
+    <message>
+        <source>Keep the key in a &amp;file that only you can read (not encrypted)</source>
+        <translation>Den Schlüssel in einer &amp;Datei ablegen, die nur Sie lesen können (unverschlüsselt)</translation>
+    </message>
+    <message>
+        <source>Kept already; leave this empty to use it</source>
+        <translation>Schon abgelegt; lassen Sie das Feld leer, um ihn zu verwenden</translation>
+    </message>
+    <message>
+        <source>Asking the server who you are…</source>
+        <translation>Der Server wird gefragt, wer Sie sind …</translation>
+    </message>
+    <message>
+        <source>You are signed in as %1.</source>
+        <translation>Sie sind angemeldet als %1.</translation>
+    </message>
+</context>
+<context>
+    <name>AddressStep</name>
+    <message>
+        <source>Which server?</source>
+        <translation>Welcher Server?</translation>
+    </message>
+    <message>
+        <source>The web address of your MyTardis server, as you open it in a browser.</source>
+        <translation>Die Webadresse Ihres MyTardis-Servers, wie Sie sie im Browser öffnen.</translation>
+    </message>
+    <message>
+        <source>Server &amp;address</source>
+        <translation>&amp;Adresse des Servers</translation>
+    </message>
+    <message>
+        <source>&amp;Import from MyData…</source>
+        <translation>Aus &amp;MyData übernehmen …</translation>
+    </message>
+    <message>
+        <source>&amp;Choose a MyData.cfg…</source>
+        <translation>My&amp;Data.cfg auswählen …</translation>
+    </message>
+    <message>
+        <source>&amp;Try the demo</source>
+        <translation>D&amp;emo ausprobieren</translation>
+    </message>
+    <message>
+        <source>Has MyData been used before? Its settings can be taken over.</source>
+        <translation>Wurde bisher MyData benutzt? Seine Einstellungen können übernommen werden.</translation>
+    </message>
+    <message>
+        <source>MyData has been used on this computer: %1</source>
+        <translation>MyData wurde auf diesem Computer benutzt: %1</translation>
+    </message>
+    <message>
+        <source>Looking for the server…</source>
+        <translation>Der Server wird gesucht …</translation>
+    </message>
+    <message>
+        <source>This is a MyTardis server: %1</source>
+        <translation>Das ist ein MyTardis-Server: %1</translation>
+    </message>
+    <message>
+        <source>&amp;Use %1</source>
+        <translation>%1 &amp;verwenden</translation>
+    </message>
+    <message>
+        <source>MyData's settings (*.cfg);;All files (*)</source>
+        <translation>Einstellungen von MyData (*.cfg);;Alle Dateien (*)</translation>
+    </message>
+    <message>
+        <source>Settings of MyData</source>
+        <translation>Einstellungen von MyData</translation>
+    </message>
+</context>
+<context>
+    <name>Arrival</name>
+    <message>
+        <source>Choose a folder to upload</source>
+        <translation>Ordner zum Hochladen auswählen</translation>
+    </message>
+</context>
+<context>
+    <name>Banner</name>
+    <message>
+        <source>Message</source>
+        <translation>Meldung</translation>
+    </message>
+    <message>
+        <source>Show &amp;more</source>
+        <translation>Mehr &amp;zeigen</translation>
+    </message>
+    <message>
+        <source>&amp;Close message</source>
+        <translation>Meldung sch&amp;ließen</translation>
+    </message>
+</context>
+<context>
+    <name>ConservationBar</name>
+    <message>
+        <source>%1 verified</source>
+        <translation>%1 geprüft</translation>
+    </message>
+    <message>
+        <source>%1 under way</source>
+        <translation>%1 unterwegs</translation>
+    </message>
+    <message>
+        <source>%1 waiting</source>
+        <translation>%1 wartend</translation>
+    </message>
+    <message>
+        <source>%1 skipped</source>
+        <translation>%1 übersprungen</translation>
+    </message>
+    <message>
+        <source>%1 failed</source>
+        <translation>%1 gescheitert</translation>
+    </message>
+</context>
+<context>
+    <name>DateEditor</name>
+    <message>
+        <source>no day</source>
+        <translation>kein Tag</translation>
+    </message>
+</context>
+<context>
+    <name>DropFrame</name>
+    <message>
+        <source>Drop to upload</source>
+        <translation>Zum Hochladen hier ablegen</translation>
+    </message>
+</context>
+<context>
+    <name>DropHint</name>
+    <message>
+        <source>Drop folders or files here to upload them</source>
+        <translation>Ordner oder Dateien zum Hochladen hier ablegen</translation>
+    </message>
+</context>
+<context>
+    <name>DropSheet</name>
+    <message>
+        <source>Upload</source>
+        <translation>Hochladen</translation>
+    </message>
+    <message>
+        <source>Double-click an owner, experiment or dataset to change it.</source>
+        <translation>Doppelklicken Sie auf Eigentümer, Experiment oder Datensatz, um sie zu ändern.</translation>
+    </message>
+    <message>
+        <source>&amp;Upload</source>
+        <translation>Hoch&amp;laden</translation>
+    </message>
+    <message>
+        <source>What was dropped, and what it becomes</source>
+        <translation>Was abgelegt wurde und was daraus wird</translation>
+    </message>
+    <message>
+        <source>What to know before</source>
+        <translation>Was Sie vorher wissen sollten</translation>
+    </message>
+    <message numerus="yes">
+        <source>Upload %Ln folder(s) or file(s)</source>
+        <translation>
+            <numerusform>%Ln Ordner oder Datei hochladen</numerusform>
+            <numerusform>%Ln Ordner oder Dateien hochladen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Nothing can be uploaded before the set-up is complete.</source>
+        <translation>Vor dem Abschluss der Einrichtung kann nichts hochgeladen werden.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) to send, %1</source>
+        <translation>
+            <numerusform>%Ln Datei zu senden, %1</numerusform>
+            <numerusform>%Ln Dateien zu senden, %1</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Looking: %Ln file(s) to send so far, %1</source>
+        <translation>
+            <numerusform>Suche läuft: bisher %Ln Datei zu senden, %1</numerusform>
+            <numerusform>Suche läuft: bisher %Ln Dateien zu senden, %1</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Nothing is to be sent.</source>
+        <translation>Es ist nichts zu senden.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) to send, %1: about %2 at the speed of the last run</source>
+        <translation>
+            <numerusform>%Ln Datei zu senden, %1: etwa %2 bei der Geschwindigkeit des letzten Laufs</numerusform>
+            <numerusform>%Ln Dateien zu senden, %1: etwa %2 bei der Geschwindigkeit des letzten Laufs</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>FactRow</name>
+    <message>
+        <source>Only on this computer</source>
+        <translation>Nur auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>Last run</source>
+        <translation>Letzter Lauf</translation>
+    </message>
+    <message>
+        <source>Next run</source>
+        <translation>Nächster Lauf</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei</numerusform>
+            <numerusform>%Ln Dateien</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Every file that was found is on the server.</source>
+        <translation>Jede gefundene Datei ist auf dem Server.</translation>
+    </message>
+    <message>
+        <source>Nothing</source>
+        <translation>Nichts</translation>
+    </message>
+    <message>
+        <source>%1; the oldest was made %2</source>
+        <translation>%1; die älteste entstand %2</translation>
+    </message>
+    <message>
+        <source>None yet</source>
+        <translation>Noch keiner</translation>
+    </message>
+    <message>
+        <source>Nothing had to be sent.</source>
+        <translation>Es war nichts zu senden.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s), %1 in %2</source>
+        <translation>
+            <numerusform>%Ln Datei, %1 in %2</numerusform>
+            <numerusform>%Ln Dateien, %1 in %2</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>With new files</source>
+        <translation>Bei neuen Dateien</translation>
+    </message>
+    <message>
+        <source>A run starts when they have settled.</source>
+        <translation>Ein Lauf beginnt, wenn sie sich nicht mehr ändern.</translation>
+    </message>
+    <message>
+        <source>Start, or the settings' schedule, begins one.</source>
+        <translation>Er beginnt mit „Start“ oder nach dem Zeitplan der Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Not planned</source>
+        <translation>Nicht geplant</translation>
+    </message>
+</context>
+<context>
+    <name>FolderTree</name>
+    <message>
+        <source>Folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>State</source>
+        <translation>Zustand</translation>
+    </message>
+    <message>
+        <source>Verified</source>
+        <translation>Geprüft</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>Dateien</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>Not well</source>
+        <translation>Nicht in Ordnung</translation>
+    </message>
+    <message>
+        <source>Your account</source>
+        <translation>Ihr Konto</translation>
+    </message>
+    <message>
+        <source>%1 of %2</source>
+        <comment>so many files of so many</comment>
+        <translation>%1 von %2</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln failed</source>
+        <translation>
+            <numerusform>%Ln gescheitert</numerusform>
+            <numerusform>%Ln gescheitert</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln waiting</source>
+        <translation>
+            <numerusform>%Ln wartend</numerusform>
+            <numerusform>%Ln wartend</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln left out</source>
+        <translation>
+            <numerusform>%Ln ausgelassen</numerusform>
+            <numerusform>%Ln ausgelassen</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>FoldersPage</name>
+    <message>
+        <source>Show files</source>
+        <translation>Dateien zeigen</translation>
+    </message>
+    <message>
+        <source>Open folder</source>
+        <translation>Ordner öffnen</translation>
+    </message>
+    <message>
+        <source>Open on server</source>
+        <translation>Auf dem Server öffnen</translation>
+    </message>
+    <message>
+        <source>Copy path</source>
+        <translation>Pfad kopieren</translation>
+    </message>
+    <message>
+        <source>Folders</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>The folders appear here after the first run.</source>
+        <translation>Die Ordner erscheinen hier nach dem ersten Lauf.</translation>
+    </message>
+</context>
+<context>
+    <name>FoldersStep</name>
+    <message>
+        <source>Which data?</source>
+        <translation>Welche Daten?</translation>
+    </message>
+    <message>
+        <source>The folder below which the instrument saves. Nothing in it is ever changed.</source>
+        <translation>Der Ordner, unter dem das Instrument speichert. Nichts darin wird je verändert.</translation>
+    </message>
+    <message>
+        <source>C&amp;hoose…</source>
+        <translation>&amp;Auswählen …</translation>
+    </message>
+    <message>
+        <source>Data &amp;folder</source>
+        <translation>Daten&amp;ordner</translation>
+    </message>
+    <message>
+        <source>Its folders &amp;mean</source>
+        <translation>Seine Ordner &amp;bedeuten</translation>
+    </message>
+    <message>
+        <source>What the folders become</source>
+        <translation>Was aus den Ordnern wird</translation>
+    </message>
+    <message>
+        <source>Data folder</source>
+        <translation>Datenordner</translation>
+    </message>
+    <message>
+        <source>For example: %1</source>
+        <translation>Zum Beispiel: %1</translation>
+    </message>
+    <message>
+        <source>Looking at the folders…</source>
+        <translation>Die Ordner werden angesehen …</translation>
+    </message>
+    <message>
+        <source>The folder %1.</source>
+        <translation>Der Ordner %1.</translation>
+    </message>
+    <message>
+        <source>Did you mean “%1”? &amp;Use it</source>
+        <translation>Meinten Sie „%1“? &amp;Ja, so</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln dataset(s) found.</source>
+        <translation>
+            <numerusform>%Ln Datensatz gefunden.</numerusform>
+            <numerusform>%Ln Datensätze gefunden.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>More than %Ln dataset(s) found.</source>
+        <translation>
+            <numerusform>Mehr als %Ln Datensatz gefunden.</numerusform>
+            <numerusform>Mehr als %Ln Datensätze gefunden.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>No folder fits yet, so there is nothing to upload so far.</source>
+        <translation>Noch passt kein Ordner, darum gibt es bisher nichts hochzuladen.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln folder(s) do not fit this layout:</source>
+        <translation>
+            <numerusform>%Ln Ordner passt nicht zu diesem Aufbau:</numerusform>
+            <numerusform>%Ln Ordner passen nicht zu diesem Aufbau:</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The server could not be asked for the owners.</source>
+        <translation>Der Server konnte nicht nach den Eigentümern gefragt werden.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln owner(s) are not known to the server; their data go to the facility:</source>
+        <translation>
+            <numerusform>%Ln Eigentümer ist dem Server unbekannt; seine Daten gehen an die Einrichtung:</numerusform>
+            <numerusform>%Ln Eigentümer sind dem Server unbekannt; ihre Daten gehen an die Einrichtung:</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>GroupsModel</name>
+    <message numerus="yes">
+        <source>%Ln folder(s)</source>
+        <translation>
+            <numerusform>%Ln Ordner</numerusform>
+            <numerusform>%Ln Ordner</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei</numerusform>
+            <numerusform>%Ln Dateien</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>HistoryPage</name>
+    <message>
+        <source>Export…</source>
+        <translation>Exportieren …</translation>
+    </message>
+    <message>
+        <source>Runs of mydata-like</source>
+        <translation>Läufe von mydata-like</translation>
+    </message>
+    <message>
+        <source>Runs</source>
+        <translation>Läufe</translation>
+    </message>
+    <message>
+        <source>No run has been made yet.</source>
+        <translation>Es gab noch keinen Lauf.</translation>
+    </message>
+    <message>
+        <source>Files of the run</source>
+        <translation>Dateien des Laufs</translation>
+    </message>
+    <message>
+        <source>No file was brought further by this run.</source>
+        <translation>Dieser Lauf hat keine Datei weitergebracht.</translation>
+    </message>
+    <message>
+        <source>Files of the run of %1</source>
+        <translation>Dateien des Laufs von %1</translation>
+    </message>
+    <message>
+        <source>Export runs</source>
+        <translation>Läufe exportieren</translation>
+    </message>
+    <message>
+        <source>Table (*.csv)</source>
+        <translation>Tabelle (*.csv)</translation>
+    </message>
+    <message>
+        <source>Web page (*.html)</source>
+        <translation>Webseite (*.html)</translation>
+    </message>
+    <message>
+        <source>JSON (*.json)</source>
+        <translation>JSON (*.json)</translation>
+    </message>
+    <message>
+        <source>Written to %1</source>
+        <translation>Geschrieben nach %1</translation>
+    </message>
+</context>
+<context>
+    <name>HostKeyPanel</name>
+    <message>
+        <source>Fingerprint of the host's key</source>
+        <translation>Fingerabdruck des Rechnerschlüssels</translation>
+    </message>
+    <message>
+        <source>&amp;Trust this host</source>
+        <translation>Diesem Rechner &amp;vertrauen</translation>
+    </message>
+    <message>
+        <source>This is the first contact with the staging host %1, port %2. Compare the fingerprint of its key with what the administrator tells you:</source>
+        <translation>Dies ist der erste Kontakt mit dem Annahmerechner %1, Port %2. Vergleichen Sie den Fingerabdruck seines Schlüssels mit dem, den Ihnen die Administration nennt:</translation>
+    </message>
+    <message>
+        <source>Looking for the next host…</source>
+        <translation>Der nächste Rechner wird gesucht …</translation>
+    </message>
+</context>
+<context>
+    <name>KeyRow</name>
+    <message>
+        <source>API key</source>
+        <translation>API-Schlüssel</translation>
+    </message>
+    <message>
+        <source>The key of the account, from its page on the server. It is kept in the system's keyring, or in a file that only you can read, and never in the settings.</source>
+        <translation>Der Schlüssel des Kontos, von dessen Seite auf dem Server. Er liegt im Schlüsselbund des Systems oder in einer Datei, die nur Sie lesen können, und nie in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Forget</source>
+        <translation>Vergessen</translation>
+    </message>
+    <message>
+        <source>In the system's keyring</source>
+        <translation>Im Schlüsselbund des Systems</translation>
+    </message>
+    <message>
+        <source>In a file, not encrypted</source>
+        <translation>In einer Datei, unverschlüsselt</translation>
+    </message>
+    <message>
+        <source>Where the API key is kept</source>
+        <translation>Wo der API-Schlüssel liegt</translation>
+    </message>
+    <message>
+        <source>Forget the API key</source>
+        <translation>API-Schlüssel vergessen</translation>
+    </message>
+    <message>
+        <source>Reset</source>
+        <translation>Zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Reset: %1</source>
+        <translation>Zurücksetzen: %1</translation>
+    </message>
+    <message>
+        <source>Stored; type a new one to replace it</source>
+        <translation>Abgelegt; geben Sie einen neuen ein, um ihn zu ersetzen</translation>
+    </message>
+    <message>
+        <source>Changed: kept with OK</source>
+        <translation>Geändert: wird mit OK abgelegt</translation>
+    </message>
+    <message>
+        <source>Forgotten with OK</source>
+        <translation>Wird mit OK vergessen</translation>
+    </message>
+    <message>
+        <source>Stored in %1</source>
+        <translation>Abgelegt in: %1</translation>
+    </message>
+    <message>
+        <source>Needed before a run can start</source>
+        <translation>Nötig, bevor ein Lauf beginnen kann</translation>
+    </message>
+    <message>
+        <source>the keyring</source>
+        <translation>dem Schlüsselbund</translation>
+    </message>
+    <message>
+        <source>the secrets file</source>
+        <translation>der Datei der Geheimnisse</translation>
+    </message>
+</context>
+<context>
+    <name>KeyStep</name>
+    <message>
+        <source>Let the server know this computer</source>
+        <translation>Diesen Computer dem Server bekannt machen</translation>
+    </message>
+    <message>
+        <source>Files travel under a key that was made on this computer. An administrator of the server approves it once.</source>
+        <translation>Dateien reisen unter einem Schlüssel, der auf diesem Computer entstanden ist. Die Administration des Servers gibt ihn einmal frei.</translation>
+    </message>
+    <message>
+        <source>&amp;Copy</source>
+        <translation>&amp;Kopieren</translation>
+    </message>
+    <message>
+        <source>Key &amp;fingerprint</source>
+        <translation>Fingerabdruck des Schlüsse&amp;ls</translation>
+    </message>
+    <message>
+        <source>Looking for the key…</source>
+        <translation>Der Schlüssel wird gesucht …</translation>
+    </message>
+    <message>
+        <source>The administrator compares the fingerprint in the server's administration (MyData, uploader registration requests), chooses the storage box and ticks “approved”. You may close this window meanwhile; it carries on here as soon as the approval comes.</source>
+        <translation>Die Administration vergleicht den Fingerabdruck in der Verwaltung des Servers (MyData, uploader registration requests), wählt die Ablage (storage box) und setzt das Häkchen „approved“. Sie dürfen dieses Fenster inzwischen schließen; es geht hier weiter, sobald die Freigabe kommt.</translation>
+    </message>
+    <message>
+        <source>Copy a &amp;message for the administrator</source>
+        <translation>&amp;Nachricht an die Administration kopieren</translation>
+    </message>
+    <message>
+        <source>&amp;Ask again now</source>
+        <translation>Jetzt noch &amp;einmal fragen</translation>
+    </message>
+    <message>
+        <source>Asking the server whether the key is approved…</source>
+        <translation>Der Server wird gefragt, ob der Schlüssel freigegeben ist …</translation>
+    </message>
+    <message>
+        <source>The key is approved for the storage box “%1”.</source>
+        <translation>Der Schlüssel ist freigegeben für die Ablage „%1“.</translation>
+    </message>
+    <message>
+        <source>Please let the uploader “%1” of %2 send data to %3.
+
+Its key has the fingerprint %4 (MD5 %5).
+
+In the server's administration, under MyData, uploader registration requests: compare the fingerprint, choose the storage box and tick “approved”. Then let the key into the staging host's account.
+</source>
+        <translation>Bitte lassen Sie den Uploader „%1“ von %2 Daten an %3 senden.
+
+Sein Schlüssel hat den Fingerabdruck %4 (MD5 %5).
+
+In der Verwaltung des Servers, unter MyData, uploader registration requests: Bitte vergleichen Sie den Fingerabdruck, wählen Sie die Ablage (storage box) und setzen Sie das Häkchen „approved“. Lassen Sie dann den Schlüssel in das Konto des Annahmerechners.
+</translation>
+    </message>
+</context>
+<context>
+    <name>KindsList</name>
+    <message>
+        <source>Kinds of problems</source>
+        <translation>Arten von Problemen</translation>
+    </message>
+    <message numerus="yes">
+        <source>Show %Ln hidden kind(s)</source>
+        <translation>
+            <numerusform>%Ln ausgeblendete Art zeigen</numerusform>
+            <numerusform>%Ln ausgeblendete Arten zeigen</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>Leaving</name>
+    <message>
+        <source>The program goes on in the tray. Quit is in its menu there.</source>
+        <translation>Das Programm läuft im Infobereich weiter. „Beenden“ steht dort in seinem Menü.</translation>
+    </message>
+    <message>
+        <source>The program goes on as a small window, since there is no tray here.</source>
+        <translation>Das Programm läuft als kleines Fenster weiter, da es hier keinen Infobereich gibt.</translation>
+    </message>
+</context>
+<context>
+    <name>Navigation</name>
+    <message>
+        <source>Pages</source>
+        <translation>Seiten</translation>
+    </message>
+</context>
+<context>
+    <name>Panes</name>
+    <message>
+        <source>Search all settings</source>
+        <translation>Alle Einstellungen durchsuchen</translation>
+    </message>
+    <message>
+        <source>Groups of settings</source>
+        <translation>Gruppen von Einstellungen</translation>
+    </message>
+    <message>
+        <source>No setting fits what you look for.</source>
+        <translation>Keine Einstellung passt zu dem, was Sie suchen.</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+</context>
+<context>
+    <name>PathEditor</name>
+    <message>
+        <source>Choose…</source>
+        <translation>Auswählen …</translation>
+    </message>
+    <message>
+        <source>Choose: %1</source>
+        <translation>Auswählen: %1</translation>
+    </message>
+</context>
+<context>
+    <name>PipelineStrip</name>
+    <message>
+        <source>Scan</source>
+        <translation>Suchen</translation>
+    </message>
+    <message>
+        <source>Check</source>
+        <translation>Abgleichen</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>Senden</translation>
+    </message>
+    <message>
+        <source>Register</source>
+        <translation>Eintragen</translation>
+    </message>
+    <message>
+        <source>Verify</source>
+        <translation>Prüfen</translation>
+    </message>
+</context>
+<context>
+    <name>PlaceStep</name>
+    <message>
+        <source>Which instrument?</source>
+        <translation>Welches Instrument?</translation>
+    </message>
+    <message>
+        <source>Datasets are shown on the server under the name of their instrument.</source>
+        <translation>Datensätze erscheinen auf dem Server unter dem Namen ihres Instruments.</translation>
+    </message>
+    <message>
+        <source>&amp;Facility</source>
+        <translation>&amp;Einrichtung</translation>
+    </message>
+    <message>
+        <source>&amp;Instrument</source>
+        <translation>&amp;Instrument</translation>
+    </message>
+    <message>
+        <source>&amp;Contact person, for questions about this instrument</source>
+        <translation>&amp;Kontaktperson für Fragen zu diesem Instrument</translation>
+    </message>
+    <message>
+        <source>&amp;E-mail of the contact person</source>
+        <translation>E-&amp;Mail der Kontaktperson</translation>
+    </message>
+    <message>
+        <source>Asking the server for its facilities…</source>
+        <translation>Der Server wird nach seinen Einrichtungen gefragt …</translation>
+    </message>
+    <message numerus="yes">
+        <source>Your account manages %Ln facility(s).</source>
+        <translation>
+            <numerusform>Ihr Konto verwaltet %Ln Einrichtung.</numerusform>
+            <numerusform>Ihr Konto verwaltet %Ln Einrichtungen.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The server knows this instrument.</source>
+        <translation>Der Server kennt dieses Instrument.</translation>
+    </message>
+    <message>
+        <source>New: the instrument “%1” will be made.</source>
+        <translation>Neu: Das Instrument „%1“ wird angelegt.</translation>
+    </message>
+    <message>
+        <source>The address %1.</source>
+        <translation>Die Adresse %1.</translation>
+    </message>
+</context>
+<context>
+    <name>Presence</name>
+    <message>
+        <source>mydata-like goes on</source>
+        <translation>mydata-like läuft weiter</translation>
+    </message>
+</context>
+<context>
+    <name>ProblemCard</name>
+    <message>
+        <source>Copy as text</source>
+        <translation>Als Text kopieren</translation>
+    </message>
+    <message>
+        <source>You can mend this.</source>
+        <translation>Das können Sie beheben.</translation>
+    </message>
+    <message>
+        <source>Your administrator can mend this.</source>
+        <translation>Das kann Ihre Administration beheben.</translation>
+    </message>
+    <message>
+        <source>The server has to recover; the program tries again by itself.</source>
+        <translation>Der Server muss sich erholen; das Programm versucht es von selbst wieder.</translation>
+    </message>
+    <message>
+        <source>Nothing needs to be mended.</source>
+        <translation>Hier ist nichts zu beheben.</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal versuchen</translation>
+    </message>
+    <message>
+        <source>Open folder</source>
+        <translation>Ordner öffnen</translation>
+    </message>
+    <message>
+        <source>Open settings…</source>
+        <translation>Einstellungen öffnen …</translation>
+    </message>
+    <message>
+        <source>Check key and approval…</source>
+        <translation>Schlüssel und Freigabe prüfen …</translation>
+    </message>
+</context>
+<context>
+    <name>ProblemsPage</name>
+    <message>
+        <source>Hide this kind</source>
+        <translation>Diese Art ausblenden</translation>
+    </message>
+    <message>
+        <source>Nothing is wrong.</source>
+        <translation>Alles ist in Ordnung.</translation>
+    </message>
+    <message>
+        <source>Files of this kind</source>
+        <translation>Dateien dieser Art</translation>
+    </message>
+    <message>
+        <source>Show this kind</source>
+        <translation>Diese Art zeigen</translation>
+    </message>
+    <message>
+        <source>Paused</source>
+        <translation>Pausiert</translation>
+    </message>
+    <message>
+        <source>Nothing is sent for now.</source>
+        <translation>Vorerst wird nichts gesendet.</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>Gescheitert</translation>
+    </message>
+    <message>
+        <source>The last run ended early.</source>
+        <translation>Der letzte Lauf endete vorzeitig.</translation>
+    </message>
+    <message>
+        <source>This kind of problem is hidden.</source>
+        <translation>Diese Art von Problem ist ausgeblendet.</translation>
+    </message>
+</context>
+<context>
+    <name>Program</name>
+    <message>
+        <source>The settings were not saved</source>
+        <translation>Die Einstellungen wurden nicht gespeichert</translation>
+    </message>
+    <message>
+        <source>What you changed can be brought back.</source>
+        <translation>Ihre Änderungen können zurückgeholt werden.</translation>
+    </message>
+</context>
+<context>
+    <name>Question</name>
+    <message>
+        <source>Quit</source>
+        <translation>Beenden</translation>
+    </message>
+    <message>
+        <source>An upload goes on.</source>
+        <translation>Ein Upload läuft.</translation>
+    </message>
+    <message>
+        <source>It can go on without the window. If it is stopped, the next one carries on.</source>
+        <translation>Er kann ohne das Fenster weiterlaufen. Wird er angehalten, setzt der nächste ihn fort.</translation>
+    </message>
+    <message>
+        <source>Quit and &amp;leave the upload running</source>
+        <translation>Beenden, der &amp;Upload läuft weiter</translation>
+    </message>
+    <message>
+        <source>Stop the &amp;upload and quit</source>
+        <translation>Upload a&amp;nhalten und beenden</translation>
+    </message>
+    <message>
+        <source>&amp;Stay</source>
+        <translation>&amp;Bleiben</translation>
+    </message>
+</context>
+<context>
+    <name>Row</name>
+    <message>
+        <source>Reset</source>
+        <translation>Zurücksetzen</translation>
+    </message>
+    <message>
+        <source>Reset: %1</source>
+        <translation>Zurücksetzen: %1</translation>
+    </message>
+    <message>
+        <source>Needed before a run can start</source>
+        <translation>Nötig, bevor ein Lauf beginnen kann</translation>
+    </message>
+    <message>
+        <source>Changed: reset to %1</source>
+        <translation>Geändert: zurücksetzen auf %1</translation>
+    </message>
+    <message>
+        <source>Changed: reset to the default</source>
+        <translation>Geändert: auf den Standard zurücksetzen</translation>
+    </message>
+</context>
+<context>
+    <name>RowActions</name>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal versuchen</translation>
+    </message>
+    <message>
+        <source>Open folder</source>
+        <translation>Ordner öffnen</translation>
+    </message>
+    <message>
+        <source>Open on server</source>
+        <translation>Auf dem Server öffnen</translation>
+    </message>
+    <message>
+        <source>Where is it?</source>
+        <translation>Wo ist sie?</translation>
+    </message>
+    <message>
+        <source>Copy path</source>
+        <translation>Pfad kopieren</translation>
+    </message>
+</context>
+<context>
+    <name>SampleModel</name>
+    <message>
+        <source>Owner</source>
+        <translation>Eigentümer</translation>
+    </message>
+    <message>
+        <source>Experiment</source>
+        <translation>Experiment</translation>
+    </message>
+    <message>
+        <source>Dataset</source>
+        <translation>Datensatz</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>Dateien</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsDialog</name>
+    <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>&amp;Import…</source>
+        <translation>&amp;Importieren …</translation>
+    </message>
+    <message>
+        <source>E&amp;xport…</source>
+        <translation>E&amp;xportieren …</translation>
+    </message>
+    <message>
+        <source>Test co&amp;nnection…</source>
+        <translation>Verbindung &amp;testen …</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n setting(s) must be corrected first</source>
+        <translation>
+            <numerusform>%n Einstellung muss erst berichtigt werden</numerusform>
+            <numerusform>%n Einstellungen müssen erst berichtigt werden</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Take settings from MyData's MyData.cfg, or from a file</source>
+        <translation>Einstellungen aus der MyData.cfg von MyData oder aus einer Datei übernehmen</translation>
+    </message>
+    <message>
+        <source>Write the settings to a file, without secrets</source>
+        <translation>Die Einstellungen ohne Geheimnisse in eine Datei schreiben</translation>
+    </message>
+    <message>
+        <source>Try the way to the server with these settings, step by step</source>
+        <translation>Den Weg zum Server mit diesen Einstellungen Schritt für Schritt versuchen</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n change(s) from last time were not saved</source>
+        <translation>
+            <numerusform>%n Änderung vom letzten Mal wurde nicht gespeichert</numerusform>
+            <numerusform>%n Änderungen vom letzten Mal wurden nicht gespeichert</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>&amp;Bring them back</source>
+        <translation>Zurück&amp;holen</translation>
+    </message>
+    <message>
+        <source>The settings file was changed elsewhere meanwhile. What you changed stands on top of it: look through it, and press OK again.</source>
+        <translation>Die Einstellungsdatei wurde inzwischen anderswo geändert. Ihre Änderungen stehen darüber: Sehen Sie sie durch und drücken Sie noch einmal OK.</translation>
+    </message>
+    <message>
+        <source>Import settings</source>
+        <translation>Einstellungen importieren</translation>
+    </message>
+    <message>
+        <source>Settings (*.cfg *.toml)</source>
+        <translation>Einstellungen (*.cfg *.toml)</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n setting(s) were taken from the file; OK saves them.</source>
+        <translation>
+            <numerusform>%n Einstellung wurde aus der Datei übernommen; OK speichert sie.</numerusform>
+            <numerusform>%n Einstellungen wurden aus der Datei übernommen; OK speichert sie.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 is locked and stays.</source>
+        <translation>%1 ist gesperrt und bleibt.</translation>
+    </message>
+    <message numerus="yes">
+        <source>And %n more</source>
+        <translation>
+            <numerusform>Und %n weitere</numerusform>
+            <numerusform>Und %n weitere</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Export the settings without secrets</source>
+        <translation>Einstellungen ohne Geheimnisse exportieren</translation>
+    </message>
+    <message>
+        <source>Settings (*.toml)</source>
+        <translation>Einstellungen (*.toml)</translation>
+    </message>
+    <message>
+        <source>The settings were written, without secrets.</source>
+        <translation>Die Einstellungen wurden geschrieben, ohne Geheimnisse.</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsSheet</name>
+    <message>
+        <source>Import settings</source>
+        <translation>Einstellungen importieren</translation>
+    </message>
+    <message>
+        <source>Reading %1…</source>
+        <translation>%1 wird gelesen …</translation>
+    </message>
+    <message>
+        <source>&amp;Take over</source>
+        <translation>Ü&amp;bernehmen</translation>
+    </message>
+    <message>
+        <source>What would change</source>
+        <translation>Was sich ändern würde</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln setting(s) would change. From %1:</source>
+        <translation>
+            <numerusform>%Ln Einstellung würde sich ändern. Aus %1:</numerusform>
+            <numerusform>%Ln Einstellungen würden sich ändern. Aus %1:</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Nothing would change: the settings of %1 are those here.</source>
+        <translation>Nichts würde sich ändern: Die Einstellungen in %1 sind dieselben.</translation>
+    </message>
+    <message>
+        <source>%1 stays as it is: it is locked.</source>
+        <translation>%1 bleibt, wie es ist: gesperrt.</translation>
+    </message>
+</context>
+<context>
+    <name>SetupWizard</name>
+    <message>
+        <source>Set up mydata-like</source>
+        <translation>mydata-like einrichten</translation>
+    </message>
+    <message>
+        <source>&amp;Later</source>
+        <translation>&amp;Später</translation>
+    </message>
+    <message>
+        <source>&amp;Back</source>
+        <translation>&amp;Zurück</translation>
+    </message>
+    <message>
+        <source>&amp;Next</source>
+        <translation>&amp;Weiter</translation>
+    </message>
+    <message>
+        <source>Server</source>
+        <translation>Server</translation>
+    </message>
+    <message>
+        <source>Account</source>
+        <translation>Konto</translation>
+    </message>
+    <message>
+        <source>Instrument</source>
+        <translation>Instrument</translation>
+    </message>
+    <message>
+        <source>Data</source>
+        <translation>Daten</translation>
+    </message>
+    <message>
+        <source>Approval</source>
+        <translation>Freigabe</translation>
+    </message>
+    <message>
+        <source>Reading the settings…</source>
+        <translation>Die Einstellungen werden gelesen …</translation>
+    </message>
+    <message>
+        <source>&amp;Finish</source>
+        <translation>&amp;Fertig</translation>
+    </message>
+    <message>
+        <source>&amp;Close and wait</source>
+        <translation>S&amp;chließen und warten</translation>
+    </message>
+</context>
+<context>
+    <name>SourcesModel</name>
+    <message>
+        <source>Folder or file</source>
+        <translation>Ordner oder Datei</translation>
+    </message>
+    <message>
+        <source>Owner</source>
+        <translation>Eigentümer</translation>
+    </message>
+    <message>
+        <source>Experiment</source>
+        <translation>Experiment</translation>
+    </message>
+    <message>
+        <source>Dataset</source>
+        <translation>Datensatz</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>Dateien</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>other files</source>
+        <translation>andere Dateien</translation>
+    </message>
+</context>
+<context>
+    <name>SpeedPage</name>
+    <message>
+        <source>The speed test is not part of this version. The Overview shows how fast each stage of a run is.</source>
+        <translation>Der Geschwindigkeitstest gehört nicht zu dieser Version. Die Übersicht zeigt, wie schnell jede Stufe eines Laufs ist.</translation>
+    </message>
+</context>
+<context>
+    <name>StageCard</name>
+    <message>
+        <source>%1 files/s</source>
+        <translation>%1 Dateien/s</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln waiting</source>
+        <translation>
+            <numerusform>%Ln wartend</numerusform>
+            <numerusform>%Ln wartend</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The limit: %1</source>
+        <translation>Die Grenze: %1</translation>
+    </message>
+</context>
+<context>
+    <name>Starts</name>
+    <message>
+        <source>Next starts</source>
+        <translation>Nächste Starts</translation>
+    </message>
+    <message>
+        <source>When runs would start by themselves, in this computer's time.</source>
+        <translation>Wann Läufe von selbst beginnen würden, in der Zeit dieses Computers.</translation>
+    </message>
+    <message>
+        <source>They are told once the schedule is complete.</source>
+        <translation>Sie werden genannt, sobald der Zeitplan vollständig ist.</translation>
+    </message>
+</context>
+<context>
+    <name>Step</name>
+    <message>
+        <source>Set by %1.</source>
+        <translation>Festgelegt von %1.</translation>
+    </message>
+</context>
+<context>
+    <name>SwitchEditor</name>
+    <message>
+        <source>On</source>
+        <translation>Ein</translation>
+    </message>
+    <message>
+        <source>Off</source>
+        <translation>Aus</translation>
+    </message>
+</context>
+<context>
+    <name>Table</name>
+    <message>
+        <source>Copy rows</source>
+        <translation>Zeilen kopieren</translation>
+    </message>
+</context>
+<context>
+    <name>TablePanel</name>
+    <message>
+        <source>There is nothing here yet.</source>
+        <translation>Hier ist noch nichts.</translation>
+    </message>
+    <message>
+        <source>S&amp;how</source>
+        <translation>Zei&amp;gen</translation>
+    </message>
+    <message>
+        <source>Show all</source>
+        <translation>Alle zeigen</translation>
+    </message>
+    <message>
+        <source>Filter</source>
+        <translation>Filter</translation>
+    </message>
+    <message>
+        <source>Filter by name</source>
+        <translation>Nach Namen filtern</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln row(s)</source>
+        <translation>
+            <numerusform>%Ln Zeile</numerusform>
+            <numerusform>%Ln Zeilen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>counting…</source>
+        <translation>wird gezählt …</translation>
+    </message>
+    <message>
+        <source>Nothing here has “%1” in its name.</source>
+        <translation>Nichts hier hat „%1“ im Namen.</translation>
+    </message>
+    <message>
+        <source>Nothing of this kind.</source>
+        <translation>Nichts von dieser Art.</translation>
+    </message>
+</context>
+<context>
+    <name>TakeoverSheet</name>
+    <message>
+        <source>Import from MyData</source>
+        <translation>Aus MyData übernehmen</translation>
+    </message>
+    <message>
+        <source>What would be taken over</source>
+        <translation>Was übernommen würde</translation>
+    </message>
+    <message>
+        <source>Keep the API key in a &amp;file that only you can read (not encrypted)</source>
+        <translation>Den API-Schlüssel in einer &amp;Datei ablegen, die nur Sie lesen können (unverschlüsselt)</translation>
+    </message>
+    <message>
+        <source>&amp;Take over</source>
+        <translation>Ü&amp;bernehmen</translation>
+    </message>
+    <message>
+        <source>Reading MyData's settings…</source>
+        <translation>Die Einstellungen von MyData werden gelesen …</translation>
+    </message>
+    <message>
+        <source>Nothing is changed yet. From %1:</source>
+        <translation>Noch ist nichts geändert. Aus %1:</translation>
+    </message>
+    <message>
+        <source>The API key comes along.</source>
+        <translation>Der API-Schlüssel kommt mit.</translation>
+    </message>
+</context>
+<context>
+    <name>ThroughputChart</name>
+    <message>
+        <source>Throughput of the last two minutes</source>
+        <translation>Durchsatz der letzten zwei Minuten</translation>
+    </message>
+    <message>
+        <source>MB/s</source>
+        <translation>MB/s</translation>
+    </message>
+    <message>
+        <source>seconds ago</source>
+        <translation>Sekunden zuvor</translation>
+    </message>
+</context>
+<context>
+    <name>Toast</name>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+</context>
+<context>
+    <name>TransfersPage</name>
+    <message>
+        <source>Pause all</source>
+        <translation>Alle pausieren</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Travelling now</source>
+        <translation>Gerade unterwegs</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>Dateien</translation>
+    </message>
+    <message>
+        <source>No file has been sent yet.</source>
+        <translation>Noch wurde keine Datei gesendet.</translation>
+    </message>
+    <message>
+        <source>Leave what is selected for the next run</source>
+        <translation>Das Ausgewählte dem nächsten Lauf überlassen</translation>
+    </message>
+    <message>
+        <source>All files</source>
+        <translation>Alle Dateien</translation>
+    </message>
+    <message>
+        <source>On their way</source>
+        <translation>Unterwegs</translation>
+    </message>
+    <message>
+        <source>Verified</source>
+        <translation>Geprüft</translation>
+    </message>
+    <message>
+        <source>Waiting</source>
+        <translation>Wartend</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>Gescheitert</translation>
+    </message>
+    <message>
+        <source>Left out</source>
+        <translation>Ausgelassen</translation>
+    </message>
+    <message>
+        <source>Only in %1</source>
+        <translation>Nur in %1</translation>
+    </message>
+    <message>
+        <source>Nothing travels now.</source>
+        <translation>Gerade ist nichts unterwegs.</translation>
+    </message>
+    <message>
+        <source>Another program is uploading; its files appear below.</source>
+        <translation>Ein anderes Programm lädt hoch; seine Dateien erscheinen unten.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) still to be sent</source>
+        <translation>
+            <numerusform>%Ln Datei noch zu senden</numerusform>
+            <numerusform>%Ln Dateien noch zu senden</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>TravellingModel</name>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>Progress</source>
+        <translation>Fortschritt</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>Tempo</translation>
+    </message>
+    <message>
+        <source>Channel</source>
+        <translation>Kanal</translation>
+    </message>
+    <message>
+        <source>Attempt</source>
+        <translation>Versuch</translation>
+    </message>
+    <message>
+        <source>Message</source>
+        <translation>Meldung</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 and %Ln more</source>
+        <comment>files in a batch</comment>
+        <translation>
+            <numerusform>%1 und %Ln weitere</numerusform>
+            <numerusform>%1 und %Ln weitere</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 %</source>
+        <translation>%1 %</translation>
+    </message>
+</context>
+<context>
+    <name>Tray</name>
+    <message>
+        <source>&amp;Start</source>
+        <translation>&amp;Start</translation>
+    </message>
+    <message>
+        <source>&amp;Pause</source>
+        <translation>&amp;Pause</translation>
+    </message>
+    <message>
+        <source>Pause for 1 &amp;hour</source>
+        <translation>Für 1 S&amp;tunde pausieren</translation>
+    </message>
+    <message>
+        <source>&amp;Resume</source>
+        <translation>&amp;Weiter</translation>
+    </message>
+    <message>
+        <source>S&amp;top</source>
+        <translation>&amp;Anhalten</translation>
+    </message>
+    <message>
+        <source>&amp;Open</source>
+        <translation>Ö&amp;ffnen</translation>
+    </message>
+    <message>
+        <source>Spee&amp;d test</source>
+        <translation>Geschwin&amp;digkeitstest</translation>
+    </message>
+    <message>
+        <source>S&amp;ettings</source>
+        <translation>&amp;Einstellungen</translation>
+    </message>
+    <message>
+        <source>&amp;Quit</source>
+        <translation>&amp;Beenden</translation>
+    </message>
+</context>
+<context>
+    <name>TrialDialog</name>
+    <message>
+        <source>Test of the connection</source>
+        <translation>Test der Verbindung</translation>
+    </message>
+    <message>
+        <source>Trying the way to the server</source>
+        <translation>Der Weg zum Server wird versucht</translation>
+    </message>
+    <message>
+        <source>Copy as &amp;text</source>
+        <translation>Als &amp;Text kopieren</translation>
+    </message>
+    <message>
+        <source>Steps of the test</source>
+        <translation>Schritte des Tests</translation>
+    </message>
+    <message>
+        <source>The way to the server is open</source>
+        <translation>Der Weg zum Server ist offen</translation>
+    </message>
+    <message>
+        <source>Nothing failed, but not all could be proved</source>
+        <translation>Nichts ist gescheitert, doch nicht alles ließ sich beweisen</translation>
+    </message>
+    <message>
+        <source>Something is wrong</source>
+        <translation>Etwas stimmt nicht</translation>
+    </message>
+    <message>
+        <source>Good</source>
+        <translation>Gut</translation>
+    </message>
+    <message>
+        <source>Not proved</source>
+        <translation>Nicht bewiesen</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>Gescheitert</translation>
+    </message>
+</context>
+<context>
+    <name>TrialPanel</name>
+    <message>
+        <source>&amp;Send a test file</source>
+        <translation>&amp;Testdatei senden</translation>
+    </message>
+    <message>
+        <source>How far the test file came</source>
+        <translation>Wie weit die Testdatei kam</translation>
+    </message>
+    <message>
+        <source>A small file goes the whole way, is compared there and removed again.</source>
+        <translation>Eine kleine Datei geht den ganzen Weg, wird dort verglichen und wieder entfernt.</translation>
+    </message>
+    <message>
+        <source>A small file is on its way…</source>
+        <translation>Eine kleine Datei ist unterwegs …</translation>
+    </message>
+    <message>
+        <source>The test file did not arrive; see the last line.</source>
+        <translation>Die Testdatei kam nicht an; siehe die letzte Zeile.</translation>
+    </message>
+    <message>
+        <source>Nothing failed, though not all could be proved.</source>
+        <translation>Nichts ist gescheitert, doch nicht alles ließ sich beweisen.</translation>
+    </message>
+    <message>
+        <source>The whole way is open. You can finish now.</source>
+        <translation>Der ganze Weg ist offen. Sie können nun abschließen.</translation>
+    </message>
+    <message>
+        <source>&amp;Send it again</source>
+        <translation>&amp;Testdatei noch einmal senden</translation>
+    </message>
+</context>
+<context>
+    <name>Welcome</name>
+    <message>
+        <source>Your data, safe on the server</source>
+        <translation>Ihre Daten, sicher auf dem Server</translation>
+    </message>
+    <message>
+        <source>This program carries the files of an instrument to a MyTardis server, and proves that every byte arrived. Setting it up takes five short steps.</source>
+        <translation>Dieses Programm bringt die Dateien eines Instruments zu einem MyTardis-Server und beweist, dass jedes Byte angekommen ist. Das Einrichten dauert fünf kurze Schritte.</translation>
+    </message>
+    <message>
+        <source>Set &amp;up…</source>
+        <translation>Einri&amp;chten …</translation>
+    </message>
+    <message>
+        <source>Try the de&amp;mo</source>
+        <translation>De&amp;mo ausprobieren</translation>
+    </message>
+    <message>
+        <source>Upload sample data to a server inside this program</source>
+        <translation>Beispieldaten zu einem Server innerhalb dieses Programms hochladen</translation>
+    </message>
+</context>
+<context>
+    <name>Window</name>
+    <message>
+        <source>&amp;Start</source>
+        <translation>&amp;Start</translation>
+    </message>
+    <message>
+        <source>&amp;Pause</source>
+        <translation>&amp;Pause</translation>
+    </message>
+    <message>
+        <source>&amp;Resume</source>
+        <translation>&amp;Weiter</translation>
+    </message>
+    <message>
+        <source>S&amp;top</source>
+        <translation>&amp;Anhalten</translation>
+    </message>
+    <message>
+        <source>&amp;Dry run</source>
+        <translation>P&amp;robelauf</translation>
+    </message>
+    <message>
+        <source>Tell what would be uploaded; nothing is sent</source>
+        <translation>Zeigen, was hochgeladen würde; nichts wird gesendet</translation>
+    </message>
+    <message>
+        <source>&amp;Add folders…</source>
+        <translation>Ordner &amp;hinzufügen …</translation>
+    </message>
+    <message>
+        <source>S&amp;ettings…</source>
+        <translation>&amp;Einstellungen …</translation>
+    </message>
+    <message>
+        <source>&amp;Help</source>
+        <translation>H&amp;ilfe</translation>
+    </message>
+    <message>
+        <source>Actions</source>
+        <translation>Aktionen</translation>
+    </message>
+    <message>
+        <source>Where is…</source>
+        <translation>Wo ist …</translation>
+    </message>
+    <message>
+        <source>Look for a file or folder</source>
+        <translation>Nach einer Datei oder einem Ordner suchen</translation>
+    </message>
+    <message>
+        <source>Next run %1</source>
+        <translation>Nächster Lauf %1</translation>
+    </message>
+</context>
+<context>
+    <name>_Standing</name>
+    <message>
+        <source>Another program or the service carries out this run.</source>
+        <translation>Ein anderes Programm oder der Dienst führt diesen Lauf aus.</translation>
+    </message>
+    <message>
+        <source>&amp;Go on</source>
+        <translation>&amp;Fortfahren</translation>
+    </message>
+    <message>
+        <source>Show pro&amp;blems</source>
+        <translation>Pro&amp;bleme zeigen</translation>
+    </message>
+</context>
+<context>
+    <name>drop</name>
+    <message>
+        <source>%1 is part of this, or this of it. Leave one of the two out.</source>
+        <translation>%1 ist ein Teil hiervon, oder dies ein Teil davon. Lassen Sie eines von beiden weg.</translation>
+    </message>
+    <message>
+        <source>%1 would become the same dataset. Give one of the two another name.</source>
+        <translation>%1 würde derselbe Datensatz. Geben Sie einem von beiden einen anderen Namen.</translation>
+    </message>
+    <message>
+        <source>The dataset has files of %1 already. Those of the same names will be replaced.</source>
+        <translation>Der Datensatz hat schon Dateien von %1. Die mit gleichem Namen werden ersetzt.</translation>
+    </message>
+    <message>
+        <source>It was uploaded as %1 before. All of it will be uploaded once more.</source>
+        <translation>Es wurde schon als %1 hochgeladen. Alles wird noch einmal hochgeladen.</translation>
+    </message>
+    <message>
+        <source>It holds no files.</source>
+        <translation>Es enthält keine Dateien.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) are safe on the server already.</source>
+        <translation>
+            <numerusform>%Ln Datei ist schon sicher auf dem Server.</numerusform>
+            <numerusform>%Ln Dateien sind schon sicher auf dem Server.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) wait, such as %1: %2</source>
+        <translation>
+            <numerusform>%Ln Datei wartet, etwa %1: %2</numerusform>
+            <numerusform>%Ln Dateien warten, etwa %1: %2</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln left out, such as %1: %2</source>
+        <translation>
+            <numerusform>%Ln ausgelassen, etwa %1: %2</numerusform>
+            <numerusform>%Ln ausgelassen, etwa %1: %2</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>files</name>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>State</source>
+        <translation>Zustand</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>When</source>
+        <translation>Wann</translation>
+    </message>
+    <message>
+        <source>Folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>What happened</source>
+        <translation>Was geschah</translation>
+    </message>
+    <message>
+        <source>Verified</source>
+        <translation>Geprüft</translation>
+    </message>
+    <message>
+        <source>In archive</source>
+        <translation>Im Archiv</translation>
+    </message>
+    <message>
+        <source>Gone</source>
+        <translation>Verschwunden</translation>
+    </message>
+</context>
+<context>
+    <name>herald</name>
+    <message>
+        <source>Nothing is uploaded</source>
+        <translation>Nichts wird hochgeladen</translation>
+    </message>
+    <message>
+        <source>Something needs you</source>
+        <translation>Etwas braucht Sie</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s) could not be uploaded.</source>
+        <translation>
+            <numerusform>%n Datei konnte nicht hochgeladen werden.</numerusform>
+            <numerusform>%n Dateien konnten nicht hochgeladen werden.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s) were sent.</source>
+        <translation>
+            <numerusform>%n Datei wurde gesendet.</numerusform>
+            <numerusform>%n Dateien wurden gesendet.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s) wait for the next run.</source>
+        <translation>
+            <numerusform>%n Datei wartet auf den nächsten Lauf.</numerusform>
+            <numerusform>%n Dateien warten auf den nächsten Lauf.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>All files are safe on the server.</source>
+        <translation>Alle Dateien sind sicher auf dem Server.</translation>
+    </message>
+    <message>
+        <source>Upload finished</source>
+        <translation>Hochladen beendet</translation>
+    </message>
+    <message>
+        <source>Waiting for approval</source>
+        <translation>Warten auf die Freigabe</translation>
+    </message>
+    <message>
+        <source>Approved</source>
+        <translation>Freigegeben</translation>
+    </message>
+    <message>
+        <source>The server accepts this computer. Uploads can begin.</source>
+        <translation>Der Server nimmt diesen Computer an. Das Hochladen kann beginnen.</translation>
+    </message>
+</context>
+<context>
+    <name>layouts</name>
+    <message>
+        <source>User name / Dataset</source>
+        <translation>Benutzername / Datensatz</translation>
+    </message>
+    <message>
+        <source>E-mail address / Dataset</source>
+        <translation>E-Mail-Adresse / Datensatz</translation>
+    </message>
+    <message>
+        <source>User name / Experiment / Dataset</source>
+        <translation>Benutzername / Experiment / Datensatz</translation>
+    </message>
+    <message>
+        <source>E-mail address / Experiment / Dataset</source>
+        <translation>E-Mail-Adresse / Experiment / Datensatz</translation>
+    </message>
+    <message>
+        <source>User name / “MyTardis” / Experiment / Dataset</source>
+        <translation>Benutzername / „MyTardis“ / Experiment / Datensatz</translation>
+    </message>
+    <message>
+        <source>User group / Instrument / Full name / Dataset</source>
+        <translation>Benutzergruppe / Instrument / Voller Name / Datensatz</translation>
+    </message>
+    <message>
+        <source>User group / Dataset</source>
+        <translation>Benutzergruppe / Datensatz</translation>
+    </message>
+    <message>
+        <source>User group / Experiment / Dataset</source>
+        <translation>Benutzergruppe / Experiment / Datensatz</translation>
+    </message>
+    <message>
+        <source>Experiment / Dataset</source>
+        <translation>Experiment / Datensatz</translation>
+    </message>
+    <message>
+        <source>Dataset</source>
+        <translation>Datensatz</translation>
+    </message>
+</context>
+<context>
+    <name>marks</name>
+    <message>
+        <source>Registered</source>
+        <translation>Eingetragen</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>Gescheitert</translation>
+    </message>
+    <message>
+        <source>Left out</source>
+        <translation>Ausgelassen</translation>
+    </message>
+    <message>
+        <source>Sent</source>
+        <translation>Gesendet</translation>
+    </message>
+    <message>
+        <source>Verified</source>
+        <translation>Geprüft</translation>
+    </message>
+    <message>
+        <source>Waiting</source>
+        <translation>Wartend</translation>
+    </message>
+</context>
+<context>
+    <name>pages</name>
+    <message>
+        <source>Overview</source>
+        <translation>Übersicht</translation>
+    </message>
+    <message>
+        <source>Folders</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>Transfers</source>
+        <translation>Übertragungen</translation>
+    </message>
+    <message>
+        <source>Problems</source>
+        <translation>Probleme</translation>
+    </message>
+    <message>
+        <source>Where is my data?</source>
+        <translation>Wo sind meine Daten?</translation>
+    </message>
+    <message>
+        <source>Speed test</source>
+        <translation>Geschwindigkeitstest</translation>
+    </message>
+    <message>
+        <source>History</source>
+        <translation>Verlauf</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>Protokoll</translation>
+    </message>
+</context>
+<context>
+    <name>runs</name>
+    <message>
+        <source>When</source>
+        <translation>Wann</translation>
+    </message>
+    <message>
+        <source>Why</source>
+        <translation>Warum</translation>
+    </message>
+    <message>
+        <source>Outcome</source>
+        <translation>Ergebnis</translation>
+    </message>
+    <message>
+        <source>Files sent</source>
+        <translation>Gesendete Dateien</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>Tempo</translation>
+    </message>
+    <message>
+        <source>Duration</source>
+        <translation>Dauer</translation>
+    </message>
+    <message>
+        <source>Started by a person</source>
+        <translation>Von einer Person gestartet</translation>
+    </message>
+    <message>
+        <source>At the start</source>
+        <translation>Beim Start</translation>
+    </message>
+    <message>
+        <source>Settings were saved</source>
+        <translation>Einstellungen gespeichert</translation>
+    </message>
+    <message>
+        <source>Schedule: once</source>
+        <translation>Zeitplan: einmal</translation>
+    </message>
+    <message>
+        <source>Schedule: daily</source>
+        <translation>Zeitplan: täglich</translation>
+    </message>
+    <message>
+        <source>Schedule: weekly</source>
+        <translation>Zeitplan: wöchentlich</translation>
+    </message>
+    <message>
+        <source>Schedule: every few minutes</source>
+        <translation>Zeitplan: alle paar Minuten</translation>
+    </message>
+    <message>
+        <source>New files had settled</source>
+        <translation>Neue Dateien kamen zur Ruhe</translation>
+    </message>
+    <message>
+        <source>Second try</source>
+        <translation>Zweiter Versuch</translation>
+    </message>
+    <message>
+        <source>Not finished</source>
+        <translation>Nicht beendet</translation>
+    </message>
+    <message>
+        <source>Stopped</source>
+        <translation>Angehalten</translation>
+    </message>
+    <message>
+        <source>Ended early</source>
+        <translation>Vorzeitig beendet</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) failed</source>
+        <translation>
+            <numerusform>%Ln Datei gescheitert</numerusform>
+            <numerusform>%Ln Dateien gescheitert</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) wait</source>
+        <translation>
+            <numerusform>%Ln Datei wartet</numerusform>
+            <numerusform>%Ln Dateien warten</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>All %Ln file(s) safe</source>
+        <translation>
+            <numerusform>%Ln Datei, sicher</numerusform>
+            <numerusform>Alle %Ln Dateien sicher</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>sentences</name>
+    <message>
+        <source>Reading the settings</source>
+        <translation>Die Einstellungen werden gelesen</translation>
+    </message>
+    <message>
+        <source>Not set up yet</source>
+        <translation>Noch nicht eingerichtet</translation>
+    </message>
+    <message>
+        <source>Starting</source>
+        <translation>Start läuft</translation>
+    </message>
+    <message>
+        <source>Stopping</source>
+        <translation>Wird angehalten</translation>
+    </message>
+    <message>
+        <source>The engine has stopped</source>
+        <translation>Das Übertragungsprogramm ist stehen geblieben</translation>
+    </message>
+    <message>
+        <source>Paused</source>
+        <translation>Pausiert</translation>
+    </message>
+    <message numerus="yes">
+        <source>Sending %Ln file(s), %1 left</source>
+        <translation>
+            <numerusform>%Ln Datei wird gesendet, noch %1</numerusform>
+            <numerusform>%Ln Dateien werden gesendet, noch %1</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Sending %Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei wird gesendet</numerusform>
+            <numerusform>%Ln Dateien werden gesendet</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The server is checking %Ln file(s)</source>
+        <translation>
+            <numerusform>Der Server prüft %Ln Datei</numerusform>
+            <numerusform>Der Server prüft %Ln Dateien</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Looking through %Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei wird angesehen</numerusform>
+            <numerusform>%Ln Dateien werden angesehen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Waiting for the administrator's approval</source>
+        <translation>Die Freigabe durch die Administration steht aus</translation>
+    </message>
+    <message>
+        <source>Ready to start</source>
+        <translation>Bereit zum Start</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) need you</source>
+        <translation>
+            <numerusform>%Ln Datei braucht Sie</numerusform>
+            <numerusform>%Ln Dateien brauchen Sie</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) wait for the next run</source>
+        <translation>
+            <numerusform>%Ln Datei wartet auf den nächsten Lauf</numerusform>
+            <numerusform>%Ln Dateien warten auf den nächsten Lauf</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>No files were found</source>
+        <translation>Es wurden keine Dateien gefunden</translation>
+    </message>
+    <message numerus="yes">
+        <source>All %Ln file(s) are safe on the server</source>
+        <translation>
+            <numerusform>%Ln Datei, sicher auf dem Server</numerusform>
+            <numerusform>Alle %Ln Dateien sind sicher auf dem Server</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>settings</name>
+    <message>
+        <source>&amp;General</source>
+        <translation>&amp;Allgemein</translation>
+    </message>
+    <message>
+        <source>&amp;Data and layout</source>
+        <translation>&amp;Daten und Aufbau</translation>
+    </message>
+    <message>
+        <source>&amp;Filters</source>
+        <translation>&amp;Filter</translation>
+    </message>
+    <message>
+        <source>&amp;Schedule</source>
+        <translation>&amp;Zeitplan</translation>
+    </message>
+    <message>
+        <source>&amp;Transfer</source>
+        <translation>Ü&amp;bertragung</translation>
+    </message>
+    <message>
+        <source>&amp;Advanced</source>
+        <translation>&amp;Erweitert</translation>
+    </message>
+    <message>
+        <source>Server</source>
+        <translation>Server</translation>
+    </message>
+    <message>
+        <source>Instrument</source>
+        <translation>Instrument</translation>
+    </message>
+    <message>
+        <source>Window</source>
+        <translation>Fenster</translation>
+    </message>
+    <message>
+        <source>Data</source>
+        <translation>Daten</translation>
+    </message>
+    <message>
+        <source>What is taken</source>
+        <translation>Was genommen wird</translation>
+    </message>
+    <message>
+        <source>When runs start</source>
+        <translation>Wann Läufe beginnen</translation>
+    </message>
+    <message>
+        <source>What the instrument is spared</source>
+        <translation>Was dem Instrument erspart bleibt</translation>
+    </message>
+    <message>
+        <source>How files travel</source>
+        <translation>Wie Dateien reisen</translation>
+    </message>
+    <message>
+        <source>What hardly anybody has to change</source>
+        <translation>Was kaum jemand ändern muss</translation>
+    </message>
+    <message>
+        <source>Signs of life</source>
+        <translation>Lebenszeichen</translation>
+    </message>
+    <message>
+        <source>Archives of tiny files</source>
+        <translation>Archive winziger Dateien</translation>
+    </message>
+    <message>
+        <source>as many as are good</source>
+        <translation>so viele, wie gut sind</translation>
+    </message>
+    <message>
+        <source>each file alone</source>
+        <translation>jede Datei allein</translation>
+    </message>
+    <message>
+        <source>no limit</source>
+        <translation>keine Grenze</translation>
+    </message>
+    <message>
+        <source>never</source>
+        <translation>nie</translation>
+    </message>
+    <message>
+        <source>Default</source>
+        <translation>Standard</translation>
+    </message>
+    <message>
+        <source>From the managed file</source>
+        <translation>Aus der verwalteten Datei</translation>
+    </message>
+    <message>
+        <source>From the server</source>
+        <translation>Vom Server</translation>
+    </message>
+    <message>
+        <source>From your file</source>
+        <translation>Aus Ihrer Datei</translation>
+    </message>
+    <message>
+        <source>From the environment</source>
+        <translation>Aus der Umgebung</translation>
+    </message>
+    <message>
+        <source>From the command line</source>
+        <translation>Von der Befehlszeile</translation>
+    </message>
+    <message>
+        <source>Set by the environment variable %1</source>
+        <translation>Festgelegt durch die Umgebungsvariable %1</translation>
+    </message>
+    <message>
+        <source>Locked by %1</source>
+        <translation>Gesperrt durch %1</translation>
+    </message>
+    <message>
+        <source>“%1”</source>
+        <translation>„%1“</translation>
+    </message>
+    <message>
+        <source>Monday</source>
+        <translation>Montag</translation>
+    </message>
+    <message>
+        <source>Tuesday</source>
+        <translation>Dienstag</translation>
+    </message>
+    <message>
+        <source>Wednesday</source>
+        <translation>Mittwoch</translation>
+    </message>
+    <message>
+        <source>Thursday</source>
+        <translation>Donnerstag</translation>
+    </message>
+    <message>
+        <source>Friday</source>
+        <translation>Freitag</translation>
+    </message>
+    <message>
+        <source>Saturday</source>
+        <translation>Samstag</translation>
+    </message>
+    <message>
+        <source>Sunday</source>
+        <translation>Sonntag</translation>
+    </message>
+    <message>
+        <source>Never</source>
+        <translation>Nie</translation>
+    </message>
+    <message>
+        <source>By hand only</source>
+        <translation>Nur von Hand</translation>
+    </message>
+    <message>
+        <source>When the program starts</source>
+        <translation>Wenn das Programm startet</translation>
+    </message>
+    <message>
+        <source>When settings are saved</source>
+        <translation>Wenn Einstellungen gespeichert werden</translation>
+    </message>
+    <message>
+        <source>Once</source>
+        <translation>Einmal</translation>
+    </message>
+    <message>
+        <source>Every day</source>
+        <translation>Jeden Tag</translation>
+    </message>
+    <message>
+        <source>On some days of the week</source>
+        <translation>An einigen Tagen der Woche</translation>
+    </message>
+    <message>
+        <source>Every so many minutes</source>
+        <translation>Alle paar Minuten</translation>
+    </message>
+    <message>
+        <source>When new files have settled</source>
+        <translation>Wenn neue Dateien zur Ruhe gekommen sind</translation>
+    </message>
+    <message>
+        <source>Upload for the facility</source>
+        <translation>Für die Einrichtung hochladen</translation>
+    </message>
+    <message>
+        <source>Skip</source>
+        <translation>Überspringen</translation>
+    </message>
+    <message>
+        <source>Follow to files</source>
+        <translation>Zu Dateien folgen</translation>
+    </message>
+    <message>
+        <source>Follow within the data directory</source>
+        <translation>Innerhalb des Datenordners folgen</translation>
+    </message>
+    <message>
+        <source>Automatic: SSH as soon as it is approved</source>
+        <translation>Automatisch: SSH, sobald es freigegeben ist</translation>
+    </message>
+    <message>
+        <source>SSH</source>
+        <translation>SSH</translation>
+    </message>
+    <message>
+        <source>HTTP</source>
+        <translation>HTTP</translation>
+    </message>
+    <message>
+        <source>Automatic</source>
+        <translation>Automatisch</translation>
+    </message>
+    <message>
+        <source>The system's ssh</source>
+        <translation>Das ssh des Systems</translation>
+    </message>
+    <message>
+        <source>Normal</source>
+        <translation>Normal</translation>
+    </message>
+    <message>
+        <source>Minimised</source>
+        <translation>Minimiert</translation>
+    </message>
+    <message>
+        <source>Maximised</source>
+        <translation>Maximiert</translation>
+    </message>
+    <message>
+        <source>In the tray</source>
+        <translation>Im Infobereich</translation>
+    </message>
+    <message>
+        <source>As the system</source>
+        <translation>Wie das System</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>Hell</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation>Dunkel</translation>
+    </message>
+    <message>
+        <source>Server address</source>
+        <translation>Adresse des Servers</translation>
+    </message>
+    <message>
+        <source>The web address of the MyTardis server, beginning with https://.</source>
+        <translation>Die Webadresse des MyTardis-Servers; sie beginnt mit https://.</translation>
+    </message>
+    <message>
+        <source>Account</source>
+        <translation>Konto</translation>
+    </message>
+    <message>
+        <source>The MyTardis account that uploads, usually a facility manager's; its API key is kept apart from the settings.</source>
+        <translation>Das MyTardis-Konto, das hochlädt, meist das der Leitung einer Einrichtung; sein API-Schlüssel liegt getrennt von den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Certificate authorities</source>
+        <translation>Zertifizierungsstellen</translation>
+    </message>
+    <message>
+        <source>A PEM file with the certificate authorities to trust instead of the system's; needed where the server's certificate comes from an authority of your own.</source>
+        <translation>Eine PEM-Datei mit den Zertifizierungsstellen, denen statt derer des Systems vertraut wird; nötig, wenn das Zertifikat des Servers von einer eigenen Stelle kommt.</translation>
+    </message>
+    <message>
+        <source>Proxy</source>
+        <translation>Proxy</translation>
+    </message>
+    <message>
+        <source>The address of the proxy on the way to the server, as in http://proxy.example.org:3128; empty takes the system's, none goes directly. One that wants a password is set in the environment (HTTPS_PROXY).</source>
+        <translation>Die Adresse des Proxys auf dem Weg zum Server, wie http://proxy.example.org:3128; leer nimmt den des Systems, none geht direkt. Einer mit Passwort wird in der Umgebung festgelegt (HTTPS_PROXY).</translation>
+    </message>
+    <message>
+        <source>Allow unencrypted http</source>
+        <translation>Unverschlüsseltes http erlauben</translation>
+    </message>
+    <message>
+        <source>Whether an http:// address is accepted for a server on another machine; everybody on the way can then read the API key.</source>
+        <translation>Ob eine http://-Adresse für einen Server auf einem anderen Rechner gelten darf; alle auf dem Weg können dann den API-Schlüssel lesen.</translation>
+    </message>
+    <message>
+        <source>Connection timeout</source>
+        <translation>Frist für die Verbindung</translation>
+    </message>
+    <message>
+        <source>How long to wait for the server to accept a connection; raise it on poor links.</source>
+        <translation>Wie lange auf die Annahme einer Verbindung durch den Server gewartet wird; erhöhen Sie den Wert bei schlechten Leitungen.</translation>
+    </message>
+    <message>
+        <source>s</source>
+        <translation>s</translation>
+    </message>
+    <message>
+        <source>Silence timeout</source>
+        <translation>Frist für Stille</translation>
+    </message>
+    <message>
+        <source>How long the server may say nothing in the middle of a request.</source>
+        <translation>Wie lange der Server mitten in einer Anfrage nichts sagen darf.</translation>
+    </message>
+    <message>
+        <source>Request deadline</source>
+        <translation>Frist für Anfragen</translation>
+    </message>
+    <message>
+        <source>How long one request may take altogether.</source>
+        <translation>Wie lange eine Anfrage insgesamt dauern darf.</translation>
+    </message>
+    <message>
+        <source>Parallel requests</source>
+        <translation>Gleichzeitige Anfragen</translation>
+    </message>
+    <message>
+        <source>How many requests to the server may run at once; lower it to spare a small server.</source>
+        <translation>Wie viele Anfragen an den Server zugleich laufen dürfen; senken Sie den Wert, um einen kleinen Server zu schonen.</translation>
+    </message>
+    <message>
+        <source>The name of the instrument as it shall appear on the server.</source>
+        <translation>Der Name des Instruments, wie er auf dem Server erscheinen soll.</translation>
+    </message>
+    <message>
+        <source>Facility</source>
+        <translation>Einrichtung</translation>
+    </message>
+    <message>
+        <source>The name of the facility on the server that runs the instrument.</source>
+        <translation>Der Name der Einrichtung auf dem Server, die das Instrument betreibt.</translation>
+    </message>
+    <message>
+        <source>Contact name</source>
+        <translation>Name der Kontaktperson</translation>
+    </message>
+    <message>
+        <source>The person whom the server's administrators may ask about this uploader.</source>
+        <translation>Die Person, die von der Administration des Servers zu diesem Uploader gefragt werden kann.</translation>
+    </message>
+    <message>
+        <source>Contact e-mail</source>
+        <translation>E-Mail der Kontaktperson</translation>
+    </message>
+    <message>
+        <source>The e-mail address of the contact person.</source>
+        <translation>Die E-Mail-Adresse der Kontaktperson.</translation>
+    </message>
+    <message>
+        <source>Uploader identity</source>
+        <translation>Identität des Uploaders</translation>
+    </message>
+    <message>
+        <source>The identity of this installation on the server; it is made at the first start, and two installations must never share one.</source>
+        <translation>Die Identität dieser Installation auf dem Server; sie entsteht beim ersten Start, und zwei Installationen dürfen nie dieselbe haben.</translation>
+    </message>
+    <message>
+        <source>Data directory</source>
+        <translation>Datenordner</translation>
+    </message>
+    <message>
+        <source>The folder below which the instrument's data lie; nothing in it is ever changed.</source>
+        <translation>Der Ordner, unter dem die Daten des Instruments liegen; nichts darin wird je verändert.</translation>
+    </message>
+    <message>
+        <source>Layout</source>
+        <translation>Aufbau</translation>
+    </message>
+    <message>
+        <source>What each level of folders below the data directory stands for.</source>
+        <translation>Wofür jede Ebene von Ordnern unter dem Datenordner steht.</translation>
+    </message>
+    <message>
+        <source>Group prefix</source>
+        <translation>Vorsilbe von Gruppen</translation>
+    </message>
+    <message>
+        <source>Text put before the name of a user group's folder to get the group's name on the server; only for layouts with user groups.</source>
+        <translation>Text vor dem Namen des Ordners einer Benutzergruppe, um den Namen der Gruppe auf dem Server zu erhalten; nur für Aufbauten mit Benutzergruppen.</translation>
+    </message>
+    <message>
+        <source>Folders of unknown owners</source>
+        <translation>Ordner unbekannter Eigentümer</translation>
+    </message>
+    <message>
+        <source>Whether folders whose owner the server does not know are uploaded for the facility or skipped.</source>
+        <translation>Ob Ordner, deren Eigentümer der Server nicht kennt, für die Einrichtung hochgeladen oder übersprungen werden.</translation>
+    </message>
+    <message>
+        <source>Owner contains</source>
+        <translation>Eigentümer enthält</translation>
+    </message>
+    <message>
+        <source>Take only owners' folders whose name contains this text; empty takes all.</source>
+        <translation>Nur Ordner von Eigentümern nehmen, deren Name diesen Text enthält; leer nimmt alle.</translation>
+    </message>
+    <message>
+        <source>Experiment contains</source>
+        <translation>Experiment enthält</translation>
+    </message>
+    <message>
+        <source>Take only experiment folders whose name contains this text; empty takes all.</source>
+        <translation>Nur Ordner von Experimenten nehmen, deren Name diesen Text enthält; leer nimmt alle.</translation>
+    </message>
+    <message>
+        <source>Dataset contains</source>
+        <translation>Datensatz enthält</translation>
+    </message>
+    <message>
+        <source>Take only dataset folders whose name contains this text; empty takes all.</source>
+        <translation>Nur Ordner von Datensätzen nehmen, deren Name diesen Text enthält; leer nimmt alle.</translation>
+    </message>
+    <message>
+        <source>Skip datasets older than</source>
+        <translation>Datensätze überspringen, älter als</translation>
+    </message>
+    <message>
+        <source>Skip dataset folders older than this age, such as "6 months"; empty takes all.</source>
+        <translation>Ordner von Datensätzen überspringen, die älter sind, etwa als "6 months"; leer nimmt alle.</translation>
+    </message>
+    <message>
+        <source>Skip datasets newer than</source>
+        <translation>Datensätze überspringen, jünger als</translation>
+    </message>
+    <message>
+        <source>Skip dataset folders younger than this age, such as "2 days"; empty takes all.</source>
+        <translation>Ordner von Datensätzen überspringen, die jünger sind, etwa als "2 days"; leer nimmt alle.</translation>
+    </message>
+    <message>
+        <source>Settling time</source>
+        <translation>Ruhezeit</translation>
+    </message>
+    <message>
+        <source>How long a file must not have changed before it is taken; raise it for an instrument that pauses while it writes.</source>
+        <translation>Wie lange sich eine Datei nicht geändert haben darf, bevor sie genommen wird; erhöhen Sie den Wert für ein Instrument, das beim Schreiben Pausen macht.</translation>
+    </message>
+    <message>
+        <source>Include patterns</source>
+        <translation>Muster, die gelten</translation>
+    </message>
+    <message>
+        <source>Take only files that match one of these; empty takes all.</source>
+        <translation>Nur Dateien nehmen, die zu einem dieser Muster passen; leer nimmt alle.</translation>
+    </message>
+    <message>
+        <source>Exclude patterns</source>
+        <translation>Muster, die ausschließen</translation>
+    </message>
+    <message>
+        <source>Leave out files that match one of these patterns.</source>
+        <translation>Dateien auslassen, die zu einem dieser Muster passen.</translation>
+    </message>
+    <message>
+        <source>File of include patterns</source>
+        <translation>Datei mit geltenden Mustern</translation>
+    </message>
+    <message>
+        <source>A UTF-8 text file with include patterns, one a line.</source>
+        <translation>Eine Textdatei in UTF-8 mit Mustern, die gelten, eines je Zeile.</translation>
+    </message>
+    <message>
+        <source>File of exclude patterns</source>
+        <translation>Datei mit ausschließenden Mustern</translation>
+    </message>
+    <message>
+        <source>A UTF-8 text file with exclude patterns, one a line.</source>
+        <translation>Eine Textdatei in UTF-8 mit Mustern, die ausschließen, eines je Zeile.</translation>
+    </message>
+    <message>
+        <source>Leave out system litter</source>
+        <translation>Reste des Systems auslassen</translation>
+    </message>
+    <message>
+        <source>Whether files that systems and programs leave behind (Thumbs.db, .DS_Store, lock and temporary files) are left out.</source>
+        <translation>Ob Dateien ausgelassen werden, die Systeme und Programme hinterlassen (Thumbs.db, .DS_Store, Sperr- und Zwischendateien).</translation>
+    </message>
+    <message>
+        <source>Symbolic links</source>
+        <translation>Symbolische Verknüpfungen</translation>
+    </message>
+    <message>
+        <source>Whether links are skipped, followed to files, or followed to files and folders within the data directory.</source>
+        <translation>Ob Verknüpfungen übersprungen werden, ob ihnen zu Dateien gefolgt wird oder zu Dateien und Ordnern innerhalb des Datenordners.</translation>
+    </message>
+    <message>
+        <source>Upload method</source>
+        <translation>Weg des Hochladens</translation>
+    </message>
+    <message>
+        <source>Whether to send over SSH, over HTTP, or over SSH as soon as it is approved.</source>
+        <translation>Ob über SSH gesendet wird, über HTTP oder über SSH, sobald es freigegeben ist.</translation>
+    </message>
+    <message>
+        <source>SSH implementation</source>
+        <translation>SSH-Implementierung</translation>
+    </message>
+    <message>
+        <source>Which implementation of SSH to use; the fastest one that works when automatic. The system's own ssh is for keys that an agent or a device keeps.</source>
+        <translation>Welche Implementierung von SSH benutzt wird; automatisch die schnellste, die geht. Das ssh des Systems ist für Schlüssel, die ein Agent oder ein Gerät verwahrt.</translation>
+    </message>
+    <message>
+        <source>Jump hosts</source>
+        <translation>Zwischenrechner</translation>
+    </message>
+    <message>
+        <source>The hosts through which the staging host is reached, first one first, each as user@host:port; user and port may be left out.</source>
+        <translation>Die Rechner, über die der Annahmerechner erreicht wird, der erste zuerst, jeder als user@host:port; user und port dürfen fehlen.</translation>
+    </message>
+    <message>
+        <source>SSH agent</source>
+        <translation>SSH-Agent</translation>
+    </message>
+    <message>
+        <source>Whether an SSH agent may hold the uploader's key, and keys for the jump hosts; needs the system's own ssh.</source>
+        <translation>Ob ein SSH-Agent den Schlüssel des Uploaders und die für Zwischenrechner verwahren darf; braucht das ssh des Systems.</translation>
+    </message>
+    <message>
+        <source>Channels</source>
+        <translation>Kanäle</translation>
+    </message>
+    <message>
+        <source>How many transfers run at once; 0 finds a good number by itself.</source>
+        <translation>Wie viele Übertragungen zugleich laufen; 0 findet selbst eine gute Zahl.</translation>
+    </message>
+    <message>
+        <source>Ciphers</source>
+        <translation>Chiffren</translation>
+    </message>
+    <message>
+        <source>The SSH ciphers to offer, best first; only modern ones are allowed.</source>
+        <translation>Die angebotenen SSH-Chiffren, die beste zuerst; nur moderne sind erlaubt.</translation>
+    </message>
+    <message>
+        <source>Trusted host keys</source>
+        <translation>Vertraute Rechnerschlüssel</translation>
+    </message>
+    <message>
+        <source>Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as their administrator gives them; a listed key is trusted without asking.</source>
+        <translation>Fingerabdrücke (SHA256:...) der Schlüssel von Annahme- und Zwischenrechnern, wie ihre Administration sie nennt; einem aufgeführten Schlüssel wird ohne Rückfrage vertraut.</translation>
+    </message>
+    <message>
+        <source>Private key</source>
+        <translation>Privater Schlüssel</translation>
+    </message>
+    <message>
+        <source>The uploader's private SSH key when it is not the one made at the first start.</source>
+        <translation>Der private SSH-Schlüssel des Uploaders, wenn es nicht der beim ersten Start erzeugte ist.</translation>
+    </message>
+    <message>
+        <source>How long to wait for a staging host to accept a connection.</source>
+        <translation>Wie lange auf die Annahme einer Verbindung durch einen Annahmerechner gewartet wird.</translation>
+    </message>
+    <message>
+        <source>Stall timeout</source>
+        <translation>Frist für Stillstand</translation>
+    </message>
+    <message>
+        <source>How long a transfer may make no progress before its connection is given up.</source>
+        <translation>Wie lange eine Übertragung stillstehen darf, bevor ihre Verbindung aufgegeben wird.</translation>
+    </message>
+    <message>
+        <source>Attempts</source>
+        <translation>Versuche</translation>
+    </message>
+    <message>
+        <source>How often a transfer is tried in one run before its files count as failed.</source>
+        <translation>Wie oft eine Übertragung in einem Lauf versucht wird, bevor ihre Dateien als gescheitert gelten.</translation>
+    </message>
+    <message>
+        <source>Batch files below</source>
+        <translation>Dateien bündeln unter</translation>
+    </message>
+    <message>
+        <source>Files smaller than this travel together; 0 sends each file alone.</source>
+        <translation>Kleinere Dateien als diese reisen zusammen; 0 sendet jede allein.</translation>
+    </message>
+    <message>
+        <source>bytes</source>
+        <translation>Bytes</translation>
+    </message>
+    <message>
+        <source>Batch size</source>
+        <translation>Größe eines Bündels</translation>
+    </message>
+    <message>
+        <source>A batch is sent off when it holds this much.</source>
+        <translation>Ein Bündel wird abgeschickt, wenn es so viel enthält.</translation>
+    </message>
+    <message>
+        <source>Files in a batch</source>
+        <translation>Dateien in einem Bündel</translation>
+    </message>
+    <message>
+        <source>A batch is sent off when it holds this many files.</source>
+        <translation>Ein Bündel wird abgeschickt, wenn es so viele Dateien enthält.</translation>
+    </message>
+    <message>
+        <source>Batch age</source>
+        <translation>Alter eines Bündels</translation>
+    </message>
+    <message>
+        <source>A batch is sent off when its first file has waited so long.</source>
+        <translation>Ein Bündel wird abgeschickt, wenn seine erste Datei so lange gewartet hat.</translation>
+    </message>
+    <message>
+        <source>Archive rules</source>
+        <translation>Regeln für Archive</translation>
+    </message>
+    <message>
+        <source>Which files stay in tar archives on the server instead of having a record each, as in "*.dcm below 1 MB from 500 files by dataset"; the first rule that fits counts.</source>
+        <translation>Welche Dateien auf dem Server in tar-Archiven bleiben, statt je einen Eintrag zu haben, wie in "*.dcm below 1 MB from 500 files by dataset"; die erste passende Regel gilt.</translation>
+    </message>
+    <message>
+        <source>Archive size</source>
+        <translation>Größe eines Archivs</translation>
+    </message>
+    <message>
+        <source>How large one archive may become; further files go into a further archive.</source>
+        <translation>Wie groß ein Archiv werden darf; weitere Dateien kommen in ein weiteres.</translation>
+    </message>
+    <message>
+        <source>Start runs</source>
+        <translation>Läufe beginnen</translation>
+    </message>
+    <message>
+        <source>When runs start: by hand, with the program, when settings are saved, once, daily, weekly, every so many minutes, or (watch) when new files have settled.</source>
+        <translation>Wann Läufe beginnen: von Hand, mit dem Programm, beim Speichern von Einstellungen, einmal, täglich, wöchentlich, alle paar Minuten oder (watch) wenn neue Dateien zur Ruhe gekommen sind.</translation>
+    </message>
+    <message>
+        <source>Date</source>
+        <translation>Datum</translation>
+    </message>
+    <message>
+        <source>The day of a run that starts once.</source>
+        <translation>Der Tag eines Laufs, der einmal beginnt.</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>Uhrzeit</translation>
+    </message>
+    <message>
+        <source>The local time of day at which runs start once, daily or weekly.</source>
+        <translation>Die Ortszeit, zu der einmalige, tägliche und wöchentliche Läufe beginnen.</translation>
+    </message>
+    <message>
+        <source>Days</source>
+        <translation>Tage</translation>
+    </message>
+    <message>
+        <source>The days of the week of weekly runs.</source>
+        <translation>Die Wochentage wöchentlicher Läufe.</translation>
+    </message>
+    <message>
+        <source>Every</source>
+        <translation>Alle</translation>
+    </message>
+    <message>
+        <source>The minutes from one start of the timer to the next; when watching, the longest time between two scans.</source>
+        <translation>Die Minuten von einem Start bis zum nächsten; beim Beobachten die längste Zeit zwischen zwei Durchsuchungen.</translation>
+    </message>
+    <message>
+        <source>min</source>
+        <translation>min</translation>
+    </message>
+    <message>
+        <source>From</source>
+        <translation>Von</translation>
+    </message>
+    <message>
+        <source>The local time of day from which the timer, or the watch, starts runs.</source>
+        <translation>Die Ortszeit, ab der in Abständen oder beim Beobachten Läufe beginnen.</translation>
+    </message>
+    <message>
+        <source>To</source>
+        <translation>Bis</translation>
+    </message>
+    <message>
+        <source>The local time of day until which the timer, or the watch, starts runs; earlier than the start means past midnight.</source>
+        <translation>Die Ortszeit, bis zu der in Abständen oder beim Beobachten Läufe beginnen; früher als der Anfang heißt über Mitternacht hinaus.</translation>
+    </message>
+    <message>
+        <source>Bandwidth</source>
+        <translation>Bandbreite</translation>
+    </message>
+    <message>
+        <source>How fast all channels together may send; 0 is without a limit.</source>
+        <translation>Wie schnell alle Kanäle zusammen senden dürfen; 0 ist ohne Grenze.</translation>
+    </message>
+    <message>
+        <source>MB/s</source>
+        <translation>MB/s</translation>
+    </message>
+    <message>
+        <source>Bandwidth timetable</source>
+        <translation>Fahrplan der Bandbreite</translation>
+    </message>
+    <message>
+        <source>Periods with a bandwidth of their own in MB/s, in local time, such as "monday-friday 09:00-17:00 5"; the first one that covers the time counts.</source>
+        <translation>Zeiträume mit eigener Bandbreite in MB/s, in Ortszeit, etwa "monday-friday 09:00-17:00 5"; der erste, der die Zeit einschließt, gilt.</translation>
+    </message>
+    <message>
+        <source>Quiet hours</source>
+        <translation>Ruhige Stunden</translation>
+    </message>
+    <message>
+        <source>Periods, in local time, in which nothing new is sent, such as "monday-friday 09:00-17:00"; what is under way is finished.</source>
+        <translation>Zeiträume in Ortszeit, in denen nichts Neues gesendet wird, etwa "monday-friday 09:00-17:00"; Begonnenes wird beendet.</translation>
+    </message>
+    <message>
+        <source>Low priority</source>
+        <translation>Niedriger Vorrang</translation>
+    </message>
+    <message>
+        <source>Whether to leave processor and disk to other programs first.</source>
+        <translation>Ob Prozessor und Platte zuerst anderen Programmen überlassen werden.</translation>
+    </message>
+    <message>
+        <source>Pause while running</source>
+        <translation>Pausieren, solange läuft</translation>
+    </message>
+    <message>
+        <source>Names or full paths of programs, such as acquire.exe, during which nothing new is sent.</source>
+        <translation>Namen oder volle Pfade von Programmen, etwa acquire.exe, während deren Lauf nichts Neues gesendet wird.</translation>
+    </message>
+    <message>
+        <source>Pause under pressure</source>
+        <translation>Pausieren bei Andrang</translation>
+    </message>
+    <message>
+        <source>The share of time in which other programs wait for disk or memory above which nothing new is sent; 0 never pauses.</source>
+        <translation>Der Anteil der Zeit, in dem andere Programme auf Platte oder Speicher warten, über dem nichts Neues gesendet wird; 0 pausiert nie.</translation>
+    </message>
+    <message>
+        <source>%</source>
+        <translation>%</translation>
+    </message>
+    <message>
+        <source>Keep awake</source>
+        <translation>Wach halten</translation>
+    </message>
+    <message>
+        <source>Whether to keep the computer from going to sleep while files are being sent.</source>
+        <translation>Ob der Computer vom Einschlafen abgehalten wird, während Dateien gesendet werden.</translation>
+    </message>
+    <message>
+        <source>Weekly notice</source>
+        <translation>Wöchentliche Nachricht</translation>
+    </message>
+    <message>
+        <source>The day of the weekly notice "all is well" or "nothing came".</source>
+        <translation>Der Tag der wöchentlichen Nachricht „alles in Ordnung“ oder „nichts kam“.</translation>
+    </message>
+    <message>
+        <source>Signal file</source>
+        <translation>Signaldatei</translation>
+    </message>
+    <message>
+        <source>A file that is written after each run that ended well, for a monitor to look at.</source>
+        <translation>Eine Datei, die nach jedem gut beendeten Lauf geschrieben wird, damit eine Überwachung nach ihr sehen kann.</translation>
+    </message>
+    <message>
+        <source>Signal address</source>
+        <translation>Signaladresse</translation>
+    </message>
+    <message>
+        <source>A web address that is called after each run that ended well (a dead man's switch).</source>
+        <translation>Eine Webadresse, die nach jedem gut beendeten Lauf aufgerufen wird (Totmannschalter).</translation>
+    </message>
+    <message>
+        <source>Silence</source>
+        <translation>Stille</translation>
+    </message>
+    <message>
+        <source>After how many hours without a verified file, although files are found, somebody is told; 0 never.</source>
+        <translation>Nach wie vielen Stunden ohne geprüfte Datei, obwohl Dateien gefunden werden, jemand benachrichtigt wird; 0 nie.</translation>
+    </message>
+    <message>
+        <source>h</source>
+        <translation>h</translation>
+    </message>
+    <message>
+        <source>Start at login</source>
+        <translation>Start bei der Anmeldung</translation>
+    </message>
+    <message>
+        <source>Whether the program starts, in the tray, when somebody logs in.</source>
+        <translation>Ob das Programm im Infobereich startet, wenn sich jemand anmeldet.</translation>
+    </message>
+    <message>
+        <source>Window at the start</source>
+        <translation>Fenster beim Start</translation>
+    </message>
+    <message>
+        <source>How the window shows itself when the program starts.</source>
+        <translation>Wie sich das Fenster zeigt, wenn das Programm startet.</translation>
+    </message>
+    <message>
+        <source>Colours</source>
+        <translation>Farben</translation>
+    </message>
+    <message>
+        <source>Whether the window is light or dark, or follows the system.</source>
+        <translation>Ob das Fenster hell oder dunkel ist oder dem System folgt.</translation>
+    </message>
+    <message>
+        <source>Language</source>
+        <translation>Sprache</translation>
+    </message>
+    <message>
+        <source>The language of the window, from its next start on; messages of the engine and the server stay English.</source>
+        <translation>Die Sprache des Fensters ab seinem nächsten Start; Meldungen des Übertragungsprogramms und des Servers bleiben englisch.</translation>
+    </message>
+    <message>
+        <source>Go on when the window is closed</source>
+        <translation>Nach dem Schließen des Fensters weiterlaufen</translation>
+    </message>
+    <message>
+        <source>Whether the program goes on in the tray, or as a small window where there is none, when its window is closed; if not, closing quits.</source>
+        <translation>Ob das Programm im Infobereich weiterläuft, oder als kleines Fenster, wo es keinen gibt, wenn sein Fenster geschlossen wird; sonst beendet das Schließen es.</translation>
+    </message>
+    <message>
+        <source>Tell of uploads</source>
+        <translation>Uploads melden</translation>
+    </message>
+    <message>
+        <source>Whether a message tells that files were uploaded.</source>
+        <translation>Ob eine Meldung sagt, dass Dateien hochgeladen wurden.</translation>
+    </message>
+    <message>
+        <source>Tell of problems</source>
+        <translation>Probleme melden</translation>
+    </message>
+    <message>
+        <source>Whether a message tells of problems that need somebody.</source>
+        <translation>Ob eine Meldung von Problemen berichtet, die jemanden brauchen.</translation>
+    </message>
+    <message>
+        <source>Tell of the approval</source>
+        <translation>Freigabe melden</translation>
+    </message>
+    <message>
+        <source>Whether a message tells that the uploader awaits its approval, and that it has it.</source>
+        <translation>Ob eine Meldung sagt, dass der Uploader auf seine Freigabe wartet und dass er sie hat.</translation>
+    </message>
+    <message>
+        <source>Tell of silence</source>
+        <translation>Stille melden</translation>
+    </message>
+    <message>
+        <source>Whether a message tells that no run has ended well for monitor.silent_hours.</source>
+        <translation>Ob eine Meldung sagt, dass seit monitor.silent_hours kein Lauf gut geendet hat.</translation>
+    </message>
+    <message>
+        <source>State directory</source>
+        <translation>Ordner des Zustands</translation>
+    </message>
+    <message>
+        <source>The folder for the ledger and other state; empty takes the system's usual place.</source>
+        <translation>Der Ordner für das Hauptbuch und anderen Zustand; leer nimmt den üblichen Ort des Systems.</translation>
+    </message>
+    <message>
+        <source>Log level</source>
+        <translation>Umfang des Protokolls</translation>
+    </message>
+    <message>
+        <source>How much the log says; DEBUG helps to find a fault.</source>
+        <translation>Wie viel das Protokoll sagt; DEBUG hilft, einen Fehler zu finden.</translation>
+    </message>
+    <message>
+        <source>Records in a request</source>
+        <translation>Einträge in einer Anfrage</translation>
+    </message>
+    <message>
+        <source>How many records are made in one request at first.</source>
+        <translation>Wie viele Einträge zunächst in einer Anfrage angelegt werden.</translation>
+    </message>
+    <message>
+        <source>Parallel registrations</source>
+        <translation>Gleichzeitige Einträge</translation>
+    </message>
+    <message>
+        <source>How many requests that make records run at once.</source>
+        <translation>Wie viele Anfragen, die Einträge anlegen, zugleich laufen.</translation>
+    </message>
+    <message>
+        <source>Verification interval</source>
+        <translation>Abstand der Prüfung</translation>
+    </message>
+    <message>
+        <source>How long to wait at first before asking whether the server has verified files.</source>
+        <translation>Wie lange zunächst gewartet wird, bevor gefragt wird, ob der Server Dateien geprüft hat.</translation>
+    </message>
+    <message>
+        <source>Verification patience</source>
+        <translation>Geduld bei der Prüfung</translation>
+    </message>
+    <message>
+        <source>How long a run waits for the server's verification; the next run asks again for what is left.</source>
+        <translation>Wie lange ein Lauf auf die Prüfung durch den Server wartet; nach dem Rest fragt der nächste Lauf.</translation>
+    </message>
+    <message>
+        <source>Pause patience</source>
+        <translation>Geduld bei Pausen</translation>
+    </message>
+    <message>
+        <source>How long a run waits while the server is away or the staging area is full, before it ends.</source>
+        <translation>Wie lange ein Lauf wartet, während der Server fort oder der Annahmebereich voll ist, bevor er endet.</translation>
+    </message>
+</context>
+<context>
+    <name>starts</name>
+    <message>
+        <source>Only when somebody presses Start.</source>
+        <translation>Nur wenn jemand „Start“ drückt.</translation>
+    </message>
+    <message>
+        <source>Each time the program starts.</source>
+        <translation>Jedes Mal, wenn das Programm startet.</translation>
+    </message>
+    <message>
+        <source>Each time settings are saved.</source>
+        <translation>Jedes Mal, wenn Einstellungen gespeichert werden.</translation>
+    </message>
+    <message>
+        <source>When new files have not changed for %1, and at the latest:</source>
+        <translation>Wenn neue Dateien sich %1 lang nicht geändert haben, und spätestens:</translation>
+    </message>
+    <message>
+        <source>Never: that moment has passed.</source>
+        <translation>Nie: Dieser Zeitpunkt ist vorbei.</translation>
+    </message>
+</context>
+<context>
+    <name>words</name>
+    <message>
+        <source>%1/s</source>
+        <translation>%1/s</translation>
+    </message>
+    <message>
+        <source>%1 s</source>
+        <translation>%1 s</translation>
+    </message>
+    <message>
+        <source>%1 min</source>
+        <translation>%1 min</translation>
+    </message>
+    <message>
+        <source>%1 h %2 min</source>
+        <translation>%1 h %2 min</translation>
+    </message>
+    <message>
+        <source>%1 days</source>
+        <translation>%1 Tage</translation>
+    </message>
+    <message>
+        <source>today %1</source>
+        <translation>heute %1</translation>
+    </message>
+    <message>
+        <source>yesterday %1</source>
+        <translation>gestern %1</translation>
+    </message>
+    <message>
+        <source>tomorrow %1</source>
+        <translation>morgen %1</translation>
+    </message>
+</context>
 </TS>

@@ -1,4 +1,350 @@
 <?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE TS>
 <TS version="2.1" language="en" sourcelanguage="en">
+<context>
+    <name>DropSheet</name>
+    <message numerus="yes">
+        <source>Upload %Ln folder(s) or file(s)</source>
+        <translation>
+            <numerusform>Upload %Ln folder or file</numerusform>
+            <numerusform>Upload %Ln folders or files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) to send, %1</source>
+        <translation>
+            <numerusform>%Ln file to send, %1</numerusform>
+            <numerusform>%Ln files to send, %1</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Looking: %Ln file(s) to send so far, %1</source>
+        <translation>
+            <numerusform>Looking: %Ln file to send so far, %1</numerusform>
+            <numerusform>Looking: %Ln files to send so far, %1</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) to send, %1: about %2 at the speed of the last run</source>
+        <translation>
+            <numerusform>%Ln file to send, %1: about %2 at the speed of the last run</numerusform>
+            <numerusform>%Ln files to send, %1: about %2 at the speed of the last run</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>FactRow</name>
+    <message numerus="yes">
+        <source>%Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln file</numerusform>
+            <numerusform>%Ln files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s), %1 in %2</source>
+        <translation>
+            <numerusform>%Ln file, %1 in %2</numerusform>
+            <numerusform>%Ln files, %1 in %2</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>FolderTree</name>
+    <message numerus="yes">
+        <source>%Ln failed</source>
+        <translation>
+            <numerusform>%Ln failed</numerusform>
+            <numerusform>%Ln failed</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln waiting</source>
+        <translation>
+            <numerusform>%Ln waiting</numerusform>
+            <numerusform>%Ln waiting</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln left out</source>
+        <translation>
+            <numerusform>%Ln left out</numerusform>
+            <numerusform>%Ln left out</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>FoldersStep</name>
+    <message numerus="yes">
+        <source>%Ln dataset(s) found.</source>
+        <translation>
+            <numerusform>%Ln dataset found.</numerusform>
+            <numerusform>%Ln datasets found.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>More than %Ln dataset(s) found.</source>
+        <translation>
+            <numerusform>More than %Ln dataset found.</numerusform>
+            <numerusform>More than %Ln datasets found.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln folder(s) do not fit this layout:</source>
+        <translation>
+            <numerusform>%Ln folder does not fit this layout:</numerusform>
+            <numerusform>%Ln folders do not fit this layout:</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln owner(s) are not known to the server; their data go to the facility:</source>
+        <translation>
+            <numerusform>%Ln owner is not known to the server; the data go to the facility:</numerusform>
+            <numerusform>%Ln owners are not known to the server; their data go to the facility:</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>GroupsModel</name>
+    <message numerus="yes">
+        <source>%Ln folder(s)</source>
+        <translation>
+            <numerusform>%Ln folder</numerusform>
+            <numerusform>%Ln folders</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln file</numerusform>
+            <numerusform>%Ln files</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>KindsList</name>
+    <message numerus="yes">
+        <source>Show %Ln hidden kind(s)</source>
+        <translation>
+            <numerusform>Show %Ln hidden kind</numerusform>
+            <numerusform>Show %Ln hidden kinds</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>PlaceStep</name>
+    <message numerus="yes">
+        <source>Your account manages %Ln facility(s).</source>
+        <translation>
+            <numerusform>Your account manages %Ln facility.</numerusform>
+            <numerusform>Your account manages %Ln facilities.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>SettingsDialog</name>
+    <message numerus="yes">
+        <source>%n setting(s) must be corrected first</source>
+        <translation>
+            <numerusform>%n setting must be corrected first</numerusform>
+            <numerusform>%n settings must be corrected first</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n change(s) from last time were not saved</source>
+        <translation>
+            <numerusform>%n change from last time was not saved</numerusform>
+            <numerusform>%n changes from last time were not saved</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n setting(s) were taken from the file; OK saves them.</source>
+        <translation>
+            <numerusform>%n setting was taken from the file; OK saves it.</numerusform>
+            <numerusform>%n settings were taken from the file; OK saves them.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>And %n more</source>
+        <translation>
+            <numerusform>And %n more</numerusform>
+            <numerusform>And %n more</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>SettingsSheet</name>
+    <message numerus="yes">
+        <source>%Ln setting(s) would change. From %1:</source>
+        <translation>
+            <numerusform>%Ln setting would change. From %1:</numerusform>
+            <numerusform>%Ln settings would change. From %1:</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>StageCard</name>
+    <message numerus="yes">
+        <source>%Ln waiting</source>
+        <translation>
+            <numerusform>%Ln waiting</numerusform>
+            <numerusform>%Ln waiting</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>TablePanel</name>
+    <message numerus="yes">
+        <source>%Ln row(s)</source>
+        <translation>
+            <numerusform>%Ln row</numerusform>
+            <numerusform>%Ln rows</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>TransfersPage</name>
+    <message numerus="yes">
+        <source>%Ln file(s) still to be sent</source>
+        <translation>
+            <numerusform>%Ln file still to be sent</numerusform>
+            <numerusform>%Ln files still to be sent</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>TravellingModel</name>
+    <message numerus="yes">
+        <source>%1 and %Ln more</source>
+        <comment>files in a batch</comment>
+        <translation>
+            <numerusform>%1 and %Ln more</numerusform>
+            <numerusform>%1 and %Ln more</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>drop</name>
+    <message numerus="yes">
+        <source>%Ln file(s) are safe on the server already.</source>
+        <translation>
+            <numerusform>%Ln file is safe on the server already.</numerusform>
+            <numerusform>%Ln files are safe on the server already.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) wait, such as %1: %2</source>
+        <translation>
+            <numerusform>%Ln file waits: %1: %2</numerusform>
+            <numerusform>%Ln files wait, such as %1: %2</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln left out, such as %1: %2</source>
+        <translation>
+            <numerusform>%Ln left out, such as %1: %2</numerusform>
+            <numerusform>%Ln left out, such as %1: %2</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>herald</name>
+    <message numerus="yes">
+        <source>%n file(s) could not be uploaded.</source>
+        <translation>
+            <numerusform>%n file could not be uploaded.</numerusform>
+            <numerusform>%n files could not be uploaded.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s) were sent.</source>
+        <translation>
+            <numerusform>%n file was sent.</numerusform>
+            <numerusform>%n files were sent.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s) wait for the next run.</source>
+        <translation>
+            <numerusform>%n file waits for the next run.</numerusform>
+            <numerusform>%n files wait for the next run.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>runs</name>
+    <message numerus="yes">
+        <source>%Ln file(s) failed</source>
+        <translation>
+            <numerusform>%Ln file failed</numerusform>
+            <numerusform>%Ln files failed</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) wait</source>
+        <translation>
+            <numerusform>%Ln file waits</numerusform>
+            <numerusform>%Ln files wait</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>All %Ln file(s) safe</source>
+        <translation>
+            <numerusform>%Ln file safe</numerusform>
+            <numerusform>All %Ln files safe</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>sentences</name>
+    <message numerus="yes">
+        <source>Sending %Ln file(s), %1 left</source>
+        <translation>
+            <numerusform>Sending %Ln file, %1 left</numerusform>
+            <numerusform>Sending %Ln files, %1 left</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Sending %Ln file(s)</source>
+        <translation>
+            <numerusform>Sending %Ln file</numerusform>
+            <numerusform>Sending %Ln files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>The server is checking %Ln file(s)</source>
+        <translation>
+            <numerusform>The server is checking %Ln file</numerusform>
+            <numerusform>The server is checking %Ln files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Looking through %Ln file(s)</source>
+        <translation>
+            <numerusform>Looking through %Ln file</numerusform>
+            <numerusform>Looking through %Ln files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) need you</source>
+        <translation>
+            <numerusform>%Ln file needs you</numerusform>
+            <numerusform>%Ln files need you</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) wait for the next run</source>
+        <translation>
+            <numerusform>%Ln file waits for the next run</numerusform>
+            <numerusform>%Ln files wait for the next run</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>All %Ln file(s) are safe on the server</source>
+        <translation>
+            <numerusform>%Ln file is safe on the server</numerusform>
+            <numerusform>All %Ln files are safe on the server</numerusform>
+        </translation>
+    </message>
+</context>
 </TS>

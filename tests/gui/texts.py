@@ -23,7 +23,8 @@ SHOWING = re.compile(
 )
 
 
-NAMES = {"mydata-like"}  # the same in every language
+# The same in every language: the program, and examples of addresses.
+NAMES = {"mydata-like", "mytardis.example.org"}
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,8 @@ class Row(QWidget):
         if not draft.is_changed(self.key):
             return terms.name_source(winner), "", None
         if draft.is_own(self.key):
-            return f"{CHANGED_MARK} {self.tr('Changed')}", "", "working"
+            said = self.tr("Changed")
+            return f"{CHANGED_MARK} {said}", "", "working"
         said = self.tr("Changed: reset to %1")
         if winner.source is Source.DEFAULT:
             said = self.tr("Changed: reset to the default")
