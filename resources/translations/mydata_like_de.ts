@@ -8,11 +8,11 @@
         <translation>Welches Konto?</translation>
     </message>
     <message>
-        <source>The account that uploads, usually the facility manager's. Its API key is on the server's page “Manage Account”.</source>
+        <source>The account that uploads, usually the facility manager&apos;s. Its API key is on the server&apos;s page “Manage Account”.</source>
         <translation>Das Konto, das hochlädt, meist das der Leitung der Einrichtung. Sein API-Schlüssel steht auf der Seite „Manage Account“ des Servers.</translation>
     </message>
     <message>
-        <source>&amp;Open the server's page</source>
+        <source>&amp;Open the server&apos;s page</source>
         <translation>Seite des Servers ö&amp;ffnen</translation>
     </message>
     <message>
@@ -30,6 +30,10 @@
     <message>
         <source>Kept already; leave this empty to use it</source>
         <translation>Schon abgelegt; lassen Sie das Feld leer, um ihn zu verwenden</translation>
+    </message>
+    <message>
+        <source>Unlock it and press Next again, or keep the key in a file that only you can read.</source>
+        <translation>Entsperren Sie ihn und drücken Sie noch einmal „Weiter“, oder legen Sie den Schlüssel in einer Datei ab, die nur Sie lesen können.</translation>
     </message>
     <message>
         <source>Asking the server who you are…</source>
@@ -87,7 +91,7 @@
         <translation>%1 &amp;verwenden</translation>
     </message>
     <message>
-        <source>MyData's settings (*.cfg);;All files (*)</source>
+        <source>MyData&apos;s settings (*.cfg);;All files (*)</source>
         <translation>Einstellungen von MyData (*.cfg);;Alle Dateien (*)</translation>
     </message>
     <message>
@@ -221,6 +225,48 @@
     </message>
 </context>
 <context>
+    <name>DryRunDialog</name>
+    <message>
+        <source>Dry run</source>
+        <translation>Probelauf</translation>
+    </message>
+    <message>
+        <source>Looking through the folders…</source>
+        <translation>Die Ordner werden durchgesehen …</translation>
+    </message>
+    <message>
+        <source>The dry run is under way</source>
+        <translation>Der Probelauf ist unterwegs</translation>
+    </message>
+    <message>
+        <source>&amp;Upload now</source>
+        <translation>Jetzt &amp;hochladen</translation>
+    </message>
+    <message>
+        <source>Folders</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>Nothing to upload: the server has what there is.</source>
+        <translation>Nichts hochzuladen: Der Server hat alles, was da ist.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s), %1, would be uploaded.</source>
+        <translation>
+            <numerusform>%Ln Datei, %1, würde hochgeladen.</numerusform>
+            <numerusform>%Ln Dateien, %1, würden hochgeladen.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 are on the server, %2 wait, %3 are left out.</source>
+        <translation>%1 sind auf dem Server, %2 warten, %3 sind ausgelassen.</translation>
+    </message>
+    <message>
+        <source>The dry run ended before it was complete.</source>
+        <translation>Der Probelauf endete, bevor er vollständig war.</translation>
+    </message>
+</context>
+<context>
     <name>FactRow</name>
     <message>
         <source>Only on this computer</source>
@@ -277,7 +323,7 @@
         <translation>Ein Lauf beginnt, wenn sie sich nicht mehr ändern.</translation>
     </message>
     <message>
-        <source>Start, or the settings' schedule, begins one.</source>
+        <source>Start, or the settings&apos; schedule, begins one.</source>
         <translation>Er beginnt mit „Start“ oder nach dem Zeitplan der Einstellungen.</translation>
     </message>
     <message>
@@ -359,6 +405,10 @@
     <message>
         <source>Copy path</source>
         <translation>Pfad kopieren</translation>
+    </message>
+    <message>
+        <source>Only this one now</source>
+        <translation>Jetzt nur diesen</translation>
     </message>
     <message>
         <source>Folders</source>
@@ -470,6 +520,37 @@
     </message>
 </context>
 <context>
+    <name>HelpDialog</name>
+    <message>
+        <source>Help</source>
+        <translation>Hilfe</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>Tasten</translation>
+    </message>
+    <message>
+        <source>&amp;Keys</source>
+        <translation>&amp;Tasten</translation>
+    </message>
+    <message>
+        <source>&amp;About</source>
+        <translation>Ü&amp;ber</translation>
+    </message>
+    <message>
+        <source>Carries research data from instruments to a MyTardis server.</source>
+        <translation>Bringt Forschungsdaten von Instrumenten zu einem MyTardis-Server.</translation>
+    </message>
+    <message>
+        <source>It is built on:</source>
+        <translation>Es baut auf:</translation>
+    </message>
+    <message>
+        <source>Licences</source>
+        <translation>Lizenzen</translation>
+    </message>
+</context>
+<context>
     <name>HistoryPage</name>
     <message>
         <source>Export…</source>
@@ -523,7 +604,7 @@
 <context>
     <name>HostKeyPanel</name>
     <message>
-        <source>Fingerprint of the host's key</source>
+        <source>Fingerprint of the host&apos;s key</source>
         <translation>Fingerabdruck des Rechnerschlüssels</translation>
     </message>
     <message>
@@ -546,7 +627,7 @@
         <translation>API-Schlüssel</translation>
     </message>
     <message>
-        <source>The key of the account, from its page on the server. It is kept in the system's keyring, or in a file that only you can read, and never in the settings.</source>
+        <source>The key of the account, from its page on the server. It is kept in the system&apos;s keyring, or in a file that only you can read, and never in the settings.</source>
         <translation>Der Schlüssel des Kontos, von dessen Seite auf dem Server. Er liegt im Schlüsselbund des Systems oder in einer Datei, die nur Sie lesen können, und nie in den Einstellungen.</translation>
     </message>
     <message>
@@ -554,7 +635,7 @@
         <translation>Vergessen</translation>
     </message>
     <message>
-        <source>In the system's keyring</source>
+        <source>In the system&apos;s keyring</source>
         <translation>Im Schlüsselbund des Systems</translation>
     </message>
     <message>
@@ -582,16 +663,20 @@
         <translation>Abgelegt; geben Sie einen neuen ein, um ihn zu ersetzen</translation>
     </message>
     <message>
-        <source>Changed: kept with OK</source>
-        <translation>Geändert: wird mit OK abgelegt</translation>
-    </message>
-    <message>
         <source>Forgotten with OK</source>
         <translation>Wird mit OK vergessen</translation>
     </message>
     <message>
+        <source>New: stored with OK</source>
+        <translation>Neu: wird mit OK abgelegt</translation>
+    </message>
+    <message>
         <source>Stored in %1</source>
         <translation>Abgelegt in: %1</translation>
+    </message>
+    <message>
+        <source>Looking where it is kept</source>
+        <translation>Es wird gesucht, wo er liegt</translation>
     </message>
     <message>
         <source>Needed before a run can start</source>
@@ -621,7 +706,7 @@
         <translation>&amp;Kopieren</translation>
     </message>
     <message>
-        <source>Key &amp;fingerprint</source>
+        <source>&amp;Key fingerprint</source>
         <translation>Fingerabdruck des Schlüsse&amp;ls</translation>
     </message>
     <message>
@@ -629,7 +714,7 @@
         <translation>Der Schlüssel wird gesucht …</translation>
     </message>
     <message>
-        <source>The administrator compares the fingerprint in the server's administration (MyData, uploader registration requests), chooses the storage box and ticks “approved”. You may close this window meanwhile; it carries on here as soon as the approval comes.</source>
+        <source>The administrator compares the fingerprint in the server&apos;s administration (MyData, uploader registration requests), chooses the storage box and ticks “approved”. You may close this window meanwhile; it carries on here as soon as the approval comes.</source>
         <translation>Die Administration vergleicht den Fingerabdruck in der Verwaltung des Servers (MyData, uploader registration requests), wählt die Ablage (storage box) und setzt das Häkchen „approved“. Sie dürfen dieses Fenster inzwischen schließen; es geht hier weiter, sobald die Freigabe kommt.</translation>
     </message>
     <message>
@@ -653,7 +738,7 @@
 
 Its key has the fingerprint %4 (MD5 %5).
 
-In the server's administration, under MyData, uploader registration requests: compare the fingerprint, choose the storage box and tick “approved”. Then let the key into the staging host's account.
+In the server&apos;s administration, under MyData, uploader registration requests: compare the fingerprint, choose the storage box and tick “approved”. Then let the key into the staging host&apos;s account.
 </source>
         <translation>Bitte lassen Sie den Uploader „%1“ von %2 Daten an %3 senden.
 
@@ -799,6 +884,45 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>PlanModel</name>
+    <message>
+        <source>Folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>Owner</source>
+        <translation>Eigentümer</translation>
+    </message>
+    <message>
+        <source>Experiment</source>
+        <translation>Experiment</translation>
+    </message>
+    <message>
+        <source>Dataset</source>
+        <translation>Datensatz</translation>
+    </message>
+    <message>
+        <source>Found</source>
+        <translation>Gefunden</translation>
+    </message>
+    <message>
+        <source>On the server</source>
+        <translation>Auf dem Server</translation>
+    </message>
+    <message>
+        <source>To upload</source>
+        <translation>Hochzuladen</translation>
+    </message>
+    <message>
+        <source>(the account)</source>
+        <translation>(das Konto)</translation>
+    </message>
+    <message>
+        <source>(named after the owner)</source>
+        <translation>(nach dem Eigentümer benannt)</translation>
+    </message>
+</context>
+<context>
     <name>Presence</name>
     <message>
         <source>mydata-like goes on</source>
@@ -936,6 +1060,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nötig, bevor ein Lauf beginnen kann</translation>
     </message>
     <message>
+        <source>Changed</source>
+        <translation>Geändert</translation>
+    </message>
+    <message>
         <source>Changed: reset to %1</source>
         <translation>Geändert: zurücksetzen auf %1</translation>
     </message>
@@ -1009,14 +1137,35 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Verbindung &amp;testen …</translation>
     </message>
     <message numerus="yes">
-        <source>%n setting(s) must be corrected first</source>
+        <source>%Ln setting(s) must be corrected first</source>
         <translation>
-            <numerusform>%n Einstellung muss erst berichtigt werden</numerusform>
-            <numerusform>%n Einstellungen müssen erst berichtigt werden</numerusform>
+            <numerusform>%Ln Einstellung muss erst berichtigt werden</numerusform>
+            <numerusform>%Ln Einstellungen müssen erst berichtigt werden</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln change(s) from last time were not saved</source>
+        <translation>
+            <numerusform>%Ln Änderung vom letzten Mal wurde nicht gespeichert</numerusform>
+            <numerusform>%Ln Änderungen vom letzten Mal wurden nicht gespeichert</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln setting(s) were taken from the file; OK saves them.</source>
+        <translation>
+            <numerusform>%Ln Einstellung wurde aus der Datei übernommen; OK speichert sie.</numerusform>
+            <numerusform>%Ln Einstellungen wurden aus der Datei übernommen; OK speichert sie.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>And %Ln more</source>
+        <translation>
+            <numerusform>Und %Ln weitere</numerusform>
+            <numerusform>Und %Ln weitere</numerusform>
         </translation>
     </message>
     <message>
-        <source>Take settings from MyData's MyData.cfg, or from a file</source>
+        <source>Take settings from MyData&apos;s MyData.cfg, or from a file</source>
         <translation>Einstellungen aus der MyData.cfg von MyData oder aus einer Datei übernehmen</translation>
     </message>
     <message>
@@ -1027,13 +1176,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Try the way to the server with these settings, step by step</source>
         <translation>Den Weg zum Server mit diesen Einstellungen Schritt für Schritt versuchen</translation>
     </message>
-    <message numerus="yes">
-        <source>%n change(s) from last time were not saved</source>
-        <translation>
-            <numerusform>%n Änderung vom letzten Mal wurde nicht gespeichert</numerusform>
-            <numerusform>%n Änderungen vom letzten Mal wurden nicht gespeichert</numerusform>
-        </translation>
-    </message>
     <message>
         <source>&amp;Bring them back</source>
         <translation>Zurück&amp;holen</translation>
@@ -1043,6 +1185,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Die Einstellungsdatei wurde inzwischen anderswo geändert. Ihre Änderungen stehen darüber: Sehen Sie sie durch und drücken Sie noch einmal OK.</translation>
     </message>
     <message>
+        <source>The API key cannot be stored, and nothing was saved. Unlock the keyring, or choose to keep the key in a file.</source>
+        <translation>Der API-Schlüssel kann nicht abgelegt werden, und nichts wurde gespeichert. Entsperren Sie den Schlüsselbund, oder lassen Sie den Schlüssel in einer Datei ablegen.</translation>
+    </message>
+    <message>
         <source>Import settings</source>
         <translation>Einstellungen importieren</translation>
     </message>
@@ -1050,23 +1196,9 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Settings (*.cfg *.toml)</source>
         <translation>Einstellungen (*.cfg *.toml)</translation>
     </message>
-    <message numerus="yes">
-        <source>%n setting(s) were taken from the file; OK saves them.</source>
-        <translation>
-            <numerusform>%n Einstellung wurde aus der Datei übernommen; OK speichert sie.</numerusform>
-            <numerusform>%n Einstellungen wurden aus der Datei übernommen; OK speichert sie.</numerusform>
-        </translation>
-    </message>
     <message>
         <source>%1 is locked and stays.</source>
         <translation>%1 ist gesperrt und bleibt.</translation>
-    </message>
-    <message numerus="yes">
-        <source>And %n more</source>
-        <translation>
-            <numerusform>Und %n weitere</numerusform>
-            <numerusform>Und %n weitere</numerusform>
-        </translation>
     </message>
     <message>
         <source>Export the settings without secrets</source>
@@ -1126,6 +1258,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>&amp;Später</translation>
     </message>
     <message>
+        <source>Check a&amp;gain</source>
+        <translation>E&amp;rneut prüfen</translation>
+    </message>
+    <message>
         <source>&amp;Back</source>
         <translation>&amp;Zurück</translation>
     </message>
@@ -1162,7 +1298,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>&amp;Fertig</translation>
     </message>
     <message>
-        <source>&amp;Close and wait</source>
+        <source>Cl&amp;ose and wait</source>
         <translation>S&amp;chließen und warten</translation>
     </message>
 </context>
@@ -1229,7 +1365,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nächste Starts</translation>
     </message>
     <message>
-        <source>When runs would start by themselves, in this computer's time.</source>
+        <source>When runs would start by themselves, in this computer&apos;s time.</source>
         <translation>Wann Läufe von selbst beginnen würden, in der Zeit dieses Computers.</translation>
     </message>
     <message>
@@ -1323,7 +1459,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ü&amp;bernehmen</translation>
     </message>
     <message>
-        <source>Reading MyData's settings…</source>
+        <source>Reading MyData&apos;s settings…</source>
         <translation>Die Einstellungen von MyData werden gelesen …</translation>
     </message>
     <message>
@@ -1987,8 +2123,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Neue Dateien kamen zur Ruhe</translation>
     </message>
     <message>
+        <source>One folder only</source>
+        <translation>Nur ein Ordner</translation>
+    </message>
+    <message>
         <source>Second try</source>
         <translation>Zweiter Versuch</translation>
+    </message>
+    <message>
+        <source>Folders were added</source>
+        <translation>Ordner kamen hinzu</translation>
     </message>
     <message>
         <source>Not finished</source>
@@ -2079,7 +2223,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         </translation>
     </message>
     <message>
-        <source>Waiting for the administrator's approval</source>
+        <source>Waiting for the administrator&apos;s approval</source>
         <translation>Die Freigabe durch die Administration steht aus</translation>
     </message>
     <message>
@@ -2331,7 +2475,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Automatisch</translation>
     </message>
     <message>
-        <source>The system's ssh</source>
+        <source>The system&apos;s ssh</source>
         <translation>Das ssh des Systems</translation>
     </message>
     <message>
@@ -2375,7 +2519,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Konto</translation>
     </message>
     <message>
-        <source>The MyTardis account that uploads, usually a facility manager's; its API key is kept apart from the settings.</source>
+        <source>The MyTardis account that uploads, usually a facility manager&apos;s; its API key is kept apart from the settings.</source>
         <translation>Das MyTardis-Konto, das hochlädt, meist das der Leitung einer Einrichtung; sein API-Schlüssel liegt getrennt von den Einstellungen.</translation>
     </message>
     <message>
@@ -2383,7 +2527,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Zertifizierungsstellen</translation>
     </message>
     <message>
-        <source>A PEM file with the certificate authorities to trust instead of the system's; needed where the server's certificate comes from an authority of your own.</source>
+        <source>A PEM file with the certificate authorities to trust instead of the system&apos;s; needed where the server&apos;s certificate comes from an authority of your own.</source>
         <translation>Eine PEM-Datei mit den Zertifizierungsstellen, denen statt derer des Systems vertraut wird; nötig, wenn das Zertifikat des Servers von einer eigenen Stelle kommt.</translation>
     </message>
     <message>
@@ -2391,7 +2535,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Proxy</translation>
     </message>
     <message>
-        <source>The address of the proxy on the way to the server, as in http://proxy.example.org:3128; empty takes the system's, none goes directly. One that wants a password is set in the environment (HTTPS_PROXY).</source>
+        <source>The address of the proxy on the way to the server, as in http://proxy.example.org:3128; empty takes the system&apos;s, none goes directly. One that wants a password is set in the environment (HTTPS_PROXY).</source>
         <translation>Die Adresse des Proxys auf dem Weg zum Server, wie http://proxy.example.org:3128; leer nimmt den des Systems, none geht direkt. Einer mit Passwort wird in der Umgebung festgelegt (HTTPS_PROXY).</translation>
     </message>
     <message>
@@ -2455,7 +2599,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Name der Kontaktperson</translation>
     </message>
     <message>
-        <source>The person whom the server's administrators may ask about this uploader.</source>
+        <source>The person whom the server&apos;s administrators may ask about this uploader.</source>
         <translation>Die Person, die von der Administration des Servers zu diesem Uploader gefragt werden kann.</translation>
     </message>
     <message>
@@ -2479,7 +2623,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Datenordner</translation>
     </message>
     <message>
-        <source>The folder below which the instrument's data lie; nothing in it is ever changed.</source>
+        <source>The folder below which the instrument&apos;s data lie; nothing in it is ever changed.</source>
         <translation>Der Ordner, unter dem die Daten des Instruments liegen; nichts darin wird je verändert.</translation>
     </message>
     <message>
@@ -2495,7 +2639,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Vorsilbe von Gruppen</translation>
     </message>
     <message>
-        <source>Text put before the name of a user group's folder to get the group's name on the server; only for layouts with user groups.</source>
+        <source>Text put before the name of a user group&apos;s folder to get the group&apos;s name on the server; only for layouts with user groups.</source>
         <translation>Text vor dem Namen des Ordners einer Benutzergruppe, um den Namen der Gruppe auf dem Server zu erhalten; nur für Aufbauten mit Benutzergruppen.</translation>
     </message>
     <message>
@@ -2511,7 +2655,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Eigentümer enthält</translation>
     </message>
     <message>
-        <source>Take only owners' folders whose name contains this text; empty takes all.</source>
+        <source>Take only owners&apos; folders whose name contains this text; empty takes all.</source>
         <translation>Nur Ordner von Eigentümern nehmen, deren Name diesen Text enthält; leer nimmt alle.</translation>
     </message>
     <message>
@@ -2535,16 +2679,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Datensätze überspringen, älter als</translation>
     </message>
     <message>
-        <source>Skip dataset folders older than this age, such as "6 months"; empty takes all.</source>
-        <translation>Ordner von Datensätzen überspringen, die älter sind, etwa als "6 months"; leer nimmt alle.</translation>
+        <source>Skip dataset folders older than this age, such as &quot;6 months&quot;; empty takes all.</source>
+        <translation>Ordner von Datensätzen überspringen, die älter sind, etwa als &quot;6 months&quot;; leer nimmt alle.</translation>
     </message>
     <message>
         <source>Skip datasets newer than</source>
         <translation>Datensätze überspringen, jünger als</translation>
     </message>
     <message>
-        <source>Skip dataset folders younger than this age, such as "2 days"; empty takes all.</source>
-        <translation>Ordner von Datensätzen überspringen, die jünger sind, etwa als "2 days"; leer nimmt alle.</translation>
+        <source>Skip dataset folders younger than this age, such as &quot;2 days&quot;; empty takes all.</source>
+        <translation>Ordner von Datensätzen überspringen, die jünger sind, etwa als &quot;2 days&quot;; leer nimmt alle.</translation>
     </message>
     <message>
         <source>Settling time</source>
@@ -2615,7 +2759,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>SSH-Implementierung</translation>
     </message>
     <message>
-        <source>Which implementation of SSH to use; the fastest one that works when automatic. The system's own ssh is for keys that an agent or a device keeps.</source>
+        <source>Which implementation of SSH to use; the fastest one that works when automatic. The system&apos;s own ssh is for keys that an agent or a device keeps.</source>
         <translation>Welche Implementierung von SSH benutzt wird; automatisch die schnellste, die geht. Das ssh des Systems ist für Schlüssel, die ein Agent oder ein Gerät verwahrt.</translation>
     </message>
     <message>
@@ -2631,7 +2775,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>SSH-Agent</translation>
     </message>
     <message>
-        <source>Whether an SSH agent may hold the uploader's key, and keys for the jump hosts; needs the system's own ssh.</source>
+        <source>Whether an SSH agent may hold the uploader&apos;s key, and keys for the jump hosts; needs the system&apos;s own ssh.</source>
         <translation>Ob ein SSH-Agent den Schlüssel des Uploaders und die für Zwischenrechner verwahren darf; braucht das ssh des Systems.</translation>
     </message>
     <message>
@@ -2663,7 +2807,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Privater Schlüssel</translation>
     </message>
     <message>
-        <source>The uploader's private SSH key when it is not the one made at the first start.</source>
+        <source>The uploader&apos;s private SSH key when it is not the one made at the first start.</source>
         <translation>Der private SSH-Schlüssel des Uploaders, wenn es nicht der beim ersten Start erzeugte ist.</translation>
     </message>
     <message>
@@ -2727,8 +2871,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Regeln für Archive</translation>
     </message>
     <message>
-        <source>Which files stay in tar archives on the server instead of having a record each, as in "*.dcm below 1 MB from 500 files by dataset"; the first rule that fits counts.</source>
-        <translation>Welche Dateien auf dem Server in tar-Archiven bleiben, statt je einen Eintrag zu haben, wie in "*.dcm below 1 MB from 500 files by dataset"; die erste passende Regel gilt.</translation>
+        <source>Which files stay in tar archives on the server instead of having a record each, as in &quot;*.dcm below 1 MB from 500 files by dataset&quot;; the first rule that fits counts.</source>
+        <translation>Welche Dateien auf dem Server in tar-Archiven bleiben, statt je einen Eintrag zu haben, wie in &quot;*.dcm below 1 MB from 500 files by dataset&quot;; die erste passende Regel gilt.</translation>
     </message>
     <message>
         <source>Archive size</source>
@@ -2815,16 +2959,16 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Fahrplan der Bandbreite</translation>
     </message>
     <message>
-        <source>Periods with a bandwidth of their own in MB/s, in local time, such as "monday-friday 09:00-17:00 5"; the first one that covers the time counts.</source>
-        <translation>Zeiträume mit eigener Bandbreite in MB/s, in Ortszeit, etwa "monday-friday 09:00-17:00 5"; der erste, der die Zeit einschließt, gilt.</translation>
+        <source>Periods with a bandwidth of their own in MB/s, in local time, such as &quot;monday-friday 09:00-17:00 5&quot;; the first one that covers the time counts.</source>
+        <translation>Zeiträume mit eigener Bandbreite in MB/s, in Ortszeit, etwa &quot;monday-friday 09:00-17:00 5&quot;; der erste, der die Zeit einschließt, gilt.</translation>
     </message>
     <message>
         <source>Quiet hours</source>
         <translation>Ruhige Stunden</translation>
     </message>
     <message>
-        <source>Periods, in local time, in which nothing new is sent, such as "monday-friday 09:00-17:00"; what is under way is finished.</source>
-        <translation>Zeiträume in Ortszeit, in denen nichts Neues gesendet wird, etwa "monday-friday 09:00-17:00"; Begonnenes wird beendet.</translation>
+        <source>Periods, in local time, in which nothing new is sent, such as &quot;monday-friday 09:00-17:00&quot;; what is under way is finished.</source>
+        <translation>Zeiträume in Ortszeit, in denen nichts Neues gesendet wird, etwa &quot;monday-friday 09:00-17:00&quot;; Begonnenes wird beendet.</translation>
     </message>
     <message>
         <source>Low priority</source>
@@ -2867,7 +3011,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wöchentliche Nachricht</translation>
     </message>
     <message>
-        <source>The day of the weekly notice "all is well" or "nothing came".</source>
+        <source>The day of the weekly notice &quot;all is well&quot; or &quot;nothing came&quot;.</source>
         <translation>Der Tag der wöchentlichen Nachricht „alles in Ordnung“ oder „nichts kam“.</translation>
     </message>
     <message>
@@ -2883,7 +3027,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Signaladresse</translation>
     </message>
     <message>
-        <source>A web address that is called after each run that ended well (a dead man's switch).</source>
+        <source>A web address that is called after each run that ended well (a dead man&apos;s switch).</source>
         <translation>Eine Webadresse, die nach jedem gut beendeten Lauf aufgerufen wird (Totmannschalter).</translation>
     </message>
     <message>
@@ -2975,7 +3119,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ordner des Zustands</translation>
     </message>
     <message>
-        <source>The folder for the ledger and other state; empty takes the system's usual place.</source>
+        <source>The folder for the ledger and other state; empty takes the system&apos;s usual place.</source>
         <translation>Der Ordner für das Hauptbuch und anderen Zustand; leer nimmt den üblichen Ort des Systems.</translation>
     </message>
     <message>
@@ -3015,7 +3159,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Geduld bei der Prüfung</translation>
     </message>
     <message>
-        <source>How long a run waits for the server's verification; the next run asks again for what is left.</source>
+        <source>How long a run waits for the server&apos;s verification; the next run asks again for what is left.</source>
         <translation>Wie lange ein Lauf auf die Prüfung durch den Server wartet; nach dem Rest fragt der nächste Lauf.</translation>
     </message>
     <message>

@@ -33,6 +33,16 @@
     </message>
 </context>
 <context>
+    <name>DryRunDialog</name>
+    <message numerus="yes">
+        <source>%Ln file(s), %1, would be uploaded.</source>
+        <translation>
+            <numerusform>%Ln file, %1, would be uploaded.</numerusform>
+            <numerusform>%Ln files, %1, would be uploaded.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>FactRow</name>
     <message numerus="yes">
         <source>%Ln file(s)</source>
@@ -144,31 +154,31 @@
 <context>
     <name>SettingsDialog</name>
     <message numerus="yes">
-        <source>%n setting(s) must be corrected first</source>
+        <source>%Ln setting(s) must be corrected first</source>
         <translation>
-            <numerusform>%n setting must be corrected first</numerusform>
-            <numerusform>%n settings must be corrected first</numerusform>
+            <numerusform>%Ln setting must be corrected first</numerusform>
+            <numerusform>%Ln settings must be corrected first</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n change(s) from last time were not saved</source>
+        <source>%Ln change(s) from last time were not saved</source>
         <translation>
-            <numerusform>%n change from last time was not saved</numerusform>
-            <numerusform>%n changes from last time were not saved</numerusform>
+            <numerusform>%Ln change from last time was not saved</numerusform>
+            <numerusform>%Ln changes from last time were not saved</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n setting(s) were taken from the file; OK saves them.</source>
+        <source>%Ln setting(s) were taken from the file; OK saves them.</source>
         <translation>
-            <numerusform>%n setting was taken from the file; OK saves it.</numerusform>
-            <numerusform>%n settings were taken from the file; OK saves them.</numerusform>
+            <numerusform>%Ln setting was taken from the file; OK saves it.</numerusform>
+            <numerusform>%Ln settings were taken from the file; OK saves them.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>And %n more</source>
+        <source>And %Ln more</source>
         <translation>
-            <numerusform>And %n more</numerusform>
-            <numerusform>And %n more</numerusform>
+            <numerusform>And %Ln more</numerusform>
+            <numerusform>And %Ln more</numerusform>
         </translation>
     </message>
 </context>

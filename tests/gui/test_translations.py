@@ -106,7 +106,10 @@ def _placeholders(text: str) -> Counter[str]:
 def _is_singular(message: Message, form: str) -> bool:
     """The form of one thing may say "the file" instead of "1 file"."""
     wanted = _placeholders(message.source)
-    return form is message.forms[0] and wanted - _placeholders(form) in (Counter(["%n"]), Counter(["%Ln"]))
+    return form is message.forms[0] and wanted - _placeholders(form) in (
+        Counter(["%n"]),
+        Counter(["%Ln"]),
+    )
 
 
 def test_a_german_text_has_a_key_where_the_english_one_has():
