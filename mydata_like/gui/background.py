@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from itertools import count
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -25,7 +26,6 @@ class _Call(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    call: _Call
     result: Any = None
     error: UploaderError | None = None
 
@@ -35,17 +35,20 @@ class Background(QObject):
 
     What they return or raise comes back in the GUI thread, unless the object whose method is to
     be told has died meanwhile. Qt's own pool is not used: it looks at a job once more after
-    Python may have freed it.
+    Python may have freed it. A thread holds nothing once it has told of its end: the last one to
+    let go of a widget destroys it, and that must be the GUI thread.
     """
 
-    _ended = Signal(object)  # an _Outcome, from any thread
+    _ended = Signal(object)  # the number of a call, from any thread
 
     def __init__(self, parent: QObject | None = None, threads: int = 4) -> None:
         super().__init__(parent)
         self._most = threads
         self._threads: list[threading.Thread] = []
-        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
-        self._under_way = 0
+        self._numbers = count()
+        self._queue: SimpleQueue[int | None] = SimpleQueue()
+        self._calls: dict[int, _Call] = {}
+        self._outcomes: dict[int, _Outcome] = {}
         self._closed = False
         self._ended.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
 
@@ -61,9 +64,10 @@ class Background(QObject):
         """
         if self._closed:
             return
-        self._under_way += 1
-        self._calls.put(_Call(function, done, failed))
-        if len(self._threads) < min(self._most, self._under_way):
+        number = next(self._numbers)
+        self._calls[number] = _Call(function, done, failed)
+        self._queue.put(number)
+        if len(self._threads) < min(self._most, len(self._calls)):
             thread = threading.Thread(target=self._work, name="background", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -72,39 +76,42 @@ class Background(QObject):
         """Tell nobody any more; what hangs is left behind."""
         self._closed = True
         for _ in self._threads:
-            self._calls.put(None)
+            self._queue.put(None)
         for thread in self._threads:
             thread.join(LEAVE_AFTER)
 
     @property
     def busy(self) -> bool:
         """Whether any function has not come back yet."""
-        return self._under_way > 0
+        return bool(self._calls)
 
     def _work(self) -> None:
-        while (call := self._calls.get()) is not None:
-            outcome = None if self._closed else _carry_out(call)
+        while (number := self._queue.get()) is not None:
             if not self._closed:
-                self._ended.emit(outcome)
+                self._carry_out(number)
+            if not self._closed:
+                self._ended.emit(number)
+
+    def _carry_out(self, number: int) -> None:
+        self._outcomes[number] = _find_outcome(self._calls[number].function)
 
     @Slot(object)
-    def _deliver(self, outcome: _Outcome) -> None:
-        self._under_way -= 1
-        call, result, error = outcome
-        told = call.done if error is None else call.failed
+    def _deliver(self, number: int) -> None:
+        call, outcome = self._calls.pop(number), self._outcomes.pop(number)
+        told = call.done if outcome.error is None else call.failed
         owner = getattr(told, "__self__", None)
         gone = isinstance(owner, QObject) and not isValid(owner)
         if told is not None and not gone and not self._closed:
-            told(result if error is None else error)
+            told(outcome.result if outcome.error is None else outcome.error)
 
 
-def _carry_out(call: _Call) -> _Outcome:
+def _find_outcome(function: Callable[[], Any]) -> _Outcome:
     try:
-        return _Outcome(call, call.function())
+        return _Outcome(function())
     except UploaderError as error:
-        return _Outcome(call, error=error)
+        return _Outcome(error=error)
     except Exception as error:
         logger.exception("What ran in the background failed")
         message = f"The program made a mistake: {error}."
         hint = "Please send the log to those who maintain it."
-        return _Outcome(call, error=UploaderError(message, hint=hint, code="window.failed"))
+        return _Outcome(error=UploaderError(message, hint=hint, code="window.failed"))

@@ -1,5 +1,6 @@
 """What runs beside the GUI thread, and how its results come back."""
 
+import gc
 import threading
 
 from PySide6.QtCore import QObject
@@ -64,3 +65,32 @@ def test_what_hangs_does_not_keep_the_program_from_ending(qtbot):
     gate.set()
 
     assert listener.heard == []
+
+
+class Asker:
+    """Somebody who asks, is told, and goes; the thread that lets go of it last is noted."""
+
+    def __init__(self, ends):
+        self.ends = ends
+
+    def ask(self):
+        raise SettingsError("No.")
+
+    def hear(self, what):
+        pass
+
+    def __del__(self):
+        self.ends.append(threading.current_thread() is threading.main_thread())
+
+
+def test_the_gui_thread_is_the_last_to_let_go_of_who_asked(qtbot):
+    background, ends = Background(), []
+    for _ in range(300):
+        asker = Asker(ends)
+        background.run(asker.ask, asker.hear, asker.hear)
+        del asker
+    qtbot.waitUntil(lambda: not background.busy)
+    background.close()
+
+    gc.collect()
+    assert ends == [True] * 300
