@@ -264,7 +264,8 @@ def test_what_failed_in_an_added_folder_is_tried_again_with_the_folder(desk, she
     whole = desk.controller
     (folder / "new.tif").write_text("so far")
     bootstrap.save_settings(whole.config, {"filters.settle_seconds": 3600})
-    QTest.mouseClick(sheet(folder, desk=desk).upload, BUTTON)
+    shown = sheet(folder, desk=desk)
+    QTest.mouseClick(shown.upload, BUTTON)
     qtbot.waitUntil(lambda: bool(whole.state.last and not whole.state.ours), timeout=DEADLINE)
     assert whole.state.last.waiting == 1
 

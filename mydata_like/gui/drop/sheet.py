@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, Qt, QTimer, Slot
@@ -171,9 +172,8 @@ class DropSheet(QDialog):
             return
         self._asking, self._asked = True, False
         sources = [row.source for row in self.model.rows if row.wanted]
-        self._background.run(
-            lambda: self._survey.find_conflicts(sources), self._take_conflicts, self._show_failure
-        )
+        ask = partial(self._survey.find_conflicts, sources)
+        self._background.run(ask, self._take_conflicts, self._show_failure)
 
     @Slot(object)
     def _take_conflicts(self, conflicts: list[Conflict]) -> None:
