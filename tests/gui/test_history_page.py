@@ -19,9 +19,12 @@ EARLY = {"code": "server.unavailable", "message": "Away.", "hint": "Wait."}
 
 @pytest.fixture
 def open_page(qtbot):
+    opened = []  # a page lives as long as somebody knows it
+
     def open_it(desk):
         page = HistoryPage(desk)
         qtbot.addWidget(page)
+        opened.append(page)
         page.resize(1000, 700)
         page.show()
         page.show_page()

@@ -14,14 +14,18 @@ from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.pages.problems import ProblemsPage
 from mydata_like.gui.state import Phase
 from mydata_like.gui.tables.groups import GroupsModel
+from mydata_like.gui.window import Window
 from tests.gui.ledgers import an_outcome
 
 
 @pytest.fixture
 def open_page(qtbot, still_desk):
+    opened = []  # a page lives as long as somebody knows it
+
     def open_it():
         page = ProblemsPage(still_desk)
         qtbot.addWidget(page)
+        opened.append(page)
         page.resize(1000, 700)
         page.show()
         page.show_page()
@@ -159,3 +163,14 @@ def test_the_list_of_kinds_is_a_sound_model(qapp):
     model.show([])
 
     assert model.rowCount() == 0
+
+
+def test_what_the_button_asks_for_is_opened_by_the_window(qtbot, still_desk):
+    window = Window(still_desk)
+    qtbot.addWidget(window)
+
+    with qtbot.waitSignal(window.settings_wanted) as wanted:
+        window.show_page(Wish("settings", "data.layout"))
+    assert wanted.args == ["data.layout"]
+    with qtbot.waitSignal(window.set_up_wanted):
+        window.show_page(Wish("set-up"))

@@ -17,9 +17,12 @@ from tests.gui.ledgers import an_entry, an_outcome
 
 @pytest.fixture
 def open_page(qtbot):
+    opened = []  # a page lives as long as somebody knows it
+
     def open_it(desk):
         page = TransfersPage(desk)
         qtbot.addWidget(page)
+        opened.append(page)
         page.resize(1000, 700)
         page.show()
         page.show_page()

@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from html import escape
 from typing import Any
 
 from PySide6.QtCore import (
@@ -20,7 +19,7 @@ from PySide6.QtCore import (
 from mydata_like.core.errors import Problem
 from mydata_like.core.views import Row, View
 from mydata_like.gui.background import Background
-from mydata_like.gui.tables.columns import Column
+from mydata_like.gui.tables.columns import ROLES, Column
 from mydata_like.gui.tables.ordering import Open, Ordering, Reading
 
 Index = QModelIndex | QPersistentModelIndex
@@ -126,21 +125,21 @@ class WindowedModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self.columns[section].title
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(self.columns[section])
+            return self.columns[section].alignment
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role not in _ROLES or not index.isValid() or index.row() >= self._count:
+        if role not in ROLES or not index.isValid() or index.row() >= self._count:
             return None
         column = self.columns[index.column()]
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column)
+            return column.alignment
         row = self.row(index.row())
         if row is None:
             self._want(index.row() // PAGE)
             return DOTS if role == Qt.ItemDataRole.DisplayRole and not index.column() else None
         self._pages.move_to_end(index.row() // PAGE)
-        return _tell(column, row, role)
+        return column.tell(row, role)
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Show the rows in another order, which the ledger makes."""
@@ -281,32 +280,6 @@ class WindowedModel(QAbstractTableModel):
         """Close an ordering beside the GUI thread."""
         if ordering is not None:
             self._background.run(ordering.close, _forget)
-
-
-_ROLES = frozenset(
-    {
-        Qt.ItemDataRole.DisplayRole,
-        Qt.ItemDataRole.DecorationRole,
-        Qt.ItemDataRole.ToolTipRole,
-        Qt.ItemDataRole.TextAlignmentRole,
-    }
-)
-
-
-def _alignment(column: Column) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column.number else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
-
-
-def _tell(column: Column, row: Row, role: int) -> Any:
-    if role == Qt.ItemDataRole.DisplayRole:
-        return column.text(row)
-    if role == Qt.ItemDataRole.DecorationRole and column.mark:
-        mark = column.mark(row)
-        return mark.icon if mark else None
-    if role == Qt.ItemDataRole.ToolTipRole and column.tip:
-        return f"<qt>{escape(text)}</qt>" if (text := column.tip(row)) else None
-    return None
 
 
 def _read_ranges(ordering: Ordering, ranges: Iterable[range]) -> list[Row]:
