@@ -27,6 +27,7 @@ LOOK_AFTER = 3000  # milliseconds after which it is looked again whether a run g
 SHOW_AFTER = 250  # milliseconds after which the window is shown what goes on
 LEDGER_AFTER = 4  # so many times later it is told that the ledger has changed
 SHORT_LIFE = 10.0  # seconds; an engine that ends so soon is not simply started again
+CLEARS_UP = 5.0  # seconds for which the lock that is held may be that of our last run
 ALREADY_RUNNING = "run.already-running"
 STOPPED_BY_PERSON = "run.interrupted"
 
@@ -55,6 +56,7 @@ class Controller(QObject):
         self._wanted: list[tuple[str, dict[str, object]]] = []  # when the engine has begun
         self._last_words: Problem | None = None  # why the engine ended, if it said so
         self._begun = 0.0  # when the engine did
+        self._finished = -CLEARS_UP  # when its last run did
         self._watched = False  # by another program: a service
         self._asking = False
         self._changed = False
@@ -224,7 +226,7 @@ class Controller(QObject):
         """Return what goes on where no run of ours does."""
         if found.missing:
             return Phase.UNSET
-        if found.running:
+        if found.running and monotonic() - self._finished > CLEARS_UP:
             return Phase.ELSEWHERE
         return Phase.BROKEN if self.state.phase is Phase.BROKEN else Phase.IDLE
 
@@ -262,6 +264,7 @@ class Controller(QObject):
             self._last_words = read_problem(record["problem"])
             self._set(phase=Phase.BROKEN, problem=self._last_words)
             return
+        self._finished = monotonic()
         past = read_past_run(record, self._live.sums.seconds)
         self._set(phase=Phase.IDLE, problem=None, last=past)
         self.ledger_changed.emit()

@@ -2,8 +2,9 @@
 
 import os
 
+import PySide6
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QTreeView
@@ -36,6 +37,10 @@ def folder(tmp_path):
     return folder
 
 
+# Qt 6.12 takes a point of reals where the drag enters, the versions before one of integers.
+Entered = QPointF if PySide6.__version_info__ >= (6, 12) else QPoint
+
+
 class Target:
     """A window that takes drops, and what somebody drags over it."""
 
@@ -53,7 +58,7 @@ class Target:
         self.frame = self.window.findChild(DropFrame)
 
     def drag(self, mime):
-        event = QDragEnterEvent(QPointF(9, 9), Qt.DropAction.CopyAction, mime, BUTTON, KEYS)
+        event = QDragEnterEvent(Entered(9, 9), Qt.DropAction.CopyAction, mime, BUTTON, KEYS)
         event.ignore()
         QApplication.sendEvent(self.inner, event)
         return event.isAccepted()

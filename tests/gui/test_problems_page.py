@@ -95,7 +95,8 @@ def test_the_button_opens_the_settings_at_the_key(qtbot, ill, open_page):
 
 
 def test_a_problem_is_copied_for_whoever_can_mend_it(qtbot, ill, open_page):
-    click(qtbot, open_page()._card._copy)
+    page = open_page()
+    click(qtbot, page._card._copy)
 
     assert QGuiApplication.clipboard().text() == (
         "2 file(s), 10 bytes\nIt changed. (file.unreadable)\nSend it again.\n"
