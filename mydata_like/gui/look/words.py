@@ -48,7 +48,8 @@ def moment(time: datetime, now: datetime | None = None) -> str:
     """Return a point in time in local time, as in `today 14:05` or `Mon 2 March 14:05`."""
     local = time.astimezone()
     here = (now or datetime.now(tz=local.tzinfo)).astimezone(local.tzinfo)
-    clock = QLocale().toString(QDateTime(local).time(), QLocale.FormatType.ShortFormat)
+    shown = QDateTime.fromSecsSinceEpoch(int(local.timestamp()))
+    clock = QLocale().toString(shown.time(), QLocale.FormatType.ShortFormat)
     days = (here.date() - local.date()).days
     near = {
         0: translate("words", "today %1"),
@@ -58,7 +59,7 @@ def moment(time: datetime, now: datetime | None = None) -> str:
     if days in near:
         return near[days].replace("%1", clock)
     pattern = "ddd d MMMM" if local.year == here.year else "d MMMM yyyy"
-    return f"{QLocale().toString(QDateTime(local), pattern)} {clock}"
+    return f"{QLocale().toString(shown, pattern)} {clock}"
 
 
 def plain(text: str | bytes) -> str:
