@@ -6,10 +6,12 @@ import pytest
 from PySide6.QtCore import Qt
 
 from mydata_like import bootstrap
+from mydata_like.gui.app import Program
 from mydata_like.gui.settings.dialog import SettingsDialog
 from mydata_like.gui.settings.drawer import Drawer
 from mydata_like.gui.settings.starts import describe_starts, find_starts
 from mydata_like.gui.settings.trial import TrialDialog
+from mydata_like.gui.start import Start
 from mydata_like.gui.window import Window
 from mydata_like.settings.draft import Draft
 from mydata_like.settings.policy import Sources, read_layers
@@ -305,6 +307,25 @@ def test_what_was_left_unsaved_can_be_brought_back(qtbot, config, open_desk):
     again.notice.act()
     assert again.draft.changes == {"instrument.name": "Scope 3"}
     assert config.read_text() == FILE
+
+
+@pytest.fixture
+def program(qtbot, config, home):
+    program = Program(Start(config, config, home / "state", home / "logs"))
+    yield program
+    program.close()
+    program.window.deleteLater()
+
+
+def test_the_window_opens_the_settings_and_tells_that_they_were_not_saved(qtbot, program):
+    program.window.settings_wanted.emit("instrument.name")
+    dialog = program.drawer.dialog
+    qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)
+    assert dialog.focusWidget() is dialog.panes.find_row("instrument.name").editor.field
+    qtbot.keyClicks(dialog.focusWidget(), "Scope 3")
+    dialog.reject()
+
+    assert program.presence.banner.isVisibleTo(program.window)
 
 
 def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, desk, site):

@@ -91,6 +91,19 @@ def test_showing_a_value_is_no_edit(qtbot):
         assert edits == [], setting.key
 
 
+def test_nobody_can_type_into_a_fixed_field(qtbot):
+    for setting in SETTINGS:
+        editor = make_editor(setting)
+        qtbot.addWidget(editor)
+        editor.show_value(other_value(setting))
+        before = editor.value()
+        editor.set_fixed(fixed=True)
+        editor.show()
+        for key in (Qt.Key.Key_5, Qt.Key.Key_Space, Qt.Key.Key_Down):
+            qtbot.keyClick(editor.field, key)
+        assert editor.value() == before, setting.key
+
+
 def test_the_wheel_scrolls_the_page_and_changes_no_value(qtbot):
     for key in ("transfer.channels", "schedule.kind", "schedule.time", "schedule.date"):
         editor = make_editor(settings_by_key()[key])

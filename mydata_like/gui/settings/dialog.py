@@ -83,9 +83,9 @@ class SettingsDialog(QDialog):
     @Slot()
     def accept(self) -> None:
         """Save, unless something is wrong; then show the first of it."""
-        wrong = [key for key in settings_by_key() if self._is_wrong(key)]
         if self._busy:
             return
+        wrong = [key for key in settings_by_key() if self._is_wrong(key)]
         if wrong:
             text = self.tr("%Ln setting(s) must be corrected first", "", len(wrong))
             self.notice.say(text, "problems", "problem")
