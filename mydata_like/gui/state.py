@@ -46,6 +46,11 @@ class PastRun:
         """Whether all that was found, but for what is left out on purpose, is safe."""
         return self.problem is None and self.found == self.verified + self.skipped
 
+    @property
+    def partial(self) -> bool:
+        """Whether it looked at added sources or at one folder only: of the rest it says nothing."""
+        return self.reason in ("source", "folder")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:

@@ -6,6 +6,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from mydata_like.core.model import FolderSums
 from mydata_like.core.views import FolderGroup
+from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.pages.folders import FoldersPage
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.tables.tree import FolderTree
@@ -136,7 +137,9 @@ def test_only_one_folder_is_uploaded_when_a_person_wants_that(qtbot, desk, site)
     page.show_page()
     qtbot.waitUntil(lambda: bool(texts(page._model)))
     files = sum(path.is_file() for path in chosen.rglob("*"))
-    assert desk.controller.state.last.found == files
+    state = desk.controller.state
+    assert state.last.found == files
+    assert overview_sentence(state) == f"{files} file(s) of the last upload are safe"
     owner, experiment = open_to(qtbot, page, 0), open_to(qtbot, page, 0, 0)
     assert (len(texts(page._model)), len(texts(page._model, owner))) == (1, 1)
     assert texts(page._model, experiment) == [chosen.name]

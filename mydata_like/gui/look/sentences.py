@@ -57,4 +57,8 @@ def _tell_result(last: PastRun) -> str:
         return translate("sentences", "%Ln file(s) wait for the next run", None, last.waiting)
     if not last.found:
         return translate("sentences", "No files were found")
+    if last.partial:
+        return translate(
+            "sentences", "%Ln file(s) of the last upload are safe", None, last.verified
+        )
     return translate("sentences", "All %Ln file(s) are safe on the server", None, last.verified)

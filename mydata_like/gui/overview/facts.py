@@ -64,7 +64,8 @@ class FactRow(QWidget):
             return self.tr("%Ln file(s)", None, left), more
         if not state.at_risk.files:
             more = self.tr("Every file that was found is on the server.")
-            return self.tr("Nothing"), more if state.last and state.last.safe else ""
+            everything = state.last and state.last.safe and not state.last.partial
+            return self.tr("Nothing"), more if everything else ""
         fact = self.tr("%Ln file(s)", None, state.at_risk.files)
         size = words.size(state.at_risk.bytes)
         if state.at_risk.oldest is None:

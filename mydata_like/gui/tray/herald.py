@@ -78,7 +78,7 @@ class Herald:
         return message
 
     def _tell_end(self, run: PastRun, now: float) -> Message | None:
-        if run.safe:
+        if run.safe and not run.partial:
             self._known.clear()
         if run.problem is not None:
             return None  # told as a problem
@@ -90,6 +90,8 @@ class Herald:
         text = translate("herald", "%n file(s) were sent.", None, run.sent)
         if run.waiting:
             more = translate("herald", "%n file(s) wait for the next run.", None, run.waiting)
+        elif run.partial:
+            more = translate("herald", "They are safe on the server.")
         else:
             more = translate("herald", "All files are safe on the server.")
         title = translate("herald", "Upload finished")
