@@ -55,6 +55,7 @@ class Controller(QObject):
         self._live = Live()
         self._wanted: list[tuple[str, dict[str, object]]] = []  # when the engine has begun
         self._last_words: Problem | None = None  # why the engine ended, if it said so
+        self._reason = "person"  # why the run under way began
         self._begun = 0.0  # when the engine did
         self._finished = -CLEARS_UP  # when its last run did
         self._watched = False  # by another program: a service
@@ -243,6 +244,7 @@ class Controller(QObject):
             case "run_started":
                 self._live.begin()
                 self._last_words = None
+                self._reason = record["reason"]
                 self._set(phase=Phase.RUNNING, problem=None, sums=NOTHING)
             case "run_paused":
                 self._set(phase=Phase.PAUSED, problem=read_problem(record["problem"]))
@@ -265,7 +267,8 @@ class Controller(QObject):
             self._set(phase=Phase.BROKEN, problem=self._last_words)
             return
         self._finished = monotonic()
-        past = read_past_run(record, self._live.sums.seconds)
+        told = record | {"reason": self._reason}
+        past = read_past_run(told, self._live.sums.seconds)
         self._set(phase=Phase.IDLE, problem=None, last=past)
         self.ledger_changed.emit()
         if past.problem is not None and past.problem.code != STOPPED_BY_PERSON:
