@@ -1,11 +1,14 @@
 """Starts the window."""
 
 import logging
+import os
 import sys
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QApplication
 
+from mydata_like.core.errors import Problem
 from mydata_like.gui.background import Background
 from mydata_like.gui.collection import collected_here
 from mydata_like.gui.controller import Controller
@@ -13,6 +16,7 @@ from mydata_like.gui.demonstration import Demonstration
 from mydata_like.gui.drop.arrival import accept_drops
 from mydata_like.gui.dry_run import DryRunDialog
 from mydata_like.gui.help import HelpDialog
+from mydata_like.gui.look import words
 from mydata_like.gui.look.appearance import Appearance, dress
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
@@ -54,6 +58,8 @@ class Program(QObject):
         self.window.settings_wanted.connect(self.drawer.open)
         self.drawer.left_unsaved.connect(self._tell_unsaved)
         self.window.folders_wanted.connect(self.arrival.choose)
+        self.presence.paths_given.connect(self._take_paths)
+        self.controller.command_refused.connect(self._tell_refusal)
         self.window.demo_wanted.connect(self.demonstration.open)
 
     def open(self) -> None:
@@ -80,6 +86,15 @@ class Program(QObject):
         title = self.tr("The settings were not saved")
         text = self.tr("What you changed can be brought back.")
         self.presence.banner.tell(Message(None, title, text, SETTINGS))
+
+    @Slot(object)
+    def _take_paths(self, paths: tuple[Path, ...]) -> None:
+        self.arrival.take([os.fsencode(path) for path in paths])
+
+    @Slot(object)
+    def _tell_refusal(self, problem: Problem) -> None:
+        said = words.plain(problem.message).rstrip(".")
+        self.presence.banner.tell(Message(None, said, words.plain(problem.hint), ""))
 
     @Slot()
     def _open_dry_run(self) -> None:

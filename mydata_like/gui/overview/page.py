@@ -4,7 +4,6 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QStackedLayout,
@@ -17,6 +16,7 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import LARGE, PlainLabel
 from mydata_like.gui.look.palette import Status
+from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.overview.conservation import ConservationBar
 from mydata_like.gui.overview.counts import Parts, parts_of_past, parts_of_progress
@@ -86,8 +86,7 @@ class _Standing(QWidget):
     def __init__(self, desk: Desk, parent: QWidget) -> None:
         super().__init__(parent)
         self._controller = desk.controller
-        self._picture = QLabel(self)
-        self._status: tuple[str, Status] = ("waiting", "waiting")
+        self._picture = Picture(3.0, self)
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
         self._sentence.scale(LARGE, bold=True)
@@ -105,8 +104,7 @@ class _Standing(QWidget):
 
     def show_state(self, state: RunState) -> None:
         """Show how things stand."""
-        self._status = _picture_of(state)
-        self._draw_status()
+        self._picture.show_icon(icon(*_picture_of(state)))
         self._sentence.setText(overview_sentence(state))
         self._more.setText(self._explain(state))
         self._more.setVisible(bool(self._more.text()))
@@ -124,9 +122,6 @@ class _Standing(QWidget):
         """Show what the channels carry."""
         if self._chart.isVisible():
             self._chart.show_samples(live.samples)
-
-    def changeEvent(self, event: object) -> None:
-        self._draw_status()
 
     def _lay_out(self) -> None:
         side = self.fontMetrics().height()
@@ -147,10 +142,6 @@ class _Standing(QWidget):
         layout.addWidget(self._facts)
         layout.addWidget(self._chart, 1)
         layout.addWidget(self._hint, 1)
-
-    def _draw_status(self) -> None:
-        side = self.fontMetrics().height() * 3
-        self._picture.setPixmap(icon(*self._status).pixmap(side, side))
 
     def _explain(self, state: RunState) -> str:
         """Return the second sentence: what to do, or what else is worth knowing."""

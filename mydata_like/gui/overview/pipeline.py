@@ -4,13 +4,14 @@ from collections import deque
 from time import monotonic
 
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from mydata_like.core.events import RunProgressed
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import LARGE, SMALL, PlainLabel
 from mydata_like.gui.look.palette import accent
+from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.overview.counts import Stage, find_limit, stages_of
 
 RECENT = 5.0  # seconds of the past that rates are taken from
@@ -46,13 +47,10 @@ class StageCard(QFrame):
 
     def __init__(self, title: str, icon_name: str, parent: QWidget) -> None:
         super().__init__(parent)
-        self._title = title
-        self._icon_name = icon_name
         self._is_limit = False
         self._past: deque[tuple[float, int]] = deque()
-        self._picture = QLabel(self)
-        side = self.fontMetrics().height()
-        self._picture.setPixmap(icon(icon_name).pixmap(side, side))
+        self._picture = Picture(1.0, self)
+        self._picture.show_icon(icon(icon_name))
         self._heading = PlainLabel(title, self)
         self._count = PlainLabel("", self)
         self._count.scale(LARGE, bold=True)
@@ -86,10 +84,6 @@ class StageCard(QFrame):
         painter.setPen(edge)
         painter.setBrush(palette.base())
         painter.drawRoundedRect(self.rect().adjusted(1, 1, -2, -2), 6, 6)
-
-    def changeEvent(self, event: object) -> None:
-        side = self.fontMetrics().height()
-        self._picture.setPixmap(icon(self._icon_name).pixmap(side, side))
 
     def _follow(self, done: int) -> float:
         """Return how many files a second came through of late."""

@@ -13,7 +13,8 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.palette import accent, quiet
 
 SHOWN = 120.0  # seconds
-TICK = 20  # seconds
+SHORTEST = 30.0  # seconds
+TICK = 10  # seconds
 MOST_BANDS = 8  # further channels share the last one
 MEGABYTE = 1e6
 
@@ -52,7 +53,7 @@ class ThroughputChart(QWidget):
         self._plot.setMenuEnabled(False)
         self._plot.hideButtons()
         self._plot.setAccessibleName(self.accessibleName())
-        self._plot.setXRange(-SHOWN, 0, padding=0)
+        self._plot.getPlotItem().layout.setContentsMargins(4, 12, 12, 4)
         self._plot.setLabel("left", self.tr("MB/s"))
         self._plot.setLabel("bottom", self.tr("seconds ago"))
         ticks = [(-float(ago), words.count(ago)) for ago in range(0, int(SHOWN) + 1, TICK)]
@@ -73,6 +74,7 @@ class ThroughputChart(QWidget):
 
     def _draw(self, samples: Sequence[Sample]) -> None:
         now = samples[-1].at
+        span = min(SHOWN, max(SHORTEST, now - samples[0].at))
         recent = [sample for sample in samples if now - sample.at <= SHOWN]
         numbers = sorted({number for sample in recent for number in sample.rates})[:MOST_BANDS]
         times = [sample.at - now for sample in recent]
@@ -90,6 +92,7 @@ class ThroughputChart(QWidget):
             band.setData(times, layer)
         for band in self._bands[len(layers) :]:
             band.setData([], [])
+        self._plot.setXRange(-span, 0, padding=0)
         self._plot.setYRange(0, max([1.0, *heights]) * 1.1, padding=0)
 
     def _ensure(self, number: int) -> None:
