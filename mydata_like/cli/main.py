@@ -12,6 +12,7 @@ from mydata_like.cli import (
     registering,
     settings,
     standing,
+    support,
     watching,
     whereabouts,
     window,
@@ -40,6 +41,7 @@ app.command("free")(freeing.free)
 app.command("register")(registering.register)
 app.command("status")(standing.status)
 app.command("watch")(watching.watch)
+app.command("support-bundle")(support.support_bundle)
 app.command("where")(whereabouts.where)
 app.command("gui")(window.gui)
 settings.app.command("import")(importing.import_settings)

@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QWidget
 from mydata_like.gui.overview.page import OverviewPage
 from mydata_like.gui.pages.folders import FoldersPage
 from mydata_like.gui.pages.history import HistoryPage
-from mydata_like.gui.pages.page import Desk, EmptyPage, Page
+from mydata_like.gui.pages.log import LogPage
+from mydata_like.gui.pages.page import Desk, Page
 from mydata_like.gui.pages.problems import ProblemsPage
 from mydata_like.gui.pages.speed import SpeedPage
 from mydata_like.gui.pages.transfers import TransfersPage
@@ -37,5 +38,5 @@ def list_pages() -> list[Leaf]:
         Leaf("where", translate("pages", "Where is my data?"), "where", WherePage),
         Leaf("speed", translate("pages", "Speed test"), "speed", SpeedPage),
         Leaf("history", translate("pages", "History"), "history", HistoryPage),
-        Leaf("log", translate("pages", "Log"), "log", EmptyPage),
+        Leaf("log", translate("pages", "Log"), "log", LogPage),
     ]

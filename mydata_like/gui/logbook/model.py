@@ -1,0 +1,112 @@
+"""The lines of a log in a table of bounded length."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from mydata_like.core.logbook import LogLine
+from mydata_like.gui.logbook.source import Sieve, Sifted, sift
+from mydata_like.gui.look import words
+from mydata_like.gui.look.icons import icon
+from mydata_like.gui.look.palette import Status
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+
+MOST = 200_000  # lines that are kept in memory
+AT, LEVEL, TEXT, ORIGIN = range(4)
+_PICTURES: dict[str, tuple[str, Status]] = {
+    "WARNING": ("warning", "waiting"),
+    "ERROR": ("error", "problem"),
+    "CRITICAL": ("error", "problem"),
+}
+
+
+class LogModel(QAbstractTableModel):
+    """The lines that pass a sieve, the latest last; the oldest go when there are too many."""
+
+    def __init__(self, parent: QObject | None = None, most: int = MOST) -> None:
+        super().__init__(parent)
+        self.sieve = Sieve()
+        self._most = most
+        self._lines: list[LogLine] = []
+        self._shown: list[LogLine] = []
+
+    @property
+    def lines(self) -> Sequence[LogLine]:
+        """All lines, those as well that the sieve keeps back."""
+        return self._lines
+
+    def shown(self, row: int) -> LogLine:
+        """Return a line that is shown."""
+        return self._shown[row]
+
+    def show(self, sifted: Sifted) -> None:
+        """Show other lines, by another sieve."""
+        self.beginResetModel()
+        self.sieve = sifted.sieve
+        self._lines, self._shown = list(sifted.lines), list(sifted.wanted)
+        self.endResetModel()
+
+    def append(self, lines: Sequence[LogLine]) -> None:
+        """Add lines at the end."""
+        self._lines += lines
+        fresh = sift(lines, self.sieve).wanted
+        if fresh:
+            first = len(self._shown)
+            self.beginInsertRows(NOWHERE, first, first + len(fresh) - 1)
+            self._shown += fresh
+            self.endInsertRows()
+        surplus = len(self._lines) - self._most
+        if surplus > 0:
+            self._drop(surplus)
+
+    def _drop(self, count: int) -> None:
+        gone = len(sift(self._lines[:count], self.sieve).wanted)
+        del self._lines[:count]
+        if gone:
+            self.beginRemoveRows(NOWHERE, 0, gone - 1)
+            del self._shown[:gone]
+            self.endRemoveRows()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self._shown)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else 4
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation is Qt.Orientation.Vertical or role != Qt.ItemDataRole.DisplayRole:
+            return None
+        titles = (self.tr("Time"), self.tr("Level"), self.tr("Message"), self.tr("Written by"))
+        return titles[section]
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        line, column = self._shown[index.row()], index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._tell(line, column)
+        if role == Qt.ItemDataRole.DecorationRole and column == LEVEL and line.at:
+            picture = _PICTURES.get(line.level)
+            return icon(*picture) if picture else None
+        return None
+
+    def _tell(self, line: LogLine, column: int) -> str:
+        if column == TEXT:
+            return words.plain(line.text)
+        if not line.at:
+            return ""
+        return (line.at, self._tell_level(line.level), "", line.origin)[column]
+
+    def _tell_level(self, level: str) -> str:
+        return {
+            "DEBUG": self.tr("Detail"),
+            "INFO": self.tr("Information"),
+            "WARNING": self.tr("Warning"),
+            "ERROR": self.tr("Error"),
+            "CRITICAL": self.tr("Error"),
+        }[level]

@@ -1,0 +1,85 @@
+"""Reads logs and makes support bundles; what that needs is imported in the thread that does it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from mydata_like.core.logbook import LogLine
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+class Follower(Protocol):
+    """What reads a log as it grows."""
+
+    def read(self) -> list[LogLine]: ...
+
+
+class Document(NamedTuple):
+    """One file of the support bundle."""
+
+    name: str
+    text: str
+
+
+class Sieve(NamedTuple):
+    """Which lines a person wants to see: from a level on, and with a text in them."""
+
+    level: int = 0  # the place in LEVELS
+    text: str = ""
+
+    def passes(self, line: LogLine) -> bool:
+        """Return whether a line is wanted."""
+        if self.level and LEVELS.index(line.level) < self.level:
+            return False
+        return not self.text or self.text in line.text.lower() or self.text in line.origin.lower()
+
+
+class Come(NamedTuple):
+    """What has come of a log, and what reads on from there."""
+
+    name: str
+    follower: Follower
+    lines: Sequence[LogLine]
+
+
+class Sifted(NamedTuple):
+    """Lines, and which of them are wanted."""
+
+    lines: Sequence[LogLine]
+    sieve: Sieve
+    wanted: Sequence[LogLine]
+
+
+def read(config: Path | None, name: str, most: int, follower: Follower | None) -> Come:
+    """Return what has come of a log: all of it where nothing follows it yet."""
+    from mydata_like.bootstrap import logbook
+
+    follower = follower or logbook.follow_log(config, name, most)
+    return Come(name, follower, follower.read())
+
+
+def sift(lines: Sequence[LogLine], sieve: Sieve) -> Sifted:
+    """Return which lines are wanted."""
+    return Sifted(lines, sieve, [line for line in lines if sieve.passes(line)])
+
+
+def find_folder(config: Path | None) -> Path:
+    """Return the folder of the logs."""
+    from mydata_like.bootstrap import logbook
+
+    return logbook.find_logs(config)
+
+
+def collect(config: Path | None, *, names: bool) -> list[Document]:
+    """Return all that goes into the support bundle."""
+    from mydata_like.bootstrap import support
+
+    return [Document(*document) for document in support.collect_documents(config, names=names)]
+
+
+def write(file: Path, documents: Sequence[Document]) -> None:
+    """Write the support bundle; raises `UploaderError`."""
+    from mydata_like.bootstrap import support
+
+    support.write_bundle(file, [support.Document(*document) for document in documents])

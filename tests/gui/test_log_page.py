@@ -1,0 +1,180 @@
+"""The log as it grows, and the bundle that is shown before it is saved."""
+
+import logging
+import zipfile
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLineEdit,
+    QListWidget,
+    QPlainTextEdit,
+    QPushButton,
+    QTableView,
+)
+
+from mydata_like.core.logbook import LogLine
+from mydata_like.gui.background import Background
+from mydata_like.gui.controller import Controller
+from mydata_like.gui.logbook.bundle import BundleDialog
+from mydata_like.gui.logbook.model import TEXT, LogModel
+from mydata_like.gui.logbook.source import Sieve, Sifted
+from mydata_like.gui.memory import Memory
+from mydata_like.gui.pages.log import LogPage
+from mydata_like.gui.pages.page import Desk
+from mydata_like.system.logs import LogStyle, Redaction, logging_to
+
+DEADLINE = 30_000
+logger = logging.getLogger("mydata_like.engine.send")
+
+
+@pytest.fixture
+def log(home):
+    """The engine's log, open to be written."""
+    with logging_to(home / "logs", Redaction(), LogStyle()):
+        yield home / "logs" / "mydata-like.log"
+
+
+@pytest.fixture
+def desk(home):
+    background = Background()
+    controller = Controller(None, background)
+    yield Desk(controller, background, Memory(controller))
+    background.close()
+
+
+@pytest.fixture
+def page(desk, log, qtbot):
+    page = LogPage(desk)
+    qtbot.addWidget(page)
+    page.resize(900, 500)
+    page.show()
+    page.show_page()
+    yield page
+    page.hide_page()
+
+
+def texts(page):
+    model = page.findChild(QTableView).model()
+    return [model.index(row, TEXT).data() for row in range(model.rowCount())]
+
+
+def wait_for(qtbot, page, expected):
+    qtbot.waitUntil(lambda: texts(page) == expected, timeout=DEADLINE)
+
+
+def button(parent, text):
+    return next(one for one in parent.findChildren(QPushButton) if one.text().startswith(text))
+
+
+def write(count):
+    for number in range(count):
+        logger.info("line %d", number)
+
+
+def test_lines_appear_as_they_are_written(page, qtbot):
+    logger.info("one")
+    wait_for(qtbot, page, ["one"])
+    logger.info("two \x1b[31m")
+    wait_for(qtbot, page, ["one", "two \\x1b[31m"])
+
+
+def test_lines_are_sifted_by_level_and_text_those_to_come_as_well(page, qtbot):
+    logger.info("a file was sent")
+    logger.error("a file failed")
+    wait_for(qtbot, page, ["a file was sent", "a file failed"])
+    level = page.findChildren(QComboBox)[1]
+    level.setCurrentIndex(2)
+    wait_for(qtbot, page, ["a file failed"])
+
+    level.setCurrentIndex(0)
+    qtbot.keyClicks(page.findChild(QLineEdit), "SENT")
+    wait_for(qtbot, page, ["a file was sent"])
+    logger.info("another was sent")
+    logger.info("and this was not")
+    wait_for(qtbot, page, ["a file was sent", "another was sent"])
+
+
+def test_who_reads_further_up_is_left_there(page, qtbot):
+    write(200)
+    qtbot.waitUntil(lambda: len(texts(page)) == 200, timeout=DEADLINE)
+    bar, follow = page.findChild(QTableView).verticalScrollBar(), page.findChild(QCheckBox)
+    assert bar.value() == bar.maximum()
+    bar.setValue(3)
+    assert not follow.isChecked()
+
+    write(100)
+    qtbot.waitUntil(lambda: len(texts(page)) == 300, timeout=DEADLINE)
+    assert bar.value() == 3
+    follow.setChecked(True)
+    assert bar.value() == bar.maximum()
+
+
+def test_the_other_log_is_chosen(page, home, qtbot):
+    (home / "logs" / "mydata-like-window.log").write_text("of the window\n")
+    logger.info("of the engine")
+    wait_for(qtbot, page, ["of the engine"])
+    page.findChildren(QComboBox)[0].setCurrentIndex(1)
+    wait_for(qtbot, page, ["of the window"])
+
+
+def test_lines_are_copied_with_their_times(page, qtbot):
+    write(3)
+    wait_for(qtbot, page, ["line 0", "line 1", "line 2"])
+    page.findChild(QTableView).selectRow(1)
+    button(page, "Copy lines").click()
+    copied = QGuiApplication.clipboard().text()
+    assert copied.endswith(" INFO mydata_like.engine.send line 1")
+
+
+def test_all_of_the_bundle_is_shown_before_it_is_saved(page, tmp_path, qtbot):
+    logger.info("line of the log")
+    button(page, "Save support bundle").click()
+    dialog = page.findChild(BundleDialog)
+    names, text = dialog.findChild(QListWidget), dialog.findChild(QPlainTextEdit)
+    qtbot.waitUntil(button(dialog, "Save").isEnabled, timeout=DEADLINE)
+    shown = {}
+    for row in range(names.count()):
+        names.setCurrentRow(row)
+        shown[names.item(row).text()] = text.toPlainText()
+    assert "line of the log" in shown["mydata-like.log"]
+
+    file = tmp_path / "help.zip"
+    with qtbot.waitSignal(dialog.accepted, timeout=DEADLINE):
+        dialog.save_to(file)
+    with zipfile.ZipFile(file) as bundle:
+        assert {name: bundle.read(name).decode() for name in bundle.namelist()} == shown
+
+
+def test_names_of_files_are_left_out_where_that_is_wished(page, qtbot):
+    logger.info("Sending patient.dat")
+    button(page, "Save support bundle").click()
+    dialog = page.findChild(BundleDialog)
+    save = button(dialog, "Save")
+    qtbot.waitUntil(save.isEnabled, timeout=DEADLINE)
+    dialog.findChild(QCheckBox).setChecked(False)
+    qtbot.waitUntil(save.isEnabled, timeout=DEADLINE)
+    dialog.findChild(QListWidget).setCurrentRow(dialog.findChild(QListWidget).count() - 1)
+    assert "mydata_like.engine.send: (hidden)" in dialog.findChild(QPlainTextEdit).toPlainText()
+    assert "patient" not in dialog.findChild(QPlainTextEdit).toPlainText()
+
+
+def a_line(number, level="INFO"):
+    return LogLine("2026-01-05 09:00:00", level, "a.b", f"line {number}")
+
+
+def test_the_oldest_lines_go_when_there_are_too_many():
+    model = LogModel(most=10)
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
+    sieve = Sieve(level=2)
+    model.show(Sifted((), sieve, ()))
+    lines = [a_line(number, "ERROR" if number % 2 else "INFO") for number in range(30)]
+    for start in range(0, 30, 6):
+        model.append(lines[start : start + 6])
+
+    assert model.lines == lines[-10:]
+    shown = [model.index(row, TEXT).data() for row in range(model.rowCount())]
+    assert shown == [f"line {number}" for number in range(21, 30, 2)]
