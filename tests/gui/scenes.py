@@ -15,6 +15,7 @@ from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QSize, 
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
 
 from mydata_like.gui.drop.sheet import DropSheet
+from mydata_like.gui.logbook.bundle import BundleDialog
 from mydata_like.gui.look.palette import build_palette
 from mydata_like.gui.look.shades import DARK, LIGHT, Shades
 from mydata_like.gui.pages.catalogue import list_pages
@@ -66,6 +67,7 @@ def list_scenes() -> list[Scene]:
         Scene("drop", _drop_folders),
         Scene("where-file", _find_file),
         Scene("free", _free_space),
+        Scene("support-bundle", _show_bundle),
         Scene("tray", _show_tray),
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
@@ -103,6 +105,13 @@ def _find_file(stage: Stage) -> QWidget:
 def _free_space(stage: Stage) -> QWidget:
     """What of the whole data folder can be deleted."""
     dialog = FreeDialog(stage.desk, [stage.desk.controller.settings.data.directory], stage.window)
+    dialog.show()
+    return dialog
+
+
+def _show_bundle(stage: Stage) -> QWidget:
+    """What would be sent to those who help."""
+    dialog = BundleDialog(stage.desk, stage.window)
     dialog.show()
     return dialog
 

@@ -132,7 +132,7 @@ def test_lines_are_copied_with_their_times(page, qtbot):
 
 def test_all_of_the_bundle_is_shown_before_it_is_saved(page, tmp_path, qtbot):
     logger.info("line of the log")
-    button(page, "Save support bundle").click()
+    button(page, "Support bundle").click()
     dialog = page.findChild(BundleDialog)
     names, text = dialog.findChild(QListWidget), dialog.findChild(QPlainTextEdit)
     qtbot.waitUntil(button(dialog, "Save").isEnabled, timeout=DEADLINE)
@@ -151,7 +151,7 @@ def test_all_of_the_bundle_is_shown_before_it_is_saved(page, tmp_path, qtbot):
 
 def test_names_of_files_are_left_out_where_that_is_wished(page, qtbot):
     logger.info("Sending patient.dat")
-    button(page, "Save support bundle").click()
+    button(page, "Support bundle").click()
     dialog = page.findChild(BundleDialog)
     save = button(dialog, "Save")
     qtbot.waitUntil(save.isEnabled, timeout=DEADLINE)

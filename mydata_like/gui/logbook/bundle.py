@@ -38,9 +38,9 @@ class BundleDialog(QDialog):
         self._desk = desk
         self._documents: Sequence[Document] = ()
         self._said = PlainLabel("", self)
-        self._names = QCheckBox(self.tr("Let it name files and folders"), self)
         self._list = QListWidget(self)
         self._text = QPlainTextEdit(self)
+        self._names = QCheckBox(self.tr("Let it name files and folders"), self)
         self._save = QPushButton(icon("export"), self.tr("Save…"), self)
         self._cancel = QPushButton(self.tr("Cancel"), self)
         self._dress()

@@ -17,6 +17,8 @@ NOWHERE = QModelIndex()
 MOST = 200_000  # lines that are kept in memory
 AT, LEVEL, TEXT, ORIGIN = range(4)
 _PICTURES: dict[str, tuple[str, Status]] = {
+    "DEBUG": ("info", "skipped"),
+    "INFO": ("info", "skipped"),
     "WARNING": ("warning", "waiting"),
     "ERROR": ("error", "problem"),
     "CRITICAL": ("error", "problem"),
@@ -91,8 +93,7 @@ class LogModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self._tell(line, column)
         if role == Qt.ItemDataRole.DecorationRole and column == LEVEL and line.at:
-            picture = _PICTURES.get(line.level)
-            return icon(*picture) if picture else None
+            return icon(*_PICTURES[line.level])
         return None
 
     def _tell(self, line: LogLine, column: int) -> str:

@@ -32,6 +32,7 @@ from mydata_like.gui.tables.table import set_looks
 LOOK_AFTER = 1000  # milliseconds between two looks at the file
 TYPED_AFTER = 250  # milliseconds after the last key
 ENGINE, WINDOW = "mydata-like", "mydata-like-window"
+SHORTEST = 9  # characters of a choice that are always to be seen
 STARTS = (0, 1, 2, 3)  # of the levels offered: the places in `source.LEVELS`
 
 
@@ -55,7 +56,7 @@ class LogPage(Page):
         self._copy = QAction(icon("copy"), self.tr("Copy lines"), self)
         self._copy_button = QPushButton(icon("copy"), self.tr("Copy lines"), self)
         self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
-        self._bundle = QPushButton(icon("export"), self.tr("Save support bundle…"), self)
+        self._bundle = QPushButton(icon("export"), self.tr("Support bundle…"), self)
         self._look_timer = QTimer(self, interval=LOOK_AFTER)
         self._type_timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
         self._dress()
@@ -87,6 +88,11 @@ class LogPage(Page):
         for start, level in zip(STARTS, levels, strict=True):
             self._level.addItem(level, start)
         self._level.setAccessibleName(self.tr("Level"))
+        for choice in (self._which, self._level):
+            choice.setSizeAdjustPolicy(
+                QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            )
+            choice.setMinimumContentsLength(SHORTEST)
         self._text.setPlaceholderText(self.tr("Only lines with this text"))
         self._text.setAccessibleName(self.tr("Text in the line"))
         self._follow.setChecked(True)
@@ -101,8 +107,9 @@ class LogPage(Page):
         table.setTextElideMode(Qt.TextElideMode.ElideRight)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.verticalHeader().setDefaultSectionSize(round(self.fontMetrics().height() * 1.4))
-        for column, characters in ((AT, 22), (LEVEL, 16), (ORIGIN, 28)):
-            table.setColumnWidth(column, width * characters)
+        moment = self.fontMetrics().horizontalAdvance("0000-00-00 00:00:00") + 2 * width
+        for column, size in ((AT, moment), (LEVEL, width * 17), (ORIGIN, width * 28)):
+            table.setColumnWidth(column, size)
         header = table.horizontalHeader()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
