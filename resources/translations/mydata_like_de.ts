@@ -332,6 +332,21 @@
     </message>
 </context>
 <context>
+    <name>FatesModel</name>
+    <message>
+        <source>File</source>
+        <translation>Datei</translation>
+    </message>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>Why it stays</source>
+        <translation>Warum sie bleibt</translation>
+    </message>
+</context>
+<context>
     <name>FolderTree</name>
     <message>
         <source>Folder</source>
@@ -503,6 +518,116 @@
     </message>
 </context>
 <context>
+    <name>FreeDialog</name>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Free space</source>
+        <translation>Platz schaffen</translation>
+    </message>
+    <message>
+        <source>Progress</source>
+        <translation>Fortschritt</translation>
+    </message>
+    <message>
+        <source>Files to delete</source>
+        <translation>Zu löschende Dateien</translation>
+    </message>
+    <message>
+        <source>Files that stay</source>
+        <translation>Dateien, die bleiben</translation>
+    </message>
+    <message>
+        <source>Asking the server and reading the files once more</source>
+        <translation>Der Server wird gefragt, und die Dateien werden noch einmal gelesen</translation>
+    </message>
+    <message>
+        <source>Nothing is deleted yet.</source>
+        <translation>Noch ist nichts gelöscht.</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message numerus="yes">
+        <source>Deleting %Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei wird gelöscht</numerusform>
+            <numerusform>%Ln Dateien werden gelöscht</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Each file is checked once more, right before it goes.</source>
+        <translation>Jede Datei wird noch einmal geprüft, unmittelbar bevor sie geht.</translation>
+    </message>
+    <message>
+        <source>Can be deleted (%1)</source>
+        <translation>Kann gelöscht werden (%1)</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Nothing here can be deleted</source>
+        <translation>Hier kann nichts gelöscht werden</translation>
+    </message>
+    <message>
+        <source>Why each file stays is listed below.</source>
+        <translation>Warum jede Datei bleibt, steht unten.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) can be deleted: %1</source>
+        <translation>
+            <numerusform>%Ln Datei kann gelöscht werden: %1</numerusform>
+            <numerusform>%Ln Dateien können gelöscht werden: %1</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The server has a verified copy of each, with the same size and checksum. Folders stay. Deleted files do not go to the wastebasket.</source>
+        <translation>Der Server hat von jeder eine geprüfte Kopie mit gleicher Größe und Prüfsumme. Ordner bleiben. Gelöschte Dateien kommen nicht in den Papierkorb.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Delete %Ln file(s)</source>
+        <translation>
+            <numerusform>%Ln Datei löschen</numerusform>
+            <numerusform>%Ln Dateien löschen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Deleted (%1)</source>
+        <translation>Gelöscht (%1)</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) were deleted: %1</source>
+        <translation>
+            <numerusform>%Ln Datei wurde gelöscht: %1</numerusform>
+            <numerusform>%Ln Dateien wurden gelöscht: %1</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Nothing was deleted</source>
+        <translation>Nichts wurde gelöscht</translation>
+    </message>
+    <message>
+        <source>Every deletion is noted in freed.jsonl, in the state folder.</source>
+        <translation>Jede Löschung ist in freed.jsonl vermerkt, im Ordner des Zustands.</translation>
+    </message>
+    <message>
+        <source>Stays (%1)</source>
+        <translation>Bleibt (%1)</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) so far, %1. Nothing is deleted yet.</source>
+        <translation>
+            <numerusform>Bisher %Ln Datei, %1. Noch ist nichts gelöscht.</numerusform>
+            <numerusform>Bisher %Ln Dateien, %1. Noch ist nichts gelöscht.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>GroupsModel</name>
     <message numerus="yes">
         <source>%Ln folder(s)</source>
@@ -618,6 +743,60 @@
     <message>
         <source>Looking for the next host…</source>
         <translation>Der nächste Rechner wird gesucht …</translation>
+    </message>
+</context>
+<context>
+    <name>JourneyView</name>
+    <message>
+        <source>Copy checksum</source>
+        <translation>Prüfsumme kopieren</translation>
+    </message>
+    <message>
+        <source>Open folder</source>
+        <translation>Ordner öffnen</translation>
+    </message>
+    <message>
+        <source>Open on the server</source>
+        <translation>Auf dem Server öffnen</translation>
+    </message>
+    <message>
+        <source>MD5 %1</source>
+        <translation>MD5 %1</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s), %1</source>
+        <translation>
+            <numerusform>%Ln Datei, %1</numerusform>
+            <numerusform>%Ln Dateien, %1</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>verified by the server</source>
+        <translation>vom Server geprüft</translation>
+    </message>
+    <message>
+        <source>sent</source>
+        <translation>gesendet</translation>
+    </message>
+    <message>
+        <source>registered</source>
+        <translation>eingetragen</translation>
+    </message>
+    <message>
+        <source>registered anew</source>
+        <translation>neu eingetragen</translation>
+    </message>
+    <message>
+        <source>waiting</source>
+        <translation>wartend</translation>
+    </message>
+    <message>
+        <source>left out</source>
+        <translation>ausgelassen</translation>
+    </message>
+    <message>
+        <source>failed</source>
+        <translation>gescheitert</translation>
     </message>
 </context>
 <context>
@@ -1381,6 +1560,29 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>SuggestionsModel</name>
+    <message>
+        <source>folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>safe</source>
+        <translation>sicher</translation>
+    </message>
+    <message>
+        <source>failed</source>
+        <translation>gescheitert</translation>
+    </message>
+    <message>
+        <source>left out</source>
+        <translation>ausgelassen</translation>
+    </message>
+    <message>
+        <source>not safe yet</source>
+        <translation>noch nicht sicher</translation>
+    </message>
+</context>
+<context>
     <name>SwitchEditor</name>
     <message>
         <source>On</source>
@@ -1728,6 +1930,21 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>VerdictCard</name>
+    <message>
+        <source>May I delete it?</source>
+        <translation>Darf ich sie löschen?</translation>
+    </message>
+    <message>
+        <source>Check now</source>
+        <translation>Jetzt prüfen</translation>
+    </message>
+    <message>
+        <source>Free space…</source>
+        <translation>Platz schaffen …</translation>
+    </message>
+</context>
+<context>
     <name>Welcome</name>
     <message>
         <source>Your data, safe on the server</source>
@@ -1748,6 +1965,53 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Upload sample data to a server inside this program</source>
         <translation>Beispieldaten zu einem Server innerhalb dieses Programms hochladen</translation>
+    </message>
+</context>
+<context>
+    <name>WherePage</name>
+    <message>
+        <source>Choose a file…</source>
+        <translation>Datei auswählen …</translation>
+    </message>
+    <message>
+        <source>Choose a folder…</source>
+        <translation>Ordner auswählen …</translation>
+    </message>
+    <message>
+        <source>Type a part of a name, or drop a file or folder here.</source>
+        <translation>Geben Sie einen Teil eines Namens ein, oder legen Sie hier eine Datei oder einen Ordner ab.</translation>
+    </message>
+    <message>
+        <source>A part of a name, or a whole path</source>
+        <translation>Ein Teil eines Namens oder ein ganzer Pfad</translation>
+    </message>
+    <message>
+        <source>Name or path</source>
+        <translation>Name oder Pfad</translation>
+    </message>
+    <message>
+        <source>Files and folders of this name</source>
+        <translation>Dateien und Ordner dieses Namens</translation>
+    </message>
+    <message>
+        <source>Several files have this in their path. Choose one.</source>
+        <translation>Mehrere Dateien haben das in ihrem Pfad. Wählen Sie eine aus.</translation>
+    </message>
+    <message>
+        <source>No run has come across a file of this name.</source>
+        <translation>Kein Lauf ist einer Datei dieses Namens begegnet.</translation>
+    </message>
+    <message>
+        <source>Asking the server</source>
+        <translation>Der Server wird gefragt</translation>
+    </message>
+    <message>
+        <source>Where is this file?</source>
+        <translation>Wo ist diese Datei?</translation>
+    </message>
+    <message>
+        <source>Where is this folder?</source>
+        <translation>Wo ist dieser Ordner?</translation>
     </message>
 </context>
 <context>
@@ -3192,6 +3456,145 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Never: that moment has passed.</source>
         <translation>Nie: Dieser Zeitpunkt ist vorbei.</translation>
+    </message>
+</context>
+<context>
+    <name>where</name>
+    <message>
+        <source>Changed here</source>
+        <translation>Hier geändert</translation>
+    </message>
+    <message>
+        <source>Seen by a run</source>
+        <translation>Von einem Lauf gesehen</translation>
+    </message>
+    <message>
+        <source>Sent</source>
+        <translation>Gesendet</translation>
+    </message>
+    <message>
+        <source>Registered on the server</source>
+        <translation>Auf dem Server eingetragen</translation>
+    </message>
+    <message>
+        <source>Verified by the server</source>
+        <translation>Vom Server geprüft</translation>
+    </message>
+    <message>
+        <source>not yet; the next run goes on here</source>
+        <translation>noch nicht; der nächste Lauf macht hier weiter</translation>
+    </message>
+    <message>
+        <source>not yet</source>
+        <translation>noch nicht</translation>
+    </message>
+    <message>
+        <source>kept together with others in the archive %1</source>
+        <translation>zusammen mit anderen im Archiv %1</translation>
+    </message>
+    <message>
+        <source>It does not lie in the data folder, and was never dropped onto the window.</source>
+        <translation>Es liegt nicht im Datenordner und wurde nie auf dem Fenster abgelegt.</translation>
+    </message>
+    <message>
+        <source>No run has come across it. It may be new, or left out by the layout.</source>
+        <translation>Kein Lauf ist ihm begegnet. Es mag neu sein, oder der Aufbau lässt es aus.</translation>
+    </message>
+    <message>
+        <source>Neither this computer nor the list of sent files has it.</source>
+        <translation>Weder dieser Computer noch die Liste gesendeter Dateien hat es.</translation>
+    </message>
+    <message>
+        <source>No: as far as is known, it exists only here</source>
+        <translation>Nein: Soweit bekannt, gibt es das nur hier</translation>
+    </message>
+    <message>
+        <source>There is no such file</source>
+        <translation>Eine solche Datei gibt es nicht</translation>
+    </message>
+    <message>
+        <source>It is no longer on this computer</source>
+        <translation>Es ist nicht mehr auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>The server had a verified copy when it was last asked.</source>
+        <translation>Der Server hatte eine geprüfte Kopie, als er zuletzt gefragt wurde.</translation>
+    </message>
+    <message>
+        <source>No: it has changed since it was sent</source>
+        <translation>Nein: Es hat sich seit dem Senden geändert</translation>
+    </message>
+    <message>
+        <source>The next run sends it as it is now.</source>
+        <translation>Der nächste Lauf sendet es, wie es jetzt ist.</translation>
+    </message>
+    <message>
+        <source>No: the server has not verified it yet</source>
+        <translation>Nein: Der Server hat es noch nicht geprüft</translation>
+    </message>
+    <message>
+        <source>It was safe when the server was last asked</source>
+        <translation>Es war sicher, als der Server zuletzt gefragt wurde</translation>
+    </message>
+    <message>
+        <source>Only a fresh check tells whether you may delete it.</source>
+        <translation>Nur eine frische Prüfung sagt, ob Sie es löschen dürfen.</translation>
+    </message>
+    <message numerus="yes">
+        <source>No: %Ln file(s) of it are not safe yet</source>
+        <translation>
+            <numerusform>Nein: %Ln Datei davon ist noch nicht sicher</numerusform>
+            <numerusform>Nein: %Ln Dateien davon sind noch nicht sicher</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Those that are can be freed; a check tells which.</source>
+        <translation>Die sicheren können gelöscht werden; eine Prüfung sagt, welche.</translation>
+    </message>
+    <message>
+        <source>All of it was safe when the server was last asked</source>
+        <translation>Alles davon war sicher, als der Server zuletzt gefragt wurde</translation>
+    </message>
+    <message>
+        <source>There are no files in it</source>
+        <translation>Es sind keine Dateien darin</translation>
+    </message>
+    <message>
+        <source>Yes, you may delete it</source>
+        <translation>Ja, Sie dürfen es löschen</translation>
+    </message>
+    <message>
+        <source>The server has a verified copy with the same size and checksum, and the local file was read once more (%1).</source>
+        <translation>Der Server hat eine geprüfte Kopie mit gleicher Größe und Prüfsumme, und die Datei hier wurde noch einmal gelesen (%1).</translation>
+    </message>
+    <message numerus="yes">
+        <source>Yes, you may delete all %Ln file(s)</source>
+        <translation>
+            <numerusform>Ja, Sie dürfen die %Ln Datei löschen</numerusform>
+            <numerusform>Ja, Sie dürfen alle %Ln Dateien löschen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>The server has a verified copy of each, with the same size and checksum, and the local files were read once more (%1).</source>
+        <translation>Der Server hat von jeder eine geprüfte Kopie mit gleicher Größe und Prüfsumme, und die Dateien hier wurden noch einmal gelesen (%1).</translation>
+    </message>
+    <message>
+        <source>No: keep it</source>
+        <translation>Nein: Behalten Sie es</translation>
+    </message>
+    <message numerus="yes">
+        <source>No: %Ln file(s) have to stay</source>
+        <translation>
+            <numerusform>Nein: %Ln Datei muss bleiben</numerusform>
+            <numerusform>Nein: %Ln Dateien müssen bleiben</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) may go. The first that stays is %1: %2</source>
+        <translation>
+            <numerusform>%Ln Datei darf gehen. Die erste, die bleibt, ist %1: %2</numerusform>
+            <numerusform>%Ln Dateien dürfen gehen. Die erste, die bleibt, ist %1: %2</numerusform>
+        </translation>
     </message>
 </context>
 <context>

@@ -115,6 +115,44 @@
     </message>
 </context>
 <context>
+    <name>FreeDialog</name>
+    <message numerus="yes">
+        <source>Deleting %Ln file(s)</source>
+        <translation>
+            <numerusform>Deleting %Ln file</numerusform>
+            <numerusform>Deleting %Ln files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) can be deleted: %1</source>
+        <translation>
+            <numerusform>%Ln file can be deleted: %1</numerusform>
+            <numerusform>%Ln files can be deleted: %1</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Delete %Ln file(s)</source>
+        <translation>
+            <numerusform>Delete %Ln file</numerusform>
+            <numerusform>Delete %Ln files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) were deleted: %1</source>
+        <translation>
+            <numerusform>%Ln file was deleted: %1</numerusform>
+            <numerusform>%Ln files were deleted: %1</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) so far, %1. Nothing is deleted yet.</source>
+        <translation>
+            <numerusform>%Ln file so far, %1. Nothing is deleted yet.</numerusform>
+            <numerusform>%Ln files so far, %1. Nothing is deleted yet.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>GroupsModel</name>
     <message numerus="yes">
         <source>%Ln folder(s)</source>
@@ -128,6 +166,16 @@
         <translation>
             <numerusform>%Ln file</numerusform>
             <numerusform>%Ln files</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>JourneyView</name>
+    <message numerus="yes">
+        <source>%Ln file(s), %1</source>
+        <translation>
+            <numerusform>%Ln file, %1</numerusform>
+            <numerusform>%Ln files, %1</numerusform>
         </translation>
     </message>
 </context>
@@ -354,6 +402,37 @@
         <translation>
             <numerusform>%Ln file is safe on the server</numerusform>
             <numerusform>All %Ln files are safe on the server</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>where</name>
+    <message numerus="yes">
+        <source>No: %Ln file(s) of it are not safe yet</source>
+        <translation>
+            <numerusform>No: %Ln file of it is not safe yet</numerusform>
+            <numerusform>No: %Ln files of it are not safe yet</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Yes, you may delete all %Ln file(s)</source>
+        <translation>
+            <numerusform>Yes, you may delete the %Ln file</numerusform>
+            <numerusform>Yes, you may delete all %Ln files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>No: %Ln file(s) have to stay</source>
+        <translation>
+            <numerusform>No: %Ln file has to stay</numerusform>
+            <numerusform>No: %Ln files have to stay</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) may go. The first that stays is %1: %2</source>
+        <translation>
+            <numerusform>%Ln file may go. The first that stays is %1: %2</numerusform>
+            <numerusform>%Ln files may go. The first that stays is %1: %2</numerusform>
         </translation>
     </message>
 </context>
