@@ -36,13 +36,12 @@ contracts: setup
 tests: setup
 	$(BIN)/pytest -n 2 --dist loadfile
 
-PHRASES := .venv/phrases.py
-TEXTS = $(sort $(shell find mydata_like/gui -name '*.py')) $(PHRASES)
+TEXTS := .venv/texts.py
 TRANSLATIONS := resources/translations/mydata_like
 LUPDATE := $(BIN)/pyside6-lupdate -silent -locations none -no-obsolete -source-language en
 
 translations: setup
-	$(BIN)/python -m mydata_like.settings.phrases > $(PHRASES)
+	$(BIN)/python -m tests.gui.texts > $(TEXTS)
 	$(LUPDATE) -target-language de $(TEXTS) -ts $(TRANSLATIONS)_de.ts
 	$(LUPDATE) -target-language en -pluralonly $(TEXTS) -ts $(TRANSLATIONS)_en.ts
 	$(BIN)/pyside6-lrelease -silent $(TRANSLATIONS)_de.ts $(TRANSLATIONS)_en.ts

@@ -1,12 +1,5 @@
-"""The texts of the one list of settings, for whoever translates the window.
+"""The texts of the one list of settings, for whoever translates the window."""
 
-python -m mydata_like.settings.phrases
-
-prints them as source code that Qt's tools can read.
-"""
-
-import json
-import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -26,8 +19,3 @@ def list_phrases() -> Iterator[str]:
     abouts = [setting.about for setting in iter_settings()]
     texts = (text for about in abouts for text in (about.label, about.help, short_unit(about)))
     return iter(dict.fromkeys(filter(None, texts)))
-
-
-if __name__ == "__main__":
-    for phrase in list_phrases():
-        sys.stdout.write(f"translate({json.dumps(CONTEXT)}, {json.dumps(phrase)})\n")

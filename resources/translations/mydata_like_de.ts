@@ -1933,7 +1933,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <name>VerdictCard</name>
     <message>
         <source>May I delete it?</source>
-        <translation>Darf ich sie löschen?</translation>
+        <translation>Darf ich das löschen?</translation>
     </message>
     <message>
         <source>Check now</source>
@@ -2340,7 +2340,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
     <message>
         <source>Files sent</source>
-        <translation>Gesendete Dateien</translation>
+        <translation>Gesendet</translation>
     </message>
     <message>
         <source>Size</source>
@@ -2356,7 +2356,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
     <message>
         <source>Started by a person</source>
-        <translation>Von einer Person gestartet</translation>
+        <translation>Von Hand</translation>
     </message>
     <message>
         <source>At the start</source>

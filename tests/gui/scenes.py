@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QSize, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
@@ -64,9 +63,6 @@ def list_scenes() -> list[Scene]:
         Scene("first-start", partial(_open_page, "overview"), Moment.FIRST_START),
         Scene("overview-running", partial(_open_page, "overview"), Moment.RUNNING),
         Scene("transfers-running", partial(_open_page, "transfers"), Moment.RUNNING),
-        Scene("drop", _drop_folders),
-        Scene("where-file", _find_file),
-        Scene("free", _free_space),
         Scene("support-bundle", _show_bundle),
         Scene("tray", _show_tray),
         Scene("banner", _show_banner),
@@ -80,6 +76,9 @@ def list_scenes() -> list[Scene]:
             for number, name in enumerate(("server", "account", "instrument", "data", "approval"))
         ),
         *(Scene(leaf.name, partial(_open_page, leaf.name)) for leaf in list_pages()),
+        Scene("where-file", _find_file),
+        Scene("free", _free_space),
+        Scene("drop", _drop_folders),
         Scene("overview-safe", partial(_open_page, "overview"), Moment.SAFE),
     ]
 
@@ -97,8 +96,8 @@ def _open_page(name: str, stage: Stage) -> QWidget:
 
 
 def _find_file(stage: Stage) -> QWidget:
-    """A file whose name several have; the first is shown."""
-    stage.window.show_page(Wish("where", ".csv"))
+    """The journey of one file."""
+    stage.window.show_page(Wish("where", "part_3"))
     return stage.window
 
 
@@ -135,9 +134,17 @@ def _ask_about_quitting(stage: Stage) -> QWidget:
 
 
 def _drop_folders(stage: Stage) -> QWidget:
-    """Folders that lie about here, for want of better ones."""
-    here = Path(__file__).parents[2]
-    paths = [os.fsencode(here / name) for name in ("docs", "resources", "README.md")]
+    """Two folders that somebody has brought along."""
+    assert stage.desk.controller.config
+    stick = stage.desk.controller.config.parent / "USB stick"
+    for name, files in (("Kidney section 4", 24), ("Kidney section 5", 31)):
+        folder = stick / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in range(files):
+            path = folder / f"tile_{number:03d}.tif"
+            path.write_bytes(b"tile" * 30_000)
+            os.utime(path, (0, 1_700_000_000))
+    paths = [os.fsencode(path) for path in sorted(stick.iterdir())]
     sheet = DropSheet(stage.desk, paths, stage.window)
     sheet.open()
     return sheet

@@ -1,7 +1,15 @@
-"""The texts of the window's source code: which are translated, and which were forgotten."""
+"""The texts of the window's source code: which are translated, and which were forgotten.
+
+python -m tests.gui.texts
+
+prints those to translate in a form that Qt's tools read right in every version: lupdate 6.11 takes
+no count for one that is a variable, and no text within an f-string.
+"""
 
 import ast
+import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +41,9 @@ class Text:
 
     context: str
     source: str
-    counted: bool
-    place: str
+    comment: str = ""  # for translators
+    counted: bool = False
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,7 @@ def find_modules() -> list[Module]:
 
 def find_texts() -> list[Text]:
     """Every text that is given to `tr` or `translate`, and those of the list of settings."""
-    phrases = [Text(CONTEXT, phrase, False, "phrases.py") for phrase in list_phrases()]
+    phrases = [Text(CONTEXT, phrase) for phrase in list_phrases()]
     return phrases + [text for module in find_modules() for text in _walk(module, module.tree, "")]
 
 
@@ -75,15 +84,20 @@ def _read(module: Module, call: ast.Call, context: str) -> Iterator[Text]:
             given = _literal(module, call, 0), *call.args[1:]
         case _:
             return
-    counted = len(given) > 3 or any(word.arg == "n" for word in call.keywords)
-    source = _literal(module, call, len(call.args) - len(given) + 1)
-    yield Text(given[0], source, counted, module.place(call))
+    start = len(call.args) - len(given)
+    yield Text(
+        context=given[0],
+        source=_literal(module, call, start + 1),
+        comment=_literal(module, call, start + 2) if len(given) > 2 else "",
+        counted=len(given) > 3 or any(word.arg == "n" for word in call.keywords),
+        place=module.place(call),
+    )
 
 
 def _literal(module: Module, call: ast.Call, at: int) -> str:
     text = call.args[at]
     assert isinstance(text, ast.Constant), f"{module.place(call)}: lupdate reads only literal texts"
-    return text.value
+    return text.value or ""
 
 
 def find_forgotten() -> list[str]:
@@ -103,3 +117,14 @@ def find_forgotten() -> list[str]:
 
 def name_of(call: ast.Call) -> str:
     return getattr(call.func, "attr", None) or getattr(call.func, "id", "")
+
+
+def main() -> None:
+    for text in find_texts():
+        words = (text.context, text.source, text.comment)
+        said = ", ".join(json.dumps(word, ensure_ascii=False) for word in words)
+        sys.stdout.write(f"translate({said}{', 3' if text.counted else ''})\n")
+
+
+if __name__ == "__main__":
+    main()
