@@ -122,6 +122,49 @@
     </message>
 </context>
 <context>
+    <name>BundleDialog</name>
+    <message>
+        <source>Let it name files and folders</source>
+        <translation>Datei- und Ordnernamen darin lassen</translation>
+    </message>
+    <message>
+        <source>Save…</source>
+        <translation>Speichern …</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Support bundle</source>
+        <translation>Hilfspaket</translation>
+    </message>
+    <message>
+        <source>Files of the bundle</source>
+        <translation>Dateien des Pakets</translation>
+    </message>
+    <message>
+        <source>Text of the file</source>
+        <translation>Text der Datei</translation>
+    </message>
+    <message>
+        <source>Collecting what helps to find out what went wrong</source>
+        <translation>Gesammelt wird, was beim Suchen des Fehlers hilft</translation>
+    </message>
+    <message>
+        <source>This is all that will be in it. API keys and passwords are not. Look through it before you send it to anybody.</source>
+        <translation>Das ist alles, was darin sein wird. API-Schlüssel und Passwörter sind es nicht. Sehen Sie es durch, bevor Sie es jemandem schicken.</translation>
+    </message>
+    <message>
+        <source>Save the support bundle</source>
+        <translation>Hilfspaket speichern</translation>
+    </message>
+    <message>
+        <source>Zip files (*.zip)</source>
+        <translation>Zip-Dateien (*.zip)</translation>
+    </message>
+</context>
+<context>
     <name>ConservationBar</name>
     <message>
         <source>%1 verified</source>
@@ -950,6 +993,112 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The program goes on as a small window, since there is no tray here.</source>
         <translation>Das Programm läuft als kleines Fenster weiter, da es hier keinen Infobereich gibt.</translation>
+    </message>
+</context>
+<context>
+    <name>LogModel</name>
+    <message>
+        <source>Time</source>
+        <translation>Uhrzeit</translation>
+    </message>
+    <message>
+        <source>Level</source>
+        <translation>Stufe</translation>
+    </message>
+    <message>
+        <source>Message</source>
+        <translation>Meldung</translation>
+    </message>
+    <message>
+        <source>Written by</source>
+        <translation>Geschrieben von</translation>
+    </message>
+    <message>
+        <source>Detail</source>
+        <translation>Einzelheit</translation>
+    </message>
+    <message>
+        <source>Information</source>
+        <translation>Auskunft</translation>
+    </message>
+    <message>
+        <source>Warning</source>
+        <translation>Warnung</translation>
+    </message>
+    <message>
+        <source>Error</source>
+        <translation>Fehler</translation>
+    </message>
+</context>
+<context>
+    <name>LogPage</name>
+    <message>
+        <source>Follow</source>
+        <translation>Folgen</translation>
+    </message>
+    <message>
+        <source>Nothing has been written yet.</source>
+        <translation>Noch wurde nichts geschrieben.</translation>
+    </message>
+    <message>
+        <source>Copy lines</source>
+        <translation>Zeilen kopieren</translation>
+    </message>
+    <message>
+        <source>Open folder</source>
+        <translation>Ordner öffnen</translation>
+    </message>
+    <message>
+        <source>Support bundle…</source>
+        <translation>Hilfspaket …</translation>
+    </message>
+    <message>
+        <source>Log of the uploads</source>
+        <translation>Protokoll des Hochladens</translation>
+    </message>
+    <message>
+        <source>Log of this window</source>
+        <translation>Protokoll dieses Fensters</translation>
+    </message>
+    <message>
+        <source>Which log</source>
+        <translation>Welches Protokoll</translation>
+    </message>
+    <message>
+        <source>Everything</source>
+        <translation>Alles</translation>
+    </message>
+    <message>
+        <source>Information and worse</source>
+        <translation>Auskünfte und Schlimmeres</translation>
+    </message>
+    <message>
+        <source>Warnings and errors</source>
+        <translation>Warnungen und Fehler</translation>
+    </message>
+    <message>
+        <source>Errors only</source>
+        <translation>Nur Fehler</translation>
+    </message>
+    <message>
+        <source>Level</source>
+        <translation>Stufe</translation>
+    </message>
+    <message>
+        <source>Only lines with this text</source>
+        <translation>Nur Zeilen mit diesem Text</translation>
+    </message>
+    <message>
+        <source>Text in the line</source>
+        <translation>Text in der Zeile</translation>
+    </message>
+    <message>
+        <source>Lines of the log</source>
+        <translation>Zeilen des Protokolls</translation>
+    </message>
+    <message>
+        <source>No line is like this.</source>
+        <translation>Keine Zeile ist so.</translation>
     </message>
 </context>
 <context>
@@ -2199,6 +2348,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         </translation>
     </message>
     <message>
+        <source>They are safe on the server.</source>
+        <translation>Sie sind sicher auf dem Server.</translation>
+    </message>
+    <message>
         <source>All files are safe on the server.</source>
         <translation>Alle Dateien sind sicher auf dem Server.</translation>
     </message>
@@ -2511,6 +2664,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>No files were found</source>
         <translation>Es wurden keine Dateien gefunden</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) of the last upload are safe</source>
+        <translation>
+            <numerusform>%Ln Datei des letzten Uploads ist sicher</numerusform>
+            <numerusform>%Ln Dateien des letzten Uploads sind sicher</numerusform>
+        </translation>
     </message>
     <message numerus="yes">
         <source>All %Ln file(s) are safe on the server</source>

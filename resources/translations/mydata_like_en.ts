@@ -398,6 +398,13 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%Ln file(s) of the last upload are safe</source>
+        <translation>
+            <numerusform>%Ln file of the last upload is safe</numerusform>
+            <numerusform>%Ln files of the last upload are safe</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>All %Ln file(s) are safe on the server</source>
         <translation>
             <numerusform>%Ln file is safe on the server</numerusform>
