@@ -159,23 +159,44 @@ def _list(path: bytes) -> tuple[list[bytes], list[bytes]]:
 def _ask_for_owners(
     settings: Settings, login: Login, branches: Iterable[Branch], cancel: Cancel
 ) -> tuple[Known, tuple[str, ...] | None]:
-    """Return whom of the uppermost folders the server knows, and who is a stranger to it."""
-    names = sorted({branch.names[0] for branch in branches})[:_MOST_ASKED]
-    layout = settings.data.layout
-    emails = [name for name in names if "@" in name]
-    others = [name for name in names if "@" not in name]
+    """Return whom of the uppermost folders the server knows, and who is a stranger to it.
+
+    Whether they are users or groups is asked as the layout says; if nobody is known, as the
+    other kind as well, which may be what was meant.
+    """
+    names = sorted({branch.names[0] for branch in branches if _is_text(branch.names[0])})
+    names = names[:_MOST_ASKED]
     prefix = settings.data.group_prefix
+    top = levels_of(settings.data.layout)[0]
     try:
-        strange = {
-            *find_strangers(login, OwnerKind.EMAIL, emails, cancel),
-            *find_strangers(login, OwnerKind.USERNAME, others, cancel),
-        }
-        groups = [prefix + name for name in names]
-        strange_groups = set(find_strangers(login, None, groups, cancel))
+        if top is Level.GROUP:
+            groups = _find_groups(login, prefix, names, cancel)
+            users = frozenset() if groups else _find_users(login, names, cancel)
+        else:
+            users = _find_users(login, names, cancel)
+            groups = frozenset() if users else _find_groups(login, prefix, names, cancel)
     except UploaderError:
         return Known(), None
-    users = frozenset(name for name in names if name not in strange)
-    known_groups = frozenset(name for name in names if prefix + name not in strange_groups)
-    acquainted = {Level.OWNER: users, Level.GROUP: known_groups}.get(levels_of(layout)[0])
-    strangers = () if acquainted is None else tuple(n for n in names if n not in acquainted)
-    return Known(frozenset(names), users, known_groups), strangers
+    acquainted = {Level.OWNER: users, Level.GROUP: groups}.get(top, frozenset(names))
+    strangers = tuple(name for name in names if name not in acquainted)
+    return Known(frozenset(names), users, groups), strangers
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name can be said to a server."""
+    return name.isprintable()
+
+
+def _find_users(login: Login, names: Iterable[str], cancel: Cancel) -> frozenset[str]:
+    emails = {name for name in names if "@" in name}
+    others = set(names) - emails
+    strange = {
+        *find_strangers(login, OwnerKind.EMAIL, emails, cancel),
+        *find_strangers(login, OwnerKind.USERNAME, others, cancel),
+    }
+    return frozenset(names) - strange
+
+
+def _find_groups(login: Login, prefix: str, names: Iterable[str], cancel: Cancel) -> frozenset[str]:
+    strange = set(find_strangers(login, None, [prefix + name for name in names], cancel))
+    return frozenset(name for name in names if prefix + name not in strange)

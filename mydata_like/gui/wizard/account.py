@@ -77,8 +77,8 @@ class AccountStep(Step):
         text = self.key.text().strip()
         return NewKey(text, "file" if self.into_file.isChecked() else "keyring") if text else None
 
-    def show_refusal(self, error: Exception) -> bool:
-        if not isinstance(error, UploaderError) or error.problem_code != NO_KEYRING:
+    def show_refusal(self, error: UploaderError) -> bool:
+        if error.problem_code != NO_KEYRING:
             return False
         advice = self.tr(
             "Unlock it and press Next again, or keep the key in a file that only you can read."

@@ -66,6 +66,7 @@ class KeyStep(Step):
         return self.trial.proved
 
     def begin(self) -> None:
+        self.approved = False
         self._own_key.ask(partial(asking.show_key, self.config, self.settings))
         self.verdict.show_checking(self.tr("Looking for the key…"))
         for part in (self.waiting, self.host_key, self.trial):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import Enum
+from html import escape
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLayout, QPushButton, QVBoxLayout, QWidget
 
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard.asking import NewKey
@@ -87,7 +90,7 @@ class Step(QWidget):
         """Return the API key that was entered here."""
         return None
 
-    def show_refusal(self, error: Exception) -> bool:
+    def show_refusal(self, error: UploaderError) -> bool:
         """Show why what was entered cannot be kept, if that concerns this page."""
         del error
         return False
@@ -135,8 +138,11 @@ class Step(QWidget):
         """Let nobody change what an administrator has decided."""
         who = self._locked_by.get(str(editor.property("setting")), "")
         editor.setEnabled(not who)
+        editor.setToolTip("")
         if who:
-            verdict.show_caution(self.tr("Set by %1.").replace("%1", who))
+            said = self.tr("Set by %1.").replace("%1", words.plain(who))
+            verdict.show_caution(said)
+            editor.setToolTip(f"<qt>{escape(said)}</qt>")
 
     def find_wrong(self, key: str, value: object) -> str:
         """Return what is wrong with a value of a setting by itself; empty if nothing is."""

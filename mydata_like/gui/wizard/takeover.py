@@ -124,6 +124,10 @@ class TakeoverSheet(QDialog):
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
-        self.verdict.show_problem(error.problem)
         self.take_over.setEnabled(self._takeover is not None)
         self.into_file.setVisible(error.problem_code == NO_KEYRING)
+        if error.problem_code != NO_KEYRING:
+            self.verdict.show_problem(error.problem)
+            return
+        advice = self.tr("Nothing was changed. Unlock it, or keep the key in a file.")
+        self.verdict.show_wrong(f"{error.problem.message} {advice}")

@@ -1,5 +1,7 @@
 """What the first start asks a server, with a real one."""
 
+import os
+
 import pytest
 
 from mydata_like.bootstrap.preview import preview_layout
@@ -204,6 +206,23 @@ def test_a_preview_tells_what_does_not_fit(data, server):
     _, found = look_at(data, Layout.USERNAME_EXPERIMENT_DATASET, login(server))
 
     assert found.misfits == ("alice",)
+
+
+def test_a_preview_knows_groups_where_the_layout_has_them(data, server):
+    (data / "alice").rename(data / "lab-a")
+
+    _, found = look_at(data, Layout.GROUP_EXPERIMENT_DATASET, login(server))
+
+    assert found.strangers == ("guest",)
+
+
+def test_a_preview_is_not_disturbed_by_names_that_are_no_text(data, server):
+    (data / os.fsdecode(b"\xff") / "x" / "day 1").mkdir(parents=True)
+
+    samples, found = look_at(data, Layout.USERNAME_EXPERIMENT_DATASET, login(server))
+
+    assert len(samples) == 3
+    assert found.strangers == ("guest",)
 
 
 def test_a_preview_works_without_the_server(data):
