@@ -63,7 +63,7 @@ class KeyStep(Step):
     @property
     def proved(self) -> bool:
         """Whether a test file has made the whole way."""
-        return self.trial.proved
+        return self.approved and self.trial.proved
 
     def begin(self) -> None:
         self.approved = False
