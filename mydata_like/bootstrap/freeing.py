@@ -1,8 +1,8 @@
 """Freeing space on the instrument's disk, put together from its parts."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ from mydata_like.bootstrap.settings import (
     prepare_places,
 )
 from mydata_like.bootstrap.staging import open_petition
-from mydata_like.core.errors import NotApprovedError, Problem, RunError
+from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
 from mydata_like.core.events import Event
 from mydata_like.core.freeing import Found, Freed, Spared
 from mydata_like.engine.free import Free
@@ -30,7 +30,7 @@ from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
-from mydata_like.system.premises import Premises
+from mydata_like.system.premises import Grounds, Premises
 from mydata_like.transfer.unarchive import TarArchives
 
 OUTSIDE = Problem(
@@ -53,7 +53,8 @@ class Freeing:
     """Ready to go through local files."""
 
     root: Path
-    premises: Premises
+    sources: Sequence[bytes]
+    grounds: Grounds
     free: Free
 
     def __call__(self, paths: Iterable[Path]) -> Iterator[Freed | Spared]:
@@ -62,13 +63,15 @@ class Freeing:
 
     def go_through(self, keys: Iterable[bytes]) -> Iterator[Freed | Spared]:
         """Yield what becomes of exactly these files, by their keys."""
-        return self.free(file for key in keys for file in self.premises.find(key))
+        return self.free(file for key in keys for file in self.grounds.find(key))
 
     def _find(self, path: Path) -> Iterator[Found]:
         key = find_key(self.root, path)
         if key is None:
+            key = find_source_key(self.sources, path)
+        if key is None:
             return iter([Found(os.fsencode(path), 0, OUTSIDE)])
-        return self.premises.find(key)
+        return self.grounds.find(key)
 
 
 def find_key(root: Path, path: Path) -> bytes | None:
@@ -81,6 +84,13 @@ def find_key(root: Path, path: Path) -> bytes | None:
     except ValueError:
         return None
     return b"" if below == Path() else os.fsencode(below.as_posix())
+
+
+def find_source_key(sources: Iterable[bytes], path: Path) -> bytes | None:
+    """Return a path in another source as the ledger has it, None for one that is in none."""
+    key = os.fsencode(Path(os.path.normpath(Path.cwd() / path)).as_posix())
+    inside = any(key == source or key.startswith(source + b"/") for source in sources)
+    return key if inside else None
 
 
 @contextmanager
@@ -100,7 +110,6 @@ def open_freeing(
         state = find_state(settings, places)
         if delete:
             stack.enter_context(lock_data_directory(state, os.fsencode(root), clock))
-        premises = stack.enter_context(Premises(os.fsencode(root)))
         ledger = stack.enter_context(_open_ledger(settings, places, root))
         key, _ = find_api_key(settings, open_secrets(config))
         onlooker.hide(key.reveal())
@@ -111,7 +120,20 @@ def open_freeing(
         settle = settings.filters.settle_seconds
         proof = Proof(connection.server, TarArchives(), clock, onlooker.cancel, settle)
         deeds = stack.enter_context(DeedsFile(state / NAME, clock)) if delete else None
-        yield Freeing(root, premises, Free(proof, ledger, premises, deeds))
+        sources = [source.path for source in ledger.find_sources()]
+        grounds = _open_grounds(os.fsencode(root), sources, stack)
+        yield Freeing(root, sources, grounds, Free(proof, ledger, grounds, deeds))
+
+
+def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> Grounds:
+    """Open the data directory, and what is still there of the other sources."""
+    premises = [stack.enter_context(Premises(root))]
+    for source in sources:
+        # The folder of a source that is a single file has other files, which are unknown.
+        folder = source if Path(os.fsdecode(source)).is_dir() else source.rpartition(b"/")[0]
+        with suppress(SettingsError):
+            premises.append(stack.enter_context(Premises(folder, folder + b"/")))
+    return Grounds(premises)
 
 
 def _open_ledger(settings: Settings, places: Places, root: Path) -> SqliteLedger:

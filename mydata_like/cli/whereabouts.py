@@ -1,22 +1,31 @@
 """`mydata-like where`: what became of a local file."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mydata_like import bootstrap
+from mydata_like.bootstrap.journeys import look_at
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import format_path, format_size
+from mydata_like.core.journeys import Journey, Unknown
 
 UNKNOWN_EXIT = 1
 _HERE = {
     "same": "",
     "changed": "The local file has changed since; the next run takes it.",
     "gone": "The local file is no longer there.",
+}
+
+_UNKNOWN = {
+    Unknown.OUTSIDE: "It does not lie below the data directory, and was never a source.",
+    Unknown.UNSEEN: "No run has come across it: it may be new, or left out by the layout.",
+    Unknown.ABSENT: "There is no such file below the data directory.",
 }
 
 
@@ -44,8 +53,17 @@ def where(
     elif found:
         print_lines([line for file in found for line in _describe(file)])
     else:
-        print_lines([f"Nothing is known of {text}: no run has sent it or found it on the server."])
+        print_lines(_explain(look_at(settings, config, Path(text)), text))
     raise typer.Exit(0 if found else UNKNOWN_EXIT)
+
+
+def _explain(journey: Journey, text: str) -> Iterator[str]:
+    """Yield why nothing is known of a file: what the last run said of it, if it did."""
+    yield f"Nothing is known of {text}: no run has sent it or found it on the server."
+    if journey.ill is not None:
+        yield f"{journey.ill.kind}: {' '.join(filter(None, journey.ill.problem[1:]))}"
+    elif journey.unknown is not None:
+        yield _UNKNOWN[journey.unknown]
 
 
 def _describe(file: bootstrap.Whereabouts) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from time import time
@@ -11,6 +12,7 @@ import pytest
 from mydata_like import bootstrap
 from mydata_like.core.errors import AccessDeniedError, AlreadyRunningError, RunError
 from mydata_like.core.freeing import Freed, Spared
+from mydata_like.core.sources import Offer
 from mydata_like.demo.faults import EMPTY_LIST, Fault
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.system.clock import SystemClock
@@ -252,6 +254,22 @@ def test_files_of_an_archive_go_when_its_index_on_the_server_has_them(site):
     assert len(freed) == 11
     assert kept == {f"{TINY}/3.txt": "free.changed"}
     assert [path.name for path in (site.data / TINY).iterdir()] == ["3.txt"]
+
+
+def test_what_was_dropped_is_freed_where_it_lies_and_what_lies_beside_it_is_not(site):
+    folder = site.data.parent / "dropped"
+    wanted = [a_file(folder / f"{name}.tif", 20, LONG_AGO) for name in ("a", "b")]
+    beside = a_file(site.data.parent / "beside.tif", 20, LONG_AGO)
+    assert site.carry(sources=[Offer(os.fsencode(folder))]).code == 0
+    late = a_file(folder / "late.tif", 20, LONG_AGO)
+
+    freed, kept = free(site, folder, beside)
+
+    assert freed == [str(path) for path in wanted]
+    assert kept == {str(late): "free.unknown", str(beside): "free.outside"}
+    assert [path.exists() for path in (*wanted, late, beside)] == [False, False, True, True]
+    shutil.rmtree(folder)
+    assert free(site, wanted[0])[1] == {str(wanted[0]): "free.gone"}
 
 
 def test_a_folder_is_freed_file_by_file_and_stays(site):

@@ -10,7 +10,8 @@ from mydata_like.bootstrap.job import ledger_file
 from mydata_like.bootstrap.settings import find_places, load_settings
 from mydata_like.cli.main import app
 from mydata_like.core.archives import Archive
-from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
+from mydata_like.core.errors import Problem
+from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState, Outcome
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
 from tests.builders import a_file
@@ -131,6 +132,19 @@ def test_the_data_directory_means_all(place):
 def test_what_is_gone_or_unknown_is_said_in_a_sentence(place):
     assert "The local file is no longer there." in call(place, "c.txt").output
     assert "Nothing is known of nothing.txt" in call(place, "nothing.txt").output
+
+
+def test_what_was_left_out_is_told_with_the_reason(place):
+    problem = Problem("skipped.pattern", "The patterns leave it out.", "Change them.")
+    data, file = place[1], place[2]
+    with SqliteLedger.open(file, os.fsencode(data), SystemClock()) as ledger:
+        ledger.record_outcomes([Outcome(b"alice/S/x.tmp", 3, 0, "skipped", problem)])
+
+    told = call(place, "alice/S/x.tmp").output
+    assert told.endswith("skipped: The patterns leave it out. Change them.\n")
+    a_file(data / "alice/S/new.txt", 3)
+    assert "No run has come across it" in call(place, "alice/S/new.txt").output
+    assert "does not lie below the data directory" in call(place, "/elsewhere/x").output
 
 
 def test_before_the_first_run_nothing_is_known(place):

@@ -1,0 +1,191 @@
+"""One local file, held open until it is certain that it may go, and then deleted: it and no other.
+
+A file gets a name of its own before it goes: what another program has put in its place in that
+very moment is noticed, and put back.
+"""
+
+import errno
+import hashlib
+import os
+import secrets
+import signal
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple, Self
+
+from mydata_like.core.errors import Cancelled, FileChangedError, Problem
+from mydata_like.core.format import format_path
+from mydata_like.core.model import Entry
+from mydata_like.core.ports import Cancel
+
+ASIDE: Final = b".mydata-like-"  # how a file is called in its last moment; no run takes it
+NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
+_CHUNK: Final = 1024 * 1024
+_LAG_NS: Final = 20_000_000  # by so much time stamps may lag behind the clock,
+_COARSE_LAG_NS: Final = 2_000_000_000  # or by so much where they keep whole seconds
+_SECOND_NS: Final = 1_000_000_000
+
+LINK = Problem(
+    "free.link",
+    "This is a symbolic link, or lies behind one.",
+    "Links are left alone, and so is what they lead to.",
+)
+
+
+class _Stamp(NamedTuple):
+    """What tells a file, and a state of it, from all others."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Self:
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+class HeldFile:
+    """One regular file, open to be read, and the folder that it is in."""
+
+    def __init__(self, folder: int, entry: Entry, descriptor: int) -> None:
+        self._folder = folder
+        self._entry = entry
+        self._name = entry.key.rpartition(b"/")[2]
+        self._descriptor = descriptor
+        self._before = os.fstat(descriptor)
+        self._stamp = _Stamp.of(self._before)
+        if not stat.S_ISREG(self._before.st_mode):
+            raise self._changed("free.special", "is no regular file")
+        if (entry.size, entry.modified_ns) != self._stamp[2:]:
+            raise self._changed("free.changed", "is no longer the file that was sent")
+
+    def measure(self, cancel: Cancel) -> str:
+        """Read it to its end, return its checksum; raises `FileChangedError` where it changed."""
+        started = time.time_ns()
+        checksum = hashlib.md5(usedforsecurity=False)
+        with told(self._entry.key):
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            while chunk := os.read(self._descriptor, _CHUNK):
+                if cancel.is_set():
+                    raise Cancelled
+                checksum.update(chunk)
+        self._check_unchanged()
+        # A write right before the reading began would not show in the times.
+        for moment in (self._before.st_mtime_ns, self._before.st_ctime_ns):
+            if moment >= started - (_LAG_NS if moment % _SECOND_NS else _COARSE_LAG_NS):
+                raise self._changed("free.settling", "changed a moment ago")
+        return checksum.hexdigest()
+
+    def delete(self) -> None:
+        """Delete exactly this file, unless it has changed since; raises `FileChangedError`."""
+        self._check_unchanged()
+        if _is_written(self._descriptor):
+            raise self._changed("free.open", "is open in a program that may write to it")
+        aside = ASIDE + secrets.token_hex(8).encode()
+        with told(self._entry.key):
+            os.rename(self._name, aside, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            found = os.stat(aside, dir_fd=self._folder, follow_symlinks=False)
+        if _Stamp.of(found) != self._stamp:
+            self._put_back(aside, found)
+            raise self._changed("free.changed", "was replaced or changed by another program")
+        try:
+            os.unlink(aside, dir_fd=self._folder)
+        except OSError as error:
+            self._put_back(aside, found)
+            raise _translated(self._entry.key, error) from error
+
+    def _check_unchanged(self) -> None:
+        with told(self._entry.key):
+            after = os.fstat(self._descriptor)
+            named = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+        same = _Stamp.of(after) == _Stamp.of(named) == self._stamp
+        if not same or after.st_ctime_ns != self._before.st_ctime_ns:
+            raise self._changed("free.changed", "changed or was replaced meanwhile")
+
+    def _put_back(self, aside: bytes, found: os.stat_result) -> None:
+        """Give a file that is not ours its name again; one that has the name by now keeps it."""
+        here = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
+        try:
+            if stat.S_ISDIR(found.st_mode):
+                os.rename(aside, self._name, **here)
+                return
+            os.link(aside, self._name, **here, follow_symlinks=False)
+            os.unlink(aside, dir_fd=self._folder)
+        except FileExistsError as error:
+            raise self._lost(aside) from error
+        except OSError as error:  # a disk that gives a file one name only
+            if self._is_taken():
+                raise self._lost(aside) from error
+            os.rename(aside, self._name, **here)
+
+    def _is_taken(self) -> bool:
+        try:
+            os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _lost(self, aside: bytes) -> FileChangedError:
+        name = aside.decode()
+        how = f"was replaced twice by another program; what came first is now called {name}"
+        return self._changed("free.aside", how)
+
+    def _changed(self, code: str, how: str) -> FileChangedError:
+        return FileChangedError(
+            f"{format_path(self._entry.key)} {how}.",
+            hint="The file was kept. The next run looks at it anew.",
+            code=code,
+        )
+
+
+if sys.platform == "linux":
+    import fcntl
+
+    def _is_written(descriptor: int) -> bool:
+        """Return whether any program has the file open to write to it: no lease is given then."""
+        try:
+            # Who opens it while we have the lease makes the system send a signal: one that is
+            # ignored unless somebody asks for it.
+            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        except OSError as error:
+            return error.errno == errno.EAGAIN
+        with suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        return False
+
+else:
+
+    def _is_written(descriptor: int) -> bool:
+        """Return False: the system does not tell."""
+        del descriptor
+        return False
+
+
+@contextmanager
+def told(key: bytes) -> Iterator[None]:
+    """Tell in our words what the system says of a file."""
+    try:
+        yield
+    except OSError as error:
+        raise _translated(key, error) from error
+
+
+def _translated(key: bytes, error: OSError) -> FileChangedError:
+    if error.errno == errno.ELOOP or (error.errno == errno.ENOTDIR and NO_LINK):
+        return FileChangedError(LINK.message, hint=LINK.hint, code=LINK.code)
+    if error.errno == errno.ENOENT:
+        return FileChangedError(
+            f"{format_path(key)} is no longer there.",
+            hint="Nothing needs to be done.",
+            code="free.gone",
+        )
+    return FileChangedError(
+        f"{format_path(key)} cannot be read or deleted: {error.strerror or error}.",
+        hint="Check its permissions, and those of its folder.",
+        code="free.denied",
+    )
