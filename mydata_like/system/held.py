@@ -120,7 +120,8 @@ class HeldFile:
         except OSError as error:  # a disk that gives a file one name only
             if self._is_taken():
                 raise self._lost(aside) from error
-            os.rename(aside, self._name, **here)
+            with told(self._entry.key):
+                os.rename(aside, self._name, **here)
 
     def _is_taken(self) -> bool:
         try:

@@ -216,3 +216,14 @@ def test_the_models_keep_the_rules_of_qt():
     for model in (SuggestionsModel(), FatesModel(reasons=True)):
         QAbstractItemModelTester(model, mode, model)
         model.show(())
+
+
+def test_who_leaves_the_page_while_it_asks_finds_it_ready_again(page, site, qtbot):
+    page.look_for(str(find_sample(site, "found")))
+    wait(qtbot, page, "Only a fresh check tells")
+    button(page, "Check now").click()
+    page.hide_page()
+    page.show_page()
+
+    assert "Only a fresh check tells" in said(page)
+    assert button(page, "Check now").isEnabled()

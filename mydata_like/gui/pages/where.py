@@ -55,6 +55,7 @@ class WherePage(Page):
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
         self._pace = Pace()
+        self._searching = False
         self._lay_out()
         self._connect()
         self._say(self.tr("Type a part of a name, or drop a file or folder here."))
@@ -66,6 +67,8 @@ class WherePage(Page):
 
     def hide_page(self) -> None:
         self._pace.cancel.set()
+        if self._view.journey is not None:
+            self._view.show_journey(self._view.journey)
 
     def look_for(self, what: str) -> None:
         """Look for a file or folder: by its path, or by a part of it."""
@@ -154,13 +157,16 @@ class WherePage(Page):
         if not text:
             self._show_suggestions(())
             self._say(self.tr("Type a part of a name, or drop a file or folder here."))
-            return
-        self._ask(partial(source.find, self._place(), text), self._take_answer)
+        elif not self._searching:
+            self._searching = self._controller.loaded is not None
+            self._ask(partial(source.find, self._place(), text), self._take_answer)
 
     @Slot(object)
     def _take_answer(self, answer: Answer) -> None:
+        self._searching = False
         if answer.text != self._text.text().strip():
-            return  # a person has typed on
+            self._search()  # a person has typed on
+            return
         self._show_suggestions(answer.suggestions)
         if answer.journey is not None:
             self._take_journey(answer.journey)
@@ -240,6 +246,7 @@ class WherePage(Page):
             dialog = FreeDialog(self._desk, [journey.path], self)
             dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             dialog.freed.connect(self._renew)
+            dialog.finished.connect(self._renew)
             dialog.open()
 
     @Slot()
@@ -277,6 +284,7 @@ class WherePage(Page):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
+        self._searching = False
         self._say(words.plain(f"{error.message}\n{error.hint}".strip()))
 
     def _say(self, text: str) -> None:

@@ -1,14 +1,19 @@
 """Answers about files; what that needs is imported in the thread that does it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from mydata_like.core.errors import Cancelled
 from mydata_like.core.freeing import Freed, Spared
 from mydata_like.core.journeys import Journey, Suggestion, Unknown
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from mydata_like.bootstrap import Freeing
 
 MOST = 200  # suggestions
 
@@ -68,32 +73,39 @@ def look_at(place: Place, path: Path) -> Journey:
 
 def look_into(place: Place, paths: Sequence[Path], pace: Pace) -> Fates:
     """Ask the server what of these files and folders may be deleted; nothing is."""
-    from mydata_like import bootstrap
-
-    onlooker = bootstrap.Onlooker(pace.cancel, _nobody)
-    with bootstrap.open_freeing(*place, onlooker, delete=False) as freeing:
-        return _follow(freeing(paths), pace)
+    return _go_through(place, lambda freeing: freeing(paths), pace, delete=False)
 
 
 def delete(place: Place, chosen: Sequence[Freed], pace: Pace) -> Fates:
     """Delete exactly these files, as far as they may still be."""
+    keys = [file.key for file in chosen]
+    return _go_through(place, lambda freeing: freeing.go_through(keys), pace, delete=True)
+
+
+def _go_through(
+    place: Place,
+    begin: Callable[["Freeing"], Iterable[Freed | Spared]],
+    pace: Pace,
+    *,
+    delete: bool,
+) -> Fates:
     from mydata_like import bootstrap
 
-    onlooker = bootstrap.Onlooker(pace.cancel, _nobody)
-    with bootstrap.open_freeing(*place, onlooker, delete=True) as freeing:
-        return _follow(freeing.go_through([file.key for file in chosen]), pace)
-
-
-def _follow(fates: Iterable[Freed | Spared], pace: Pace) -> Fates:
     freed: list[Freed] = []
     kept: list[Spared] = []
-    for fate in fates:
-        if isinstance(fate, Freed):
-            freed.append(fate)
-        else:
-            kept.append(fate)
-        pace.files += 1
-        pace.bytes += fate.size
+    onlooker = bootstrap.Onlooker(pace.cancel, _nobody)
+    # Who asks to stop may do so before the first file is looked at.
+    with (
+        suppress(Cancelled),
+        bootstrap.open_freeing(*place, onlooker, delete=delete) as freeing,
+    ):
+        for fate in begin(freeing):
+            if isinstance(fate, Freed):
+                freed.append(fate)
+            else:
+                kept.append(fate)
+            pace.files += 1
+            pace.bytes += fate.size
     return Fates(freed, kept, pace.cancel.is_set())
 
 
