@@ -1053,12 +1053,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Hilfspaket …</translation>
     </message>
     <message>
-        <source>Log of the uploads</source>
-        <translation>Protokoll des Hochladens</translation>
+        <source>Uploads</source>
+        <translation>Uploads</translation>
     </message>
     <message>
-        <source>Log of this window</source>
-        <translation>Protokoll dieses Fensters</translation>
+        <source>This window</source>
+        <translation>Dieses Fenster</translation>
     </message>
     <message>
         <source>Which log</source>
@@ -1820,6 +1820,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The API key comes along.</source>
         <translation>Der API-Schlüssel kommt mit.</translation>
+    </message>
+    <message>
+        <source>Nothing was changed. Unlock it, or keep the key in a file.</source>
+        <translation>Nichts wurde geändert. Entsperren Sie ihn, oder lassen Sie den Schlüssel in einer Datei ablegen.</translation>
     </message>
 </context>
 <context>

@@ -76,8 +76,8 @@ class LogPage(Page):
         self._sift()
 
     def _dress(self) -> None:
-        self._which.addItem(self.tr("Log of the uploads"), ENGINE)
-        self._which.addItem(self.tr("Log of this window"), WINDOW)
+        self._which.addItem(self.tr("Uploads"), ENGINE)
+        self._which.addItem(self.tr("This window"), WINDOW)
         self._which.setAccessibleName(self.tr("Which log"))
         levels = (
             self.tr("Everything"),
