@@ -5,7 +5,7 @@ its record was fetched a moment ago and has its size, its checksum and a verifie
 when its own bytes, read again from the first to the last, have that checksum as well.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Final
@@ -41,6 +41,7 @@ class Free:
         self._ledger = ledger
         self._disk = disk
         self._deeds = deeds
+        self._hopeless: Problem | None = None  # why it makes no sense to ask any more
 
     def __call__(self, found: Iterable[Found]) -> Iterator[Freed | Spared]:
         """Yield the fate of each file, in their order; ends early where somebody asks to stop.
@@ -52,33 +53,39 @@ class Free:
             yield from self._go_through(found)
 
     def _go_through(self, found: Iterable[Found]) -> Iterator[Freed | Spared]:
-        hopeless: Problem | None = None
         for part in _parts(found):
             if self._proof.cancel.is_set():
                 return
-            entries = self._ledger.find_entries([file.key for file in part])
-            try:
-                records = hopeless or self._proof.fetch(_asked(entries))
-            except RunError as error:
-                records = hopeless = error.problem
-            except ItemError as error:
-                records = error.problem
-            yield from self._decide_all(part, entries, records)
+            yield from self._decide_all(part)
 
-    def _decide_all(
-        self, part: Sequence[Found], entries: Mapping[bytes, Entry], records: Records | Problem
-    ) -> Iterator[Freed | Spared]:
-        for file in part:
+    def _decide_all(self, part: Sequence[Found]) -> Iterator[Freed | Spared]:
+        entries = self._ledger.find_entries([file.key for file in part])
+        records = self._ask(entries.values())
+        for number, file in enumerate(part):
             if self._proof.cancel.is_set():
                 return
             entry = entries.get(file.key)
             refused = file.problem or (UNKNOWN if entry is None else judge_entry(entry))
+            if refused is None and isinstance(records, Records) and self._proof.is_stale(records):
+                records = self._ask(entries[one.key] for one in part[number:] if one.key in entries)
             if refused is None and isinstance(records, Problem):
                 refused = records
             if refused is not None or entry is None or isinstance(records, Problem):
                 yield Spared(file.key, file.size, refused or UNKNOWN)
             else:
                 yield self._decide(entry, records)
+
+    def _ask(self, entries: Iterable[Entry]) -> Records | Problem:
+        """Return what the server has of these now, or why nobody can say."""
+        if self._hopeless is not None:
+            return self._hopeless
+        try:
+            return self._proof.fetch([entry for entry in entries if judge_entry(entry) is None])
+        except RunError as error:
+            self._hopeless = error.problem
+            return error.problem
+        except ItemError as error:
+            return error.problem
 
     def _decide(self, entry: Entry, records: Records) -> Freed | Spared:
         """Delete a file, if it may be; whatever is not as it should be keeps it."""
@@ -111,10 +118,6 @@ class Free:
         except ItemError as error:
             self._deeds.take_back(freed, error.problem)
             raise
-
-
-def _asked(entries: Mapping[bytes, Entry]) -> list[Entry]:
-    return [entry for entry in entries.values() if judge_entry(entry) is None]
 
 
 def _parts(found: Iterable[Found]) -> Iterator[list[Found]]:
