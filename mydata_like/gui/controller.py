@@ -69,7 +69,6 @@ class Controller(QObject):
 
     def open(self) -> None:
         """Read the settings and begin to watch; returns at once."""
-        self._show_timer.start()
         self._look_timer.start()
         self.reload_settings()
 
@@ -220,6 +219,7 @@ class Controller(QObject):
             self._set(last=found.last, phase=self._judge(found))
             if found.running:
                 self._set(sums=found.sums)
+                self.ledger_changed.emit()
         if self._engine is None and self.state.phase is Phase.IDLE and not found.watched:
             self._begin()
 
@@ -237,6 +237,8 @@ class Controller(QObject):
             self._live.add(record)
             self._follow(record)
         self._changed = True
+        if not self._show_timer.isActive():
+            self._show_timer.start()
 
     def _follow(self, record: Record) -> None:
         """Take an event that is about the run as a whole."""
@@ -293,6 +295,7 @@ class Controller(QObject):
         """Pass on what has changed, at a pace that suits eyes."""
         self._turns += 1
         if not self.state.ours and not self._changed:
+            self._show_timer.stop()  # a program at rest does not wake the computer
             return
         self._changed = False
         self._live.sample()
