@@ -6,6 +6,7 @@ import os
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 import pytest
+from pytestqt.qtbot import QtBot
 
 from mydata_like import bootstrap
 from mydata_like.gui.background import Background
@@ -103,3 +104,18 @@ def _collected_here():
     gc.disable()
     yield
     gc.enable()
+
+
+class PatientBot(QtBot):
+    """Waits as long as a busy computer may need; nothing is timed."""
+
+    def waitUntil(self, callback, *, timeout=DEADLINE):
+        super().waitUntil(callback, timeout=timeout)
+
+    def waitSignal(self, signal, *, timeout=DEADLINE, **options):
+        return super().waitSignal(signal, timeout=timeout, **options)
+
+
+@pytest.fixture
+def qtbot(qapp, request):
+    return PatientBot(request)
