@@ -26,7 +26,7 @@ class PseudoTranslator(QTranslator):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
 
-    def isEmpty(self) -> bool:  # noqa: N802 - Qt asks by this name
+    def isEmpty(self) -> bool:
         return False
 
     def translate(
