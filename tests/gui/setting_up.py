@@ -58,6 +58,15 @@ class Town:
         (uuid,) = [path.read_text().strip() for path in self.find("uploader-uuid")]
         assert self.server.approve(uuid) == 1
 
+    def expected_files(self):
+        """Return every file of the data by its dataset, directory and name on the server."""
+        paths = [path for path in self.data.glob("*/*/**/*") if path.is_file()]
+        parts = [path.relative_to(self.data).parts[1:] for path in paths]
+        return {
+            (dataset, "/".join(folders), name): path
+            for path, (dataset, *folders, name) in zip(paths, parts, strict=True)
+        }
+
     def find(self, name):
         home = bootstrap.find_places(self.config).state
         return list(home.rglob(name))

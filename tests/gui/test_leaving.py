@@ -83,6 +83,17 @@ def test_without_a_tray_the_window_gets_small_and_says_so_once(trayless):
     assert trayless.presence.banner.isVisibleTo(trayless.window)
 
 
+def test_a_problem_is_told_until_a_run_ends_well(trayless):
+    banner = trayless.presence.banner
+    trayless.controller.turn(last=run_that())
+    trayless.controller.problem_raised.emit(FULL)
+    trayless.controller.turn(last=run_that(failed=1))
+    assert banner.isVisibleTo(trayless.window)
+
+    trayless.controller.turn(last=run_that(found=4))
+    assert not banner.isVisibleTo(trayless.window)
+
+
 def test_where_the_window_is_not_to_be_kept_closing_it_quits(stage):
     stage.controller.choose(close_to_tray=False)
     stage.window.close()

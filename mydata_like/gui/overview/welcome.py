@@ -1,6 +1,7 @@
 """What the first page shows before anything is set up."""
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from mydata_like.gui.demonstration import is_installed
@@ -16,6 +17,8 @@ class Welcome(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._begin = QPushButton(self.tr("Set &up…"), self)
+        self._met = False
         picture = QLabel(self)
         side = self.fontMetrics().height() * 6
         picture.setPixmap(app_icon().pixmap(side, side))
@@ -27,6 +30,12 @@ class Welcome(QWidget):
         layout.addSpacing(self.fontMetrics().height())
         layout.addLayout(self._make_buttons())
         layout.addStretch(3)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._met:  # later it would take the keys from whoever turns pages with them
+            self._met = True
+            self._begin.setFocus()
 
     def _make_title(self) -> PlainLabel:
         title = PlainLabel(self.tr("Your data, safe on the server"), self)
@@ -50,16 +59,15 @@ class Welcome(QWidget):
         return row
 
     def _make_buttons(self) -> QHBoxLayout:
-        set_up = QPushButton(self.tr("Set &up…"), self)
-        set_up.setDefault(True)
+        self._begin.setDefault(True)
         demo = QPushButton(self.tr("Try the de&mo"), self)
         demo.setToolTip(self.tr("Upload sample data to a server inside this program"))
-        set_up.clicked.connect(self.set_up)
+        self._begin.clicked.connect(self.set_up)
         demo.setVisible(is_installed())
         demo.clicked.connect(self.demo)
         row = QHBoxLayout()
         row.addStretch(1)
-        row.addWidget(set_up)
+        row.addWidget(self._begin)
         row.addWidget(demo)
         row.addStretch(1)
         return row

@@ -105,9 +105,15 @@ class SettingsDialog(QDialog):
         super().reject()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        # The first Esc ends a search, and only the second one closes.
-        if event.key() != Qt.Key.Key_Escape or not self.panes.end_search():
-            super().keyPressEvent(event)
+        # While somebody searches, Esc ends the search and Enter goes to what it has found;
+        # neither closes the dialog.
+        match event.key():
+            case Qt.Key.Key_Escape if self.panes.end_search():
+                return
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter if self.panes.go_to_found():
+                return
+            case _:
+                super().keyPressEvent(event)
 
     def _explain_buttons(self) -> None:
         for button, said in (

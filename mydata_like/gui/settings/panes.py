@@ -91,6 +91,14 @@ class Panes(QWidget):
         self._search.clear()
         return searched
 
+    def go_to_found(self) -> bool:
+        """Put the cursor into the first setting found; return whether it was in the search."""
+        searching = self._search.hasFocus()
+        row = next((row for row in self._rows if row.isVisibleTo(self)), None)
+        if searching and row is not None:
+            row.editor.setFocus()
+        return searching
+
     @property
     def found(self) -> tuple[str, ...]:
         """The keys of the settings that are shown."""

@@ -23,6 +23,7 @@ class Banner(QToolBar):
         self.setMovable(False)
         self.toggleViewAction().setVisible(False)
         self._page = ""
+        self._bad = False
         self._picture = Picture(1, self)
         self._title = PlainLabel("", self)
         self._title.scale(1, bold=True)
@@ -39,12 +40,17 @@ class Banner(QToolBar):
     def tell(self, message: Message) -> None:
         """Show a message."""
         self._page = message.page
-        bad = message.kind in _PROBLEMS
-        self._picture.show_icon(icon("warning", "problem") if bad else icon("info"))
+        self._bad = message.kind in _PROBLEMS
+        self._picture.show_icon(icon("warning", "problem") if self._bad else icon("info"))
         self._title.setText(message.title)
         self._text.set_whole(message.text)
         self._more.setVisible(bool(message.page))
         self.show()
+
+    def withdraw_problem(self) -> None:
+        """Say no more of a problem: there is none any longer."""
+        if self._bad:
+            self.hide()
 
     def _lay_out(self) -> None:
         strip = QWidget(self)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from mydata_like.core.errors import Problem
 from mydata_like.gui.pages.page import Desk, Wish
 from mydata_like.gui.start import Start
-from mydata_like.gui.state import Phase, RunState
+from mydata_like.gui.state import PastRun, Phase, RunState
 from mydata_like.gui.tray.banner import Banner
 from mydata_like.gui.tray.herald import Herald, Kind, Message
 from mydata_like.gui.tray.instance import Call, use_token
@@ -31,6 +31,7 @@ class Presence(QObject):
         self._start = start
         self._herald = Herald(self._is_wanted)
         self._opened = False
+        self._last: PastRun | None = None
         self.tray = tray or Tray(desk.controller, self)
         self.banner = Banner(window)
         self.leaving = Leaving(desk.controller, window, self.tray, desk.memory)
@@ -90,6 +91,9 @@ class Presence(QObject):
     def _hear_state(self, state: RunState) -> None:
         if state.phase is Phase.BROKEN:
             self._open()  # settings that cannot be read open the window, too
+        if state.last and state.last != self._last and state.last.safe:
+            self.banner.withdraw_problem()
+        self._last = state.last
         self._tell(self._herald.hear_state(state, monotonic()))
 
     @Slot(object)

@@ -1,0 +1,184 @@
+"""What people do with the program, on a real screen, with a real server and staging host."""
+
+import shutil
+import signal
+
+import psutil
+import pytest
+
+from mydata_like import bootstrap
+from mydata_like.demo.faults import Fault, Reply
+from tests.gui.conftest import QUICK
+from tests.gui.person import open_person
+from tests.gui.setting_up import open_town
+from tests.gui.xvfb import needs_screen
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [needs_screen, needs_sshd]
+SLOW = QUICK | {"limits.bandwidth": 1.5}  # MB/s: some seconds
+SAFE = "safe on the server"
+
+
+@pytest.fixture
+def use(screen):
+    """Return what opens the program over a settings file."""
+    return lambda config, **environment: open_person(
+        screen, "--config", str(config), environment=environment
+    )
+
+
+def test_from_the_first_start_to_the_first_upload(use, tmp_path):  # noqa: PLR0915
+    with open_town(tmp_path / "town") as town, use(town.config) as person:
+        person.waits_for_cursor("Set up…")
+        person.presses("Return")
+        person.turns_to("Set up mydata-like")
+
+        person.waits_for_cursor("Server address")
+        person.types(town.address)
+        person.presses("Return")
+        person.waits_for_cursor("Account")
+        person.types("demo")
+        person.presses("alt+k")
+        person.types(town.server.api_key)
+        person.presses("Return")
+        person.waits_for("Keep the key in a file")  # there is no keyring here
+        person.presses("alt+f")
+        person.until(lambda: person.find("Keep the key in a file").checked)
+        person.presses("Return")
+
+        person.waits_for_cursor("Instrument")
+        person.types("Scope 1")
+        person.waits_for("will be made")
+        person.presses("Tab")
+        person.types("Ada Lovelace")
+        person.presses("Tab")
+        person.types("ada@example.org")
+        person.presses("Return")
+
+        person.waits_for_cursor("Data folder")
+        person.types(str(town.data))
+        person.presses("Return")
+        person.waits_for("awaits approval")
+        town.approve()
+        person.presses("alt+a")
+        person.waits_for("Trust this host")
+        assert person.find("Fingerprint of the host's key").text == town.sshd.fingerprint
+        person.presses("alt+t")
+        person.waits_for_cursor("Send a test file")
+        person.presses("Return")
+        person.waits_for("The whole way is open")
+        person.presses("Return")
+
+        person.turns_to("mydata-like")
+        bootstrap.save_settings(town.config, QUICK)
+        person.waits_for("Ready to start")
+        person.presses("F5")
+        person.waits_for(SAFE)
+        assert town.server.check_invariants(town.expected_files()) == []
+
+
+def test_a_folder_given_to_a_second_start_is_uploaded_from_the_first(use, site, tmp_path):
+    folder = tmp_path / "usb" / "day 1"
+    folder.mkdir(parents=True)
+    (folder / "a.tif").write_bytes(b"tiff" * 1000)
+    with use(site.config) as person:
+        person.waits_for("Ready to start")
+        person.presses("alt+F4")
+        person.until(lambda: "mydata-like" not in person.windows())
+
+        person.starts_again(site.config, folder)
+        person.turns_to("Upload")
+        person.waits_for("Upload 1 folder")
+        assert person.sees("day 1")
+        person.waits_for("1 file to send")
+        person.presses("alt+u")
+        person.waits_for(SAFE)
+
+    expected = {("day 1", "", "a.tif"): folder / "a.tif"}
+    assert site.server.check_invariants(expected) == []
+
+
+def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
+    bootstrap.save_settings(site.config, SLOW)
+    with use(site.config) as person:
+        person.waits_for("Ready to start")
+        person.presses("F5")
+        person.waits_for("Sending")
+        person.presses("ctrl+p")
+        person.waits_for("Go on")
+        person.presses("ctrl+r")
+        person.waits_for("Sending")
+        person.presses("ctrl+period")
+        person.until(lambda: person.find("Start").enabled)
+        assert site.find_wrongs() != []
+
+        bootstrap.save_settings(site.config, QUICK | {"limits.bandwidth": 0})
+        person.presses("F5")
+        person.waits_for(SAFE)
+
+    assert site.find_wrongs() == []
+
+
+def test_an_engine_that_dies_is_told_of_and_the_run_goes_on(use, site):
+    bootstrap.save_settings(site.config, SLOW)
+    with use(site.config) as person:
+        person.waits_for("Ready to start")
+        person.presses("F5")
+        person.waits_for("Sending")
+        (engine,) = psutil.Process(person.process.pid).children()
+        engine.send_signal(signal.SIGKILL)
+        person.waits_for("The engine ended unexpectedly")
+        bootstrap.save_settings(site.config, QUICK | {"limits.bandwidth": 0})
+        person.presses("alt+g")
+        person.waits_for(SAFE)
+
+    assert site.find_wrongs() == []
+
+
+def test_a_bad_value_is_corrected_and_a_decided_one_stays(use, site):
+    with use(site.config, MYDATA_LIKE_TRANSFER_CHANNELS="3") as person:
+        person.waits_for("Ready to start")
+        person.presses("ctrl+comma")
+        person.turns_to("Settings")
+        person.waits_for("Search all settings")
+        person.presses("ctrl+f")
+        person.types("max_upload_threads")  # as MyData called it
+        person.waits_for("Set by the environment variable MYDATA_LIKE_TRANSFER_CHANNELS")
+        assert not person.find("Channels").enabled
+
+        person.presses("ctrl+f")
+        person.types("signal_url")
+        person.waits_for("Signal address")
+        person.presses("Return")
+        person.waits_for_cursor("Signal address")
+        person.types("ftp://x")
+        person.waits_for("must begin with https://")
+        person.presses("Return")
+        person.waits_for("1 setting must be corrected first")
+        person.types("https://example.org/alive")
+        person.until(lambda: not person.sees("must begin with https://"))
+        person.presses("Return")
+        person.turns_to("mydata-like")
+
+    saved = bootstrap.load_settings(site.config).settings
+    assert saved.monitor.signal_url == "https://example.org/alive"
+
+
+def test_files_that_the_server_refused_are_sent_again_by_the_button(use, site):
+    refusal = Fault(action=Reply(400), method="PATCH", path="dataset_file", count=None)
+    site.server.faults.add(refusal)
+    shutil.rmtree(site.data / "bob")  # each file is sent again and again
+    shutil.rmtree(site.data / "alice" / "Cell count 2024-05-01")
+    with use(site.config) as person:
+        person.waits_for("Ready to start")
+        person.presses("F5")
+        person.waits_for("need you")
+        assert site.find_wrongs() != []
+        person.presses("alt+b")
+        person.waits_for("Try again")
+        site.server.faults.clear()
+        person.clicks("Try again")
+        person.waits_for(SAFE)
+        person.until(lambda: not person.sees("could not be uploaded"))
+
+    assert site.find_wrongs() == []
