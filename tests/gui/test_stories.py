@@ -92,7 +92,7 @@ def test_a_folder_given_to_a_second_start_is_uploaded_from_the_first(use, site, 
         assert person.sees("day 1")
         person.waits_for("1 file to send")
         person.presses("alt+u")
-        person.waits_for(SAFE)
+        person.waits_for("1 file of the last upload is safe")
 
     expected = {("day 1", "", "a.tif"): folder / "a.tif"}
     assert site.server.check_invariants(expected) == []
