@@ -1,7 +1,8 @@
 """How quickly the window's table answers, and how long its event loop stalls, under load.
 
 The command: python -m benchmarks.gui [--rows 1000000] [--burners 3]. Offscreen, over a ledger of so
-many rows, while one process writes it as an engine does and others keep the processors busy.
+many rows, while one process writes it as an engine does and others keep the processors busy; all
+of them at the low priority that the engine and its workers have (limits.low_priority).
 """
 
 import argparse
@@ -34,6 +35,7 @@ from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.pages.transfers import TransfersPage
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
+from mydata_like.system.priority import lower_priority
 
 PROBE = 5  # milliseconds between two ticks of the probe
 JUMPS = 100
@@ -94,11 +96,12 @@ def _row(number: int) -> tuple[object, ...]:
 def load(file: Path, root: bytes, burners: int) -> Iterator[None]:
     """Keep the ledger and the processors busy while this lasts."""
     context = multiprocessing.get_context("spawn")
-    over = context.Event()
-    jobs = [context.Process(target=write, args=(file, root, over))]
+    over, begun = context.Event(), context.Event()
+    jobs = [context.Process(target=write, args=(file, root, begun, over))]
     jobs += [context.Process(target=burn, args=(over,)) for _ in range(burners)]
     for job in jobs:
         job.start()
+    begun.wait()
     try:
         yield
     finally:
@@ -107,8 +110,9 @@ def load(file: Path, root: bytes, burners: int) -> Iterator[None]:
             job.join()
 
 
-def write(file: Path, root: bytes, over: Event) -> None:
+def write(file: Path, root: bytes, begun: Event, over: Event) -> None:
     """Write as an engine does that sends tiny files flat out."""
+    lower_priority()
     number = 0
     with SqliteLedger.open(file, root, SystemClock()) as ledger:
         while not over.wait(0.05):
@@ -117,10 +121,12 @@ def write(file: Path, root: bytes, over: Event) -> None:
                 [Entry(key, 9, 0, EntryState.VERIFIED, DatasetId(1), "0" * 32, "d") for key in keys]
             )
             number += 250
+            begun.set()
 
 
 def burn(over: Event) -> None:
     """Hash, as a channel's worker does."""
+    lower_priority()
     block = bytes(2**20)
     while not over.is_set():
         hashlib.md5(block).hexdigest()

@@ -88,12 +88,12 @@ class Listing:
 
     def build(self, most: int = -1) -> int:
         """Lay down the order as it is now, all of it by default; return how many rows it has."""
-        query = query_keys(self.view, self._root)
+        query = query_keys(self.view, self._root, most)
         with self._errors():
             self._connection.execute(_MAKE_ORDER)
             self._connection.execute("DELETE FROM temp.ordered")
-            insert = " ".join(("INSERT INTO temp.ordered (key)", query.sql, "LIMIT ?"))
-            self._connection.execute(insert, (*query.values, most))
+            insert = f"INSERT INTO temp.ordered (key) {query.sql}"
+            self._connection.execute(insert, query.values)
             (count,) = self._connection.execute(_COUNT).fetchone()
         return int(count)
 

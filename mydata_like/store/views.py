@@ -35,8 +35,13 @@ _ORDERS: Final = {
         "failed": "json_extract(summary, '$.failed')",
     },
 }
-# The table is read by its index of times where that is the order, and nowhere else is all of it.
-_ENTRIES: Final = "SELECT key, size, state, changed_at AS at FROM entries WHERE root = ?"
+# Only what is asked for is read: by time, an index has it all.
+_ENTRIES: Final = {
+    "key": "SELECT key FROM entries WHERE root = ?",
+    "size": "SELECT key, size FROM entries WHERE root = ?",
+    "state": "SELECT key, state FROM entries WHERE root = ?",
+    "at": "SELECT key, changed_at AS at FROM entries WHERE root = ?",
+}
 _UNLESS_ILL: Final = (
     "NOT EXISTS (SELECT 1 FROM outcomes WHERE outcomes.root = entries.root"
     " AND outcomes.path = entries.key AND outcome IN ('waiting', 'skipped', 'failed'))"
@@ -44,35 +49,40 @@ _UNLESS_ILL: Final = (
 _OUTCOMES: Final = (
     "SELECT path AS key, size, outcome AS state, at, code FROM outcomes WHERE root = ?"
 )
-_ILL_FILES: Final = (
-    "SELECT path AS key, size, outcome AS state, at FROM outcomes WHERE root = ?"
-    " AND outcome IN ('waiting', 'skipped', 'failed')"
-)
+_ILL: Final = "FROM outcomes WHERE root = ? AND outcome IN ('waiting', 'skipped', 'failed')"
+_ILL_FILES: Final = {
+    "key": f"SELECT path AS key {_ILL}",
+    "size": f"SELECT path AS key, size {_ILL}",
+    "state": f"SELECT path AS key, outcome AS state {_ILL}",
+    "at": f"SELECT path AS key, at {_ILL}",
+}
 _RUNS: Final = "SELECT id AS key, started, summary FROM runs WHERE root = ? AND json_valid(summary)"
 
 
-def query_keys(view: View, root: int) -> Query:
-    """Return what selects the keys of a view's rows, in order."""
-    parts = _query_parts(view, root)
-    source = " UNION ALL ".join(part.sql for part in parts)
+def query_keys(view: View, root: int, most: int = -1) -> Query:
+    """Return what selects the keys of a view's rows, in order, the first so many or all."""
     column = _ORDERS[view.table].get(view.order) or next(iter(_ORDERS[view.table].values()))
+    parts = _query_parts(view, root, column)
+    source = " UNION ALL ".join(part.sql for part in parts)
     way = "DESC" if view.descending else "ASC"
-    # The second column makes the order a firm one; the index of times has it, too.
-    sql = " ".join(("SELECT key FROM (", source, ") ORDER BY", column, way, ", key", way))
-    return Query(sql, tuple(value for part in parts for value in part.values))
+    # The second column makes the order a firm one; the index of times has it, too. Inside, order
+    # and limit let SQLite merge the parts as they come; outside it would first read them all.
+    order = f"ORDER BY {column} {way}, key {way} LIMIT ?"
+    values = [value for part in parts for value in part.values]
+    return Query(" ".join(("SELECT key FROM (", source, order, ")")), (*values, most))
 
 
-def _query_parts(view: View, root: int) -> Sequence[Query]:
+def _query_parts(view: View, root: int, column: str) -> Sequence[Query]:
     if view.table is Table.RUNS:
         return [Query(_RUNS, (root,))]
     if view.table is Table.PROBLEMS:
         return [_narrow(Query(_OUTCOMES, (root,)), view, ("path", "outcome", "at"))]
     parts = []
     if not view.code and (not view.states or view.states & ENTRY_STATES):
-        entries = Query(_ENTRIES, (root,)).and_also(_UNLESS_ILL)
+        entries = Query(_ENTRIES[column], (root,)).and_also(_UNLESS_ILL)
         parts.append(_narrow(entries, view, ("key", "state", "changed_at")))
     if not parts or not view.states or view.states & FILE_KINDS:
-        ill = Query(_ILL_FILES, (root,))
+        ill = Query(_ILL_FILES[column], (root,))
         parts.append(_narrow(ill, view, ("path", "outcome", "at")))
     return parts
 
