@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from itertools import count
 from queue import SimpleQueue
+from time import monotonic
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -14,7 +15,7 @@ from mydata_like.core.errors import UploaderError
 
 logger = logging.getLogger(__name__)
 
-LEAVE_AFTER = 2.0  # seconds after which the program ends without waiting any longer
+LEAVE_AFTER = 1.0  # seconds after which the program ends without waiting any longer
 
 
 class _Call(NamedTuple):
@@ -77,8 +78,9 @@ class Background(QObject):
         self._closed = True
         for _ in self._threads:
             self._queue.put(None)
+        deadline = monotonic() + LEAVE_AFTER
         for thread in self._threads:
-            thread.join(LEAVE_AFTER)
+            thread.join(max(0.0, deadline - monotonic()))
 
     @property
     def busy(self) -> bool:

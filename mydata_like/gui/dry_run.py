@@ -143,7 +143,7 @@ class DryRunDialog(QDialog):
         self.setWindowTitle(self.tr("Dry run"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._live = Live()
-        self._ended = False
+        self._summed = False
         self._said = PlainLabel(self.tr("Looking through the folders…"), self)
         self._said.setWordWrap(True)
         self._busy = QProgressBar(self)
@@ -160,6 +160,11 @@ class DryRunDialog(QDialog):
         self._engine = Engine(standing.engine_words("scan", desk.controller.config), self)
         self._connect()
         self._engine.start()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the dry run has ended, well or not."""
+        return self._busy.isHidden()
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self._engine.kill()
@@ -205,7 +210,7 @@ class DryRunDialog(QDialog):
                 self._tell_end(record)
 
     def _tell_end(self, record: Record) -> None:
-        self._ended = True
+        self._summed = True
         problem = read_problem(record["problem"])
         if problem is not None:
             self._said.setText(words.plain(f"{problem.message} {problem.hint}"))
@@ -228,7 +233,7 @@ class DryRunDialog(QDialog):
     def _take_end(self, code: int | None) -> None:
         del code
         self._busy.hide()
-        if not self._ended:
+        if not self._summed:
             self._said.setText(self.tr("The dry run ended before it was complete."))
 
     @Slot()

@@ -14,6 +14,8 @@ from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QSize, 
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
 
 from mydata_like.gui.drop.sheet import DropSheet
+from mydata_like.gui.dry_run import DryRunDialog
+from mydata_like.gui.help import HelpDialog
 from mydata_like.gui.logbook.bundle import BundleDialog
 from mydata_like.gui.look.palette import build_palette
 from mydata_like.gui.look.shades import DARK, LIGHT, Shades
@@ -67,6 +69,8 @@ def list_scenes() -> list[Scene]:
         Scene("tray", _show_tray),
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
+        Scene("dry-run", _look_ahead),
+        Scene("help", _show_help),
         *(
             Scene(f"settings-{key.partition('.')[0]}", partial(_open_settings, key))
             for key in SETTINGS
@@ -125,6 +129,21 @@ def _show_banner(stage: Stage) -> QWidget:
     banner.tell(Message(Kind.PROBLEM, banner.tr("Something needs you"), text, "problems"))
     window.show()
     return window
+
+
+def _look_ahead(stage: Stage) -> QWidget:
+    """What a dry run finds."""
+    dialog = DryRunDialog(stage.desk, stage.window)
+    dialog.show()
+    _wait_until(lambda: dialog.ended)
+    return dialog
+
+
+def _show_help(stage: Stage) -> QWidget:
+    """The keys of the window."""
+    dialog = HelpDialog(stage.window.list_actions(), stage.window)
+    dialog.show()
+    return dialog
 
 
 def _ask_about_quitting(stage: Stage) -> QWidget:

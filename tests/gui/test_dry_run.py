@@ -16,7 +16,7 @@ def open_dialog(desk, qtbot):
 
 def test_the_dry_run_tells_each_folder_and_sends_nothing(desk, site, qtbot, qtmodeltester):
     dialog = open_dialog(desk, qtbot)
-    qtbot.waitUntil(lambda: dialog._busy.isHidden(), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     model = dialog._model
     assert model.rowCount() == 4
@@ -39,7 +39,7 @@ def test_a_run_follows_at_a_click(desk, site, qtbot):
 def test_a_dry_run_that_cannot_be_made_says_why(desk, site, qtbot):
     site.server.stop() if hasattr(site.server, "stop") else site.server.close()
     dialog = open_dialog(desk, qtbot)
-    qtbot.waitUntil(lambda: dialog._busy.isHidden(), timeout=DEADLINE)
+    qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
 
     assert not dialog._upload.isEnabled()
     assert "server" in dialog._said.text()

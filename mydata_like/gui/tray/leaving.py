@@ -15,7 +15,7 @@ from mydata_like.gui.state import RunState
 from mydata_like.gui.tray.tray import Tray
 from mydata_like.gui.window import Window
 
-PATIENCE: Final = 4000  # milliseconds that an upload which is to stop gets
+PATIENCE: Final = 3000  # milliseconds that an upload which is to stop gets
 SAID: Final = "said/closing_goes_on"  # that closing the window does not end the program
 _SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # as far as the system has them
 
