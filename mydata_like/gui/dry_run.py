@@ -62,7 +62,7 @@ class PlanModel(QAbstractTableModel):
             DATASET: self.tr("Dataset"),
             FOUND: self.tr("Found"),
             KNOWN: self.tr("On the server"),
-            MISSING: self.tr("To upload"),
+            MISSING: self.tr("Not there yet"),
         }
 
     def add(self, records: list[Record]) -> None:
@@ -181,11 +181,17 @@ class DryRunDialog(QDialog):
         table.setAlternatingRowColors(True)
         table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
         table.setTabKeyNavigation(False)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
         table.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         table.verticalHeader().hide()
         header = table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        width = table.fontMetrics().averageCharWidth()
+        for column in (EXPERIMENT, DATASET):
+            header.resizeSection(column, width * 26)
         return table
 
     def _lay_out(self) -> None:

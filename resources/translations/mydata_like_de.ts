@@ -1238,8 +1238,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Auf dem Server</translation>
     </message>
     <message>
-        <source>To upload</source>
-        <translation>Hochzuladen</translation>
+        <source>Not there yet</source>
+        <translation>Noch nicht dort</translation>
     </message>
     <message>
         <source>(the account)</source>

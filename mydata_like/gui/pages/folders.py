@@ -28,6 +28,7 @@ from mydata_like.gui.tables.actions import action_bar, dataset_address, path_of
 from mydata_like.gui.tables.bars import BarDelegate
 from mydata_like.gui.tables.tree import PROGRESS, FolderTree, Parents
 
+FEW = 20  # owners whose experiments are shown at once
 RENEW_AFTER = 2000  # milliseconds between two looks at all that is open, at least
 
 
@@ -39,6 +40,7 @@ class FoldersPage(Page):
         self._desk = desk
         self._controller = desk.controller
         self._active = self._stale = self._asking = False
+        self._opened = False  # owners, once: what a person closes stays closed
         self._model = FolderTree(self)
         self._tree = QTreeView(self)
         self._words = PlainLabel("", self)
@@ -137,6 +139,10 @@ class FoldersPage(Page):
     def _take(self, levels: dict[Parents, list[FolderGroup]]) -> None:
         for parents, groups in levels.items():
             self._model.show(parents, groups)
+            if not parents and groups and not self._opened:
+                self._opened = True
+                if len(groups) <= FEW:
+                    self._tree.expandToDepth(0)
         self._rest(self.tr("The folders appear here after the first run."))
 
     @Slot(object)

@@ -16,11 +16,11 @@ def file_columns() -> list[Column]:
     """Return what a table says of local files."""
     return [
         Column("name", translate("files", "Name"), _name, "name", 34, tip=_path),
-        Column("state", translate("files", "State"), _state, "state", 14, mark=_mark),
+        Column("state", translate("files", "State"), _state, "state", 18, mark=_mark),
         Column("size", translate("files", "Size"), _size, "size", 11, number=True),
         Column("at", translate("files", "When"), _when, "at", 18),
         Column("folder", translate("files", "Folder"), _folder, "name", 34, tip=_path),
-        Column("message", translate("files", "What happened"), _message, width=40, tip=_whole),
+        Column("message", translate("files", "What happened"), _message, width=34, tip=_whole),
         Column("verified", translate("files", "Verified"), _verified, width=18, hidden=True),
         Column("archive", translate("files", "In archive"), _archive, width=24, hidden=True),
     ]
