@@ -6,6 +6,7 @@ import os
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
 from pytestqt.qtbot import QtBot
 
 from mydata_like import bootstrap
@@ -98,11 +99,17 @@ def screen():
         yield opened
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _collected_here():
-    """Collect garbage in the GUI thread only, as the program does."""
+    """Collect garbage in the GUI thread only, as the program does.
+
+    What other tests left behind must not be collected in a thread of theirs later on.
+    """
     gc.disable()
     yield
+    gc.collect()
+    if QCoreApplication.instance() is not None:
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     gc.enable()
 
 
