@@ -110,6 +110,7 @@ class Window(QMainWindow):
         self._stop = QAction(icon("stop"), self.tr("S&top"), self)
         self._stop.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Period))
         self._dry_run = QAction(icon("dry-run"), self.tr("&Dry run"), self)
+        self._dry_run.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_D))
         self._dry_run.setToolTip(self.tr("Tell what would be uploaded; nothing is sent"))
         self._add = QAction(icon("add-folders"), self.tr("&Add folders…"), self)
         self._add.setShortcut(QKeySequence.StandardKey.Open)

@@ -76,6 +76,16 @@ def test_what_was_typed_is_saved_and_comments_stay(qtbot, dialog, config):
     assert dialog._desk.controller.settings.instrument.name == "Scope 3"
 
 
+def test_whoever_opens_the_dialog_can_search_and_enter_goes_to_what_is_found(qtbot, dialog):
+    assert dialog.focusWidget().accessibleName() == "Search all settings"
+
+    qtbot.keyClicks(dialog.focusWidget(), "signal_url")
+    qtbot.keyClick(dialog.focusWidget(), Qt.Key.Key_Return)
+
+    assert dialog.focusWidget() is dialog.panes.find_row("monitor.signal_url").editor.field
+    assert dialog.isVisible()
+
+
 def test_ok_without_a_change_writes_nothing(qtbot, dialog, config):
     before = config.stat().st_mtime_ns
 

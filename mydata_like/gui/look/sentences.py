@@ -16,7 +16,7 @@ def overview_sentence(state: RunState) -> str:
         Phase.STARTING: translate("sentences", "Starting"),
         Phase.STOPPING: translate("sentences", "Stopping"),
         Phase.BROKEN: _tell_problem(state, translate("sentences", "The engine has stopped")),
-        Phase.PAUSED: _tell_problem(state, translate("sentences", "Paused")),
+        Phase.PAUSED: _tell_pause(state),
     }
     if state.phase in said:
         return said[state.phase]
@@ -25,6 +25,12 @@ def overview_sentence(state: RunState) -> str:
 
 def _tell_problem(state: RunState, otherwise: str) -> str:
     return words.plain(state.problem.message).rstrip(".") if state.problem else otherwise
+
+
+def _tell_pause(state: RunState) -> str:
+    paused = translate("sentences", "Paused")
+    by_person = state.problem is not None and state.problem.code == "run.paused"
+    return paused if by_person else _tell_problem(state, paused)
 
 
 def _tell_run(state: RunState) -> str:

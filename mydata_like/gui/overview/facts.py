@@ -62,6 +62,8 @@ class FactRow(QWidget):
         if state.at_work and left:
             more = words.size(max(0, state.sums.found_bytes - state.sums.verified_bytes))
             return self.tr("%Ln file(s)", None, left), more
+        if not state.at_risk.files and state.last is None:
+            return self.tr("Not known yet"), self.tr("The first run finds out.")
         if not state.at_risk.files:
             more = self.tr("Every file that was found is on the server.")
             everything = state.last and state.last.safe and not state.last.partial

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QHBoxLayout,
+    QSizePolicy,
     QSplitter,
     QTableView,
     QVBoxLayout,
@@ -37,6 +38,7 @@ class TransfersPage(Page):
         super().__init__(parent)
         self._controller = desk.controller
         self._travelling = TravellingModel(self)
+        self._upper = QWidget(self)
         self._live = QTableView(self)
         self._said = PlainLabel("", self)
         self._pause = QAction(icon("pause"), self.tr("Pause all"), self)
@@ -90,8 +92,7 @@ class TransfersPage(Page):
         head.addWidget(self._said, 1)
         for button in (self._cancel_button, self._pause_button, self._resume_button):
             head.addWidget(button)
-        upper = QWidget(self)
-        above = QVBoxLayout(upper)
+        above = QVBoxLayout(self._upper)
         above.setContentsMargins(0, 0, 0, 0)
         above.addLayout(head)
         above.addWidget(self._live, 1)
@@ -102,7 +103,7 @@ class TransfersPage(Page):
         below.addWidget(self._actions.make_buttons(lower))
         halves = QSplitter(Qt.Orientation.Vertical, self)
         halves.setChildrenCollapsible(False)
-        halves.addWidget(upper)
+        halves.addWidget(self._upper)
         halves.addWidget(lower)
         halves.setStretchFactor(0, LIVE_SHARE)
         halves.setStretchFactor(1, FILES_SHARE)
@@ -137,6 +138,8 @@ class TransfersPage(Page):
         self._pause.setEnabled(state.phase is Phase.RUNNING)
         self._resume_button.setVisible(state.phase is Phase.PAUSED)
         self._live.setVisible(state.ours)
+        policy = QSizePolicy.Policy.Preferred if state.ours else QSizePolicy.Policy.Maximum
+        self._upper.setSizePolicy(QSizePolicy.Policy.Preferred, policy)
         self._cancel_button.setVisible(state.ours)
         if not state.ours:
             self._travelling.show(())

@@ -105,8 +105,7 @@ class SettingsDialog(QDialog):
         super().reject()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        # While somebody searches, Esc ends the search and Enter goes to what it has found;
-        # neither closes the dialog.
+        # In a search, Esc ends it and Enter goes to what it has found; neither closes the dialog.
         match event.key():
             case Qt.Key.Key_Escape if self.panes.end_search():
                 return
@@ -238,7 +237,7 @@ class SettingsDialog(QDialog):
 
     def _set_busy(self, *, busy: bool) -> None:
         self._busy = busy
-        self.panes.setEnabled(not busy)
+        self.panes.hold(held=busy)
         for button in (self.importing, self.exporting, self._ok):
             button.setEnabled(not busy)
         self.trying.setEnabled(not busy and self.draft.settings is not None)

@@ -32,6 +32,7 @@ class Panes(QWidget):
         self._search.setPlaceholderText(self.tr("Search all settings"))
         self._search.setAccessibleName(self.tr("Search all settings"))
         self._search.setClearButtonEnabled(True)
+        self._cursor: QWidget = self._search  # where it was when the fields went grey
         self._tabs = QTabBar(self)
         self._tabs.setExpanding(False)
         self._tabs.setAccessibleName(self.tr("Groups of settings"))
@@ -62,6 +63,15 @@ class Panes(QWidget):
             form.show_draft(draft)
         self._show_search()
         self._mark_tabs()
+
+    def hold(self, *, held: bool) -> None:
+        """Take no entries for a while; afterwards the cursor is where it was."""
+        focused = self.window().focusWidget()
+        if held and focused is not None:
+            self._cursor = focused
+        self.setEnabled(not held)
+        if not held:
+            self._cursor.setFocus()
 
     def reveal(self, key: str) -> None:
         """Show a setting, and put the cursor there; an unknown one shows nothing special."""
