@@ -331,6 +331,14 @@
         </translation>
     </message>
     <message>
+        <source>Not known yet</source>
+        <translation>Noch unbekannt</translation>
+    </message>
+    <message>
+        <source>The first run finds out.</source>
+        <translation>Der erste Lauf stellt es fest.</translation>
+    </message>
+    <message>
         <source>Every file that was found is on the server.</source>
         <translation>Jede gefundene Datei ist auf dem Server.</translation>
     </message>

@@ -7,9 +7,11 @@ from PySide6.QtWidgets import QPushButton, QToolButton
 
 from mydata_like.core.errors import Problem
 from mydata_like.gui.live import NOTHING
+from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.overview.conservation import ConservationBar
 from mydata_like.gui.overview.counts import Parts, Stage, find_limit, parts_of_progress, stages_of
+from mydata_like.gui.overview.facts import FactRow
 from mydata_like.gui.overview.page import OverviewPage
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.state import Phase, RunState
@@ -121,3 +123,20 @@ def test_an_engine_that_dies_at_once_is_told_of_and_not_started_for_ever(desk, q
 
     assert desk.controller.state.phase == Phase.BROKEN
     assert desk.controller.engine is None
+
+
+def test_before_the_first_run_nobody_says_that_nothing_is_only_here(qtbot):
+    row = FactRow()
+    qtbot.addWidget(row)
+    row.show_state(RunState(phase=Phase.IDLE))
+
+    texts = [label.text() for label in row.findChildren(PlainLabel)]
+    assert "Not known yet" in texts
+    assert "Nothing" not in texts
+
+
+def test_a_pause_by_a_person_is_said_in_the_windows_own_words():
+    paused = Problem("run.paused", "A person paused the run.")
+
+    assert overview_sentence(RunState(phase=Phase.PAUSED, problem=paused)) == "Paused"
+    assert overview_sentence(RunState(phase=Phase.PAUSED, problem=WHY)) == "It cannot be read"
