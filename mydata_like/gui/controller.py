@@ -17,13 +17,14 @@ from mydata_like.gui.background import Background
 from mydata_like.gui.engine import Engine, Record
 from mydata_like.gui.live import NOTHING, Live, read_problem, read_time
 from mydata_like.gui.standing import Standing, read_past_run
-from mydata_like.gui.state import Phase, RunState
+from mydata_like.gui.state import PastRun, Phase, RunState
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
 
 LOOK_AFTER = 3000  # milliseconds after which it is looked again whether a run goes on elsewhere
+SETTLES = 500  # milliseconds after which the ledger has the end of a run
 SHOW_AFTER = 250  # milliseconds after which the window is shown what goes on
 LEDGER_AFTER = 4  # so many times later it is told that the ledger has changed
 SHORT_LIFE = 10.0  # seconds; an engine that ends so soon is not simply started again
@@ -183,6 +184,8 @@ class Controller(QObject):
 
     @Slot(object)
     def _take_settings(self, loaded: Loaded) -> None:
+        if loaded.settings.data != self.settings.data:
+            self._set(last=None)  # it was about other data
         self.loaded, self.settings = loaded, loaded.settings
         self.settings_changed.emit()
         self._look()
@@ -216,7 +219,7 @@ class Controller(QObject):
             schedule=self.settings.schedule.kind,
         )
         if not self.state.ours:
-            self._set(last=found.last, phase=self._judge(found))
+            self._set(last=_later(self.state.last, found.last), phase=self._judge(found))
             if found.running:
                 self._set(sums=found.sums)
                 self.ledger_changed.emit()
@@ -272,6 +275,7 @@ class Controller(QObject):
         told = record | {"reason": self._reason}
         past = read_past_run(told, self._live.sums.seconds)
         self._set(phase=Phase.IDLE, problem=None, last=past)
+        QTimer.singleShot(SETTLES, self._look)  # what is left only here is known by then
         self.ledger_changed.emit()
         if past.problem is not None and past.problem.code != STOPPED_BY_PERSON:
             self.problem_raised.emit(past.problem)
@@ -310,6 +314,14 @@ class Controller(QObject):
         if state != self.state:
             self.state = state
             self.run_changed.emit(state)
+
+
+def _later(told: PastRun | None, found: PastRun | None) -> PastRun | None:
+    """Return the later one of two runs: the ledger learns of an end a moment after we do."""
+    if told is None or found is None:
+        return found or told
+    ends = told.finished, found.finished
+    return told if ends[0] and ends[1] and ends[0] > ends[1] else found
 
 
 def _describe_end(code: int | None, said: str) -> Problem:
