@@ -2,8 +2,11 @@
 
 import os
 import signal
+from dataclasses import replace
+from datetime import timedelta
 
 from mydata_like.gui.look.sentences import overview_sentence
+from mydata_like.gui.standing import Standing
 from mydata_like.gui.state import Phase
 from tests.gui.conftest import DEADLINE
 from tests.site import finish
@@ -110,3 +113,16 @@ def test_the_engine_survives_the_window(desk, site, qtbot):
 
     qtbot.waitUntil(lambda: controller.engine is None, timeout=DEADLINE)
     assert site.find_wrongs() == []
+
+
+def test_a_look_at_the_ledger_never_brings_an_older_run_back(desk, site, qtbot):
+    controller = desk.controller
+    controller.start()
+    wait_for_result(qtbot, controller)
+    told = controller.state.last
+    older = replace(told, finished=told.finished - timedelta(hours=1))
+
+    controller._take_standing(Standing(missing=(), running=False, watched=False, last=older))
+    assert controller.state.last == told
+    controller._take_standing(Standing(missing=(), running=False, watched=False))
+    assert controller.state.last == told
