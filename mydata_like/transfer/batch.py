@@ -149,7 +149,7 @@ class _Sending:
         self._stream.write(tar.END)
 
     def _write_tiny(self, index: int, member: Member) -> None:
-        content, checksum = read_tiny(member.file)
+        content, checksum = read_tiny(member)
         stream = self._stream
         buffer = stream.buffer
         buffer += tar.header(member.remote, member.size, member.modified)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
 from mydata_like.core.errors import Problem, TransientError, UploaderError
-from mydata_like.core.model import ArchiveMember, LocalFile, Reading
+from mydata_like.core.model import ArchiveMember, Reading
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 
@@ -29,12 +29,6 @@ class Member(NamedTuple):
     remote: bytes
     anew: bool = False
     inside: tuple[ArchiveMember, ...] = ()
-
-    @property
-    def file(self) -> LocalFile:
-        return LocalFile(
-            self.path, b"", b"", b"", self.size, self.modified_ns, self.device, self.inode
-        )
 
     @property
     def modified(self) -> int:

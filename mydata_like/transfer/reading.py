@@ -17,6 +17,7 @@ from typing import Final, Self
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.format import format_path
 from mydata_like.core.model import LocalFile, Reading
+from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.sparse import Extent, zeros
 
 CHUNK: Final = 1024 * 1024
@@ -41,6 +42,8 @@ _REPLACED: Final = (errno.ELOOP, errno.ENXIO, errno.EISDIR)  # a symlink, a sock
 _FINE: Final = 20_000_000
 _COARSE: Final = 2_000_000_000
 _SECOND: Final = 1_000_000_000
+
+Seen = LocalFile | Member  # a file as the scan saw it
 
 
 class Source:
@@ -170,24 +173,24 @@ def open_source(path: bytes, size: int, modified_ns: int, device: int, inode: in
     return Source(path, descriptor, before, started)
 
 
-def read_tiny(member: LocalFile) -> tuple[bytes, str]:
+def read_tiny(seen: Seen) -> tuple[bytes, str]:
     """Return the bytes and the checksum of a small file, with all the care of a `Source`."""
     started = time.time_ns()
-    descriptor, before = _open(member)
+    descriptor, before = _open(seen)
     try:
-        content = os.read(descriptor, member.size + 1)
+        content = os.read(descriptor, seen.size + 1)
         after = os.fstat(descriptor)
     except OSError as error:
-        raise _translated(member.path, error) from error
+        raise _translated(seen.path, error) from error
     finally:
         os.close(descriptor)
-    if len(content) != member.size:
-        raise _changed(member.path)
-    _check_unchanged(member.path, before, after, started)
+    if len(content) != seen.size:
+        raise _changed(seen.path)
+    _check_unchanged(seen.path, before, after, started)
     return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def _open(seen: LocalFile) -> tuple[int, os.stat_result]:
+def _open(seen: Seen) -> tuple[int, os.stat_result]:
     """Open a file and make sure that it is the one that was seen."""
     try:
         descriptor = os.open(seen.path, _FLAGS)
@@ -205,7 +208,7 @@ def _open(seen: LocalFile) -> tuple[int, os.stat_result]:
     return descriptor, before
 
 
-def _check_seen(seen: LocalFile, now: os.stat_result) -> None:
+def _check_seen(seen: Seen, now: os.stat_result) -> None:
     same_device = not seen.device or seen.device == now.st_dev
     same_inode = not seen.inode or seen.inode == now.st_ino
     if not (stat.S_ISREG(now.st_mode) and same_device and same_inode):
@@ -224,6 +227,9 @@ def _check_unchanged(
         or after.st_ctime_ns != before.st_ctime_ns
     ):
         raise _changed(path)
+    settled = started - _COARSE
+    if after.st_mtime_ns < settled and after.st_ctime_ns < settled:
+        return
     finished = time.time_ns()
     for stamp in (after.st_mtime_ns, after.st_ctime_ns):
         lag = _FINE if stamp % _SECOND else _COARSE

@@ -10,6 +10,7 @@ A header promises a size. Whoever cannot keep the promise fills the member up (`
 since everything that follows would be garbage else.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -22,6 +23,8 @@ END: Final = bytes(2 * BLOCK)  # the end of an archive
 FILE_MODE: Final = 0o660
 DIRECTORY_MODE: Final = 0o2770
 
+_COMPONENT: Final = rb"(?!\.\.?(?:/|\Z))[^/\0]+"  # neither empty nor a step to elsewhere
+_PLAIN: Final = re.compile(rb"%b(?:/%b)*" % (_COMPONENT, _COMPONENT)).fullmatch
 _OCTAL_MOST: Final = 0o77777777777  # 8 GiB - 1, or the year 2242
 _FILE: Final = b"0"
 _DIRECTORY: Final = b"5"
@@ -129,10 +132,14 @@ def _exactly(size: int, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes 
         raise FileChangedError("There is less to read than was promised.")
 
 
+def is_plain(name: bytes) -> bool:
+    """Return whether a name is relative, stays below its start, and can be said at all."""
+    return _PLAIN(name) is not None
+
+
 def check_name(name: bytes) -> None:
     """Raise ValueError for a name that is not relative, of plain components."""
-    framed = b"/" + name + b"/"
-    if b"//" in framed or b"/./" in framed or b"/../" in framed or b"\0" in name:
+    if not is_plain(name):
         raise ValueError(f"not a plain relative name: {name!r}")
 
 

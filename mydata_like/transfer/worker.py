@@ -45,6 +45,7 @@ from mydata_like.transfer.scp import ScpSender
 from mydata_like.transfer.sftp import SftpSender
 from mydata_like.transfer.shell import Shells
 from mydata_like.transfer.single import SingleSender
+from mydata_like.transfer.tar import is_plain
 
 _SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the others
 _BEAT: Final = 0.1  # seconds between two reports of progress
@@ -138,7 +139,7 @@ def _carry(sender: Sender, task: Task, moving: Moving) -> Done:
     bad = {
         index: Fate(index, "", _misplaced(member))
         for index, member in enumerate(task.members)
-        if not _is_plain(member.remote)
+        if not is_plain(member.remote)
     }
     if not bad:
         return sender.send(task, moving)
@@ -148,12 +149,6 @@ def _carry(sender: Sender, task: Task, moving: Moving) -> Done:
     for fate in done.fates:
         bad[good[fate.place]] = fate._replace(place=good[fate.place])
     return Done(tuple(bad[index] for index in sorted(bad)), done.broken)
-
-
-def _is_plain(remote: bytes) -> bool:
-    """Return whether a path is relative, stays below its start, and can be said at all."""
-    framed = b"/" + remote + b"/"
-    return not (b"//" in framed or b"/./" in framed or b"/../" in framed or b"\0" in remote)
 
 
 def _misplaced(member: Member) -> Problem:
