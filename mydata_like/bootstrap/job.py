@@ -62,6 +62,7 @@ from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
+from mydata_like.system.garbage import collected_seldom
 from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.unarchive import TarArchives
 
@@ -150,7 +151,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
     places, clock = find_places(order.config), SystemClock()
     prepare_places(settings, places)
     root = os.fsencode(settings.data.directory or "")
-    with ExitStack() as stack:
+    with collected_seldom(), ExitStack() as stack:
         if not order.dry_run:
             stack.enter_context(lock_data_directory(find_state(settings, places), root, clock))
         gate = build_gate(settings, order, audience, clock)

@@ -1,6 +1,6 @@
 """What the engine asks of the outside world; implementations say how in their names."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -20,6 +20,7 @@ from mydata_like.core.model import (
     Facility,
     Group,
     Instrument,
+    LocalFile,
     Payload,
     Reading,
     Registration,
@@ -231,6 +232,12 @@ class Ledger(Protocol):
 
     def find_entries(self, keys: Sequence[bytes]) -> Mapping[bytes, Entry]:
         """Return what is known about these files; unknown ones are left out."""
+
+    def find_open(self, dataset: DatasetId, files: Sequence[LocalFile]) -> Set[bytes]:
+        """Return the keys of those files that are not known as verified just as they are now.
+
+        That is by size and time, and in this dataset.
+        """
 
     def count_entries(self, dataset: DatasetId) -> DatasetStats:
         """Return how many records the ledger knows of a dataset, and how many are verified.

@@ -1,7 +1,8 @@
 """Asks ledger and server what is already there: yes, no or some of a group of files."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 
 from mydata_like.core.archives import member_name
 from mydata_like.core.errors import ItemError, Problem
@@ -35,6 +36,7 @@ from mydata_like.engine.knowledge import DatasetView, Knowledge
 from mydata_like.engine.workers import KeyedOnce
 
 Open = Wanted | Staged | Registered
+SIZE = attrgetter("size")
 ELSEWHERE = Problem(
     "server.elsewhere",
     "The local file differs from the server's, whose copy has left the staging area.",
@@ -114,33 +116,47 @@ class Check:
             self._emit(FileFailed.of(file, problem))
 
     def _compare(self, view: DatasetView, group: FileGroup) -> list[Open]:
-        entries = self._ledger.find_entries([file.key for file in group.files])
+        files = self._leave_out_known(view, group.files)
+        entries = self._ledger.find_entries([file.key for file in files])
         open_files: list[Open] = []
-        known, known_bytes = 0, 0
+        others: list[LocalFile] = []  # all that are not verified
         learnt: list[Entry] = []
         hopeless: list[FileFailed | FileWaiting] = []
-        for file in group.files:
+        for file in files:
             entry = entries.get(file.key)
             found = self._judge(view, file, entry)
             match found:
                 case Entry():
-                    known += 1
-                    known_bytes += file.size
-                    if found != entry:
-                        learnt.append(found)
+                    learnt += [found] if found != entry else []
+                    continue
                 case Problem():
                     kind = FileWaiting if found is UNREAD else FileFailed
                     hopeless.append(kind(path=file.key, size=file.size, problem=found))
                 case _:
                     open_files.append(found)
-        if known:
-            self._emit(FilesKnown(folder=group.folder.path, files=known, bytes=known_bytes))
+            others.append(file)
+        self._tell_known(group, others)
         for event in hopeless:
             self._emit(event)
         self._tell(open_files)
         if learnt:
             self._ledger.record(learnt)
         return open_files
+
+    def _tell_known(self, group: FileGroup, others: Sequence[LocalFile]) -> None:
+        if len(group.files) > len(others):
+            size = sum(map(SIZE, group.files)) - sum(map(SIZE, others))
+            files = len(group.files) - len(others)
+            self._emit(FilesKnown(folder=group.folder.path, files=files, bytes=size))
+
+    def _leave_out_known(
+        self, view: DatasetView, files: Sequence[LocalFile]
+    ) -> Sequence[LocalFile]:
+        """Return the files that have to be looked at one by one, most often none."""
+        if not view.agrees:
+            return files
+        keys = self._ledger.find_open(view.dataset.id, files)
+        return [file for file in files if file.key in keys or file.name.endswith(b".tar")]
 
     def _tell(self, open_files: list[Open]) -> None:
         for item in open_files:

@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 from types import NoneType, TracebackType
@@ -21,6 +23,7 @@ from mydata_like.core.model import (
     Entry,
     EntryState,
     FolderSums,
+    LocalFile,
     Outcome,
 )
 from mydata_like.core.ports import Clock
@@ -30,12 +33,20 @@ from mydata_like.store import schema
 logger = logging.getLogger(__name__)
 
 KEYS_AT_ONCE = 900  # older SQLite takes no more than 999 values in a statement
+FILES_AT_ONCE = 250  # of three values each
 ROWS_AT_ONCE = 1000
+SEEN = attrgetter("key", "size", "modified_ns")
 STATE_BY_TEXT = {state.value: state for state in EntryState}
 
 FIND = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive FROM entries WHERE root = ? AND key IN (%s)"
+)
+# One answer for many files, in which nothing is made for those that are as they were.
+FIND_OPEN = (
+    "WITH seen (key, size, modified_ns) AS (VALUES %s) SELECT key FROM seen WHERE NOT EXISTS ("
+    " SELECT 1 FROM entries WHERE root = ? AND entries.key = seen.key AND dataset = ?"
+    " AND state = ? AND entries.size = seen.size AND entries.modified_ns = seen.modified_ns)"
 )
 # By the name of the file, or of the archive that holds it; every row is looked at.
 FIND_NAMED = (
@@ -247,6 +258,18 @@ class SqliteLedger:
             with self._used() as cursor:
                 rows = cursor.execute(query, (self._root, *part)).fetchall()
             found.update((row[0], entry) for row in rows if (entry := _parse_entry(row)))
+        return found
+
+    def find_open(self, dataset: DatasetId, files: Sequence[LocalFile]) -> set[bytes]:
+        """Return the keys of those files that are not known as verified just as they are now."""
+        found: set[bytes] = set()
+        verified = self._root, dataset, EntryState.VERIFIED.value
+        for start in range(0, len(files), FILES_AT_ONCE):
+            part = files[start : start + FILES_AT_ONCE]
+            query = FIND_OPEN % ",".join(["(?, ?, ?)"] * len(part))
+            with self._used() as cursor:
+                rows = cursor.execute(query, (*chain.from_iterable(map(SEEN, part)), *verified))
+                found.update(key for (key,) in rows)
         return found
 
     def find_named(self, name: bytes) -> list[Entry]:

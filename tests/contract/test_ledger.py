@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.archives import Archive
-from mydata_like.core.model import DatafileId, DatasetId, DatasetStats, Entry, EntryState
+from mydata_like.core.model import (
+    DatafileId,
+    DatasetId,
+    DatasetStats,
+    Entry,
+    EntryState,
+    LocalFile,
+)
 from mydata_like.core.ports import Ledger
 from mydata_like.store.ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
@@ -74,6 +81,38 @@ def test_thousands_of_keys_are_found_at_once(ledger: Ledger) -> None:
     ledger.record([entry(key) for key in keys])
 
     assert ledger.find_entries(keys) == {key: entry(key) for key in keys}
+
+
+def local(key: bytes, size: int = 3, modified_ns: int = entry(b"").modified_ns) -> LocalFile:
+    return LocalFile(b"/data/" + key, key, b"", key, size, modified_ns, 1, 1)
+
+
+def test_files_that_are_verified_as_they_are_now_are_not_open(ledger: Ledger) -> None:
+    keys = [*AWKWARD, *(b"%d" % number for number in range(1000))]
+    ledger.record([entry(key) for key in keys])
+
+    assert ledger.find_open(HERE, [local(key) for key in keys]) == set()
+    assert ledger.find_open(HERE, []) == set()
+
+
+@pytest.mark.parametrize(
+    "state", [state for state in EntryState if state is not EntryState.VERIFIED]
+)
+def test_what_is_not_verified_is_open(ledger: Ledger, state: EntryState) -> None:
+    ledger.record([entry(b"a", state), entry(b"b")])
+
+    assert ledger.find_open(HERE, [local(b"a"), local(b"b")]) == {b"a"}
+
+
+def test_what_changed_or_is_unknown_or_lies_elsewhere_is_open(ledger: Ledger) -> None:
+    same, larger, later = local(b"same"), local(b"larger", size=4), local(b"later", modified_ns=1)
+    elsewhere, unknown = local(b"elsewhere"), local(b"unknown")
+    ledger.record([entry(file.key) for file in (same, larger, later)])
+    ledger.record([entry(elsewhere.key, dataset=THERE)])
+
+    found = ledger.find_open(HERE, [same, larger, later, elsewhere, unknown])
+
+    assert found == {larger.key, later.key, elsewhere.key, unknown.key}
 
 
 def test_datasets_are_counted_apart(ledger: Ledger) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Self
 
 from mydata_like.core.archives import Archive
-from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState
+from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState, LocalFile
 
 
 class MemoryLedger:
@@ -18,6 +18,16 @@ class MemoryLedger:
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
         return {key: self.entries[key] for key in keys if key in self.entries}
+
+    def find_open(self, dataset: DatasetId, files: Sequence[LocalFile]) -> set[bytes]:
+        verified = {
+            (entry.key, entry.size, entry.modified_ns)
+            for entry in self.entries.values()
+            if (entry.dataset, entry.state) == (dataset, EntryState.VERIFIED)
+        }
+        return {
+            file.key for file in files if (file.key, file.size, file.modified_ns) not in verified
+        }
 
     def count_entries(self, dataset: DatasetId) -> DatasetStats:
         rows: list[Entry | Archive] = [
