@@ -95,10 +95,8 @@ def _run(case: Case, scale: Scale, options: argparse.Namespace) -> Outcome:
         _say(f"{case.name}: making {case.describe(scale)}")
         corpus = case.make(directory / "source", scale)
         with ExitStack() as stack:
-            link, servers = stack.enter_context(open_sshd(directory / "sshd"))
-            arena = Arena(
-                link=link, servers=servers, corpus=corpus, directory=directory, stack=stack
-            )
+            ground = stack.enter_context(open_sshd(directory / "sshd", case.wire))
+            arena = Arena(**ground._asdict(), corpus=corpus, directory=directory, stack=stack)
             return compete(case, arena, options.rounds, options.only, _say)
     finally:
         shutil.rmtree(directory, ignore_errors=True)

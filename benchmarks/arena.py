@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks.corpus import Corpus
 from benchmarks.measure import ContestError
+from benchmarks.wire import Wire
 
 CIPHER = "aes128-gcm@openssh.com"
 
@@ -60,7 +61,8 @@ class Link:
 class Arena:
     """What a case's contestants work with.
 
-    `servers` are the sshd's process ids; `stack` ends what contestants start for a whole case.
+    `servers` are the sshd's process ids, `carriers` that of the wire before it, if there is one;
+    `stack` ends what contestants start for a whole case.
     """
 
     link: Link
@@ -68,6 +70,8 @@ class Arena:
     corpus: Corpus
     directory: Path
     stack: ExitStack
+    wire: Wire | None = None
+    carriers: tuple[int, ...] = ()
 
     @property
     def target(self) -> Path:

@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 
 from benchmarks.arena import Arena
 from benchmarks.corpus import Corpus, Scale
-from benchmarks.measure import Command, ContestError, Sample, measure
+from benchmarks.measure import Command, ContestError, Sample, measure, tree_cpu
+from benchmarks.wire import Wire
 
 OURS = "ours"
 
@@ -99,6 +100,7 @@ class Case:
     contestants: Callable[[Corpus], list[Contestant]]
     targets: tuple[Target, ...]
     describe: Callable[[Scale], str]
+    wire: Wire | None = None
 
 
 @dataclass
@@ -157,7 +159,12 @@ def compete(case: Case, arena: Arena, rounds: int, only: str, say: Say) -> Outco
 
 
 def _once(contestant: Contestant, rows: list[Row], arena: Arena) -> None:
-    for row, sample in zip(rows, contestant.run(arena), strict=True):
+    before = tree_cpu(arena.carriers)
+    samples = contestant.run(arena)
+    if arena.carriers:
+        carried = {"CPU of the wire (s)": tree_cpu(arena.carriers) - before}
+        samples = [sample._replace(facts={**sample.facts, **carried}) for sample in samples]
+    for row, sample in zip(rows, samples, strict=True):
         row.samples.append(sample)
 
 

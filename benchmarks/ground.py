@@ -1,29 +1,46 @@
 """The private sshd that serves every contestant of a case."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.arena import Link
 from benchmarks.measure import find_children
+from benchmarks.wire import Wire, open_wire
 from mydata_like.demo.sshd import PrivateSshd
 from mydata_like.ssh.keys import create_key
 
 
+class Ground(NamedTuple):
+    """The way to the private sshd and its process ids; the same of the wire before it."""
+
+    link: Link
+    servers: tuple[int, ...]
+    wire: Wire | None
+    carriers: tuple[int, ...]
+
+
 @contextmanager
-def open_sshd(directory: Path) -> Iterator[tuple[Link, tuple[int, ...]]]:
-    """Run a private sshd; yield the way to it and its process id."""
-    with PrivateSshd(directory) as sshd:
+def open_sshd(directory: Path, wire: Wire | None = None) -> Iterator[Ground]:
+    """Run a private sshd at the far end of a wire, if there is one."""
+    with ExitStack() as stack:
+        sshd = stack.enter_context(PrivateSshd(directory))
         key = create_key(directory / "user_key")
         sshd.authorize(key.public)
+        port, carriers = sshd.port, []
+        if wire:
+            port, carrier = stack.enter_context(open_wire(wire, sshd.port))
+            carriers.append(carrier)
         known_hosts = directory / "known_hosts"
-        known_hosts.write_text(f"[{sshd.host}]:{sshd.port} {sshd.host_key.line()}\n")
+        known_hosts.write_text(f"[{sshd.host}]:{port} {sshd.host_key.line()}\n")
         link = Link(
             host=sshd.host,
-            port=sshd.port,
+            port=port,
             username=sshd.username,
             key_file=key.path,
             known_hosts=known_hosts,
             host_key=sshd.fingerprint,
         )
-        yield link, tuple(find_children(str(directory / "sshd_config")))
+        servers = find_children(str(directory / "sshd_config"))
+        yield Ground(link, tuple(servers), wire, tuple(carriers))

@@ -24,7 +24,8 @@ from typing import NamedTuple, TextIO
 
 _HOST = "127.0.0.1"
 _CHUNK = 256 * 1024
-_FIRST_WINDOW = 14_600  # ten segments, as TCP starts
+_SEGMENT = 1460
+_FIRST_WINDOW = 10 * _SEGMENT  # as TCP starts
 _QUEUE = 0.05  # seconds that a byte may wait for the wire
 _GRAIN = 0.002  # seconds of the wire that one connection gets before the next one has its turn
 
@@ -35,11 +36,6 @@ class Wire(NamedTuple):
     round_trip: float = 0.0
     rate: float = 0.0
     window: int = 4 * 2**20
-
-    def __str__(self) -> str:
-        rate = f"{self.rate * 8e-6:g} Mbit/s" if self.rate else ""
-        delay = f"{self.round_trip * 1e3:g} ms round trip" if self.round_trip else ""
-        return ", ".join(filter(None, (rate, delay))) or "loopback"
 
 
 @contextmanager
@@ -87,7 +83,7 @@ class Way:
         self.window = wire.window
         self._rate = wire.rate or float("inf")
         self._free = 0.0  # when all that was put on the wire will have left
-        self.grain = min(_CHUNK, max(1500, int(self._rate * _GRAIN))) if wire.rate else _CHUNK
+        self.grain = min(_CHUNK, max(_SEGMENT, int(self._rate * _GRAIN))) if wire.rate else _CHUNK
 
     def opens(self) -> float:
         """Return the moment from which the queue has room; it may be past."""
@@ -123,6 +119,8 @@ class Flow:
             chunk = self.source.recv(min(self.way.grain, self._window - self._under_way))
         except ConnectionError:
             chunk = b""
+        if 0 < len(chunk) < _SEGMENT:  # its sender may wait for this before it sends the next
+            self.source.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         self._under_way += len(chunk)
         self.reading = bool(chunk)
         self.way.carry(len(chunk), partial(self._arrive, chunk))
