@@ -25,7 +25,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from mydata_like.bootstrap import find_places, load_settings
-from mydata_like.bootstrap.job import ledger_file
+from mydata_like.bootstrap.settings import ledger_file
 from mydata_like.core.model import DatasetId, Entry, EntryState
 from mydata_like.gui.app import SWITCH_INTERVAL
 from mydata_like.gui.background import Background

@@ -3,8 +3,7 @@
 import os
 from collections.abc import Collection
 
-from mydata_like.bootstrap.job import ledger_file
-from mydata_like.bootstrap.settings import find_places, load_settings
+from mydata_like.bootstrap.settings import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed
 from mydata_like.core.model import EntryState
 from mydata_like.core.sources import KnownSource

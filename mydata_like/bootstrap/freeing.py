@@ -8,11 +8,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mydata_like.bootstrap.connection import Connection, open_connection, require_complete
-from mydata_like.bootstrap.job import ledger_file
 from mydata_like.bootstrap.settings import (
     find_api_key,
     find_places,
     find_state,
+    ledger_file,
     open_secrets,
     prepare_places,
 )

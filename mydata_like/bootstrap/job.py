@@ -1,6 +1,5 @@
 """A run, put together from its parts and taken apart again."""
 
-import hashlib
 import os
 import uuid
 from collections.abc import Callable, Iterator
@@ -9,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from random import SystemRandom
-from urllib.parse import urlsplit
 
 from mydata_like.bootstrap.connection import (
     Connection,
@@ -24,13 +22,16 @@ from mydata_like.bootstrap.settings import (
     find_api_key,
     find_places,
     find_state,
+    ledger_file,
     open_secrets,
     prepare_places,
 )
+from mydata_like.bootstrap.shards import check_shards, telling_of_copies
 from mydata_like.bootstrap.sparing import spared
-from mydata_like.bootstrap.staging import find_staging, open_staging
+from mydata_like.bootstrap.staging import Staging, find_staging, open_staging
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
+from mydata_like.core.shards import WHOLE
 from mydata_like.core.sources import Offer
 from mydata_like.engine.archives import Recall
 from mydata_like.engine.bandwidth import Bandwidth
@@ -47,7 +48,7 @@ from mydata_like.engine.pack import Pack
 from mydata_like.engine.register import Filing, Pace, Register
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.run import Run, RunEnd, Stages, Surroundings
-from mydata_like.engine.scan import Scan
+from mydata_like.engine.scan import ALL, Part, Scan
 from mydata_like.engine.send import Send
 from mydata_like.engine.sources import Sources, check_source
 from mydata_like.engine.tally import Tally
@@ -59,7 +60,6 @@ from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import PastRun, SqliteLedger
-from mydata_like.store.paths import Places
 from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collected_seldom
@@ -80,7 +80,7 @@ class Order:
     reload: Callable[[], Loaded] | None = None  # reads all settings again, the server's included
     sources: tuple[Offer, ...] = ()  # from outside of the data directory
     api_key: Secret | None = None  # to be tried instead of the one that is stored
-    only: str = ""  # the one folder of the data directory that is scanned; empty for all
+    part: Part = ALL  # of the data directory, that is scanned
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +153,15 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
     root = os.fsencode(settings.data.directory or "")
     with collected_seldom(), ExitStack() as stack:
         if not order.dry_run:
-            stack.enter_context(lock_data_directory(find_state(settings, places), root, clock))
+            state = find_state(settings, places)
+            stack.enter_context(lock_data_directory(state, root, clock, order.part.shard))
         gate = build_gate(settings, order, audience, clock)
         settings, connection = connect(settings, order, audience, gate, stack)
-        ledger = _open_ledger(ledger_file(settings, places, root), root, audience, stack)
+        file = ledger_file(settings, places, root, order.part.shard)
+        ledger = _open_ledger(file, root, audience, stack)
         chronicle = Chronicle(ledger)
         audience = replace(audience, emit=both(audience.emit, chronicle.add))
-        find = find_staging if order.dry_run else open_staging
-        staging = gate.call(lambda: find(connection, settings, places, audience.emit))
-        stack.callback(staging.transport.close)
+        staging = stack.enter_context(_staging(settings, order, audience, gate, connection))
         identity = describe_identity(connection, settings, ensure_uuid(settings, places))
         datasets = Datasets(
             connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
@@ -170,7 +170,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         controls = _build_controls(settings, staging.transport, gate, audience, sources)
         outside = _Outside(connection.server, gate, controls, staging.box)
         around = _surround(settings, staging.transport, ledger, audience, outside)
-        stages = _build_stages(settings, outside, datasets, around, order.only)
+        stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
         yield Job(run, root, ledger, clock, order.reason, audience.tally, chronicle, sources)
 
@@ -178,8 +178,24 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
 def _check_order(settings: Settings, order: Order) -> None:
     """Raise what can be said against an order before anything is begun."""
     require_complete(settings, order.config)
+    if order.part.shard != WHOLE:
+        check_shards(settings, find_places(order.config))
     for offer in order.sources:
         check_source(settings, offer)
+
+
+@contextmanager
+def _staging(
+    settings: Settings, order: Order, audience: Audience, gate: Gate, connection: Connection
+) -> Iterator[Staging]:
+    find = find_staging if order.dry_run else open_staging
+    tell = telling_of_copies(audience.emit, order.part.shard)
+    places = find_places(order.config)
+    staging = gate.call(lambda: find(connection, settings, places, tell))
+    try:
+        yield staging
+    finally:
+        staging.transport.close()
 
 
 def _add_sources(settings: Settings, ledger: SqliteLedger, order: Order) -> Sources:
@@ -267,22 +283,12 @@ def _build_controls(
     return Controls(gate, limits, Choices(emit), sources, audience.cancel)
 
 
-def ledger_file(settings: Settings, places: Places, root: bytes) -> Path:
-    """Return the ledger of this server and data directory, which the directory's lock guards.
-
-    Two runs over two data directories write two files: a ledger has one writer, always.
-    """
-    host = urlsplit(settings.server.url).netloc.replace(":", "_")
-    directory = hashlib.sha256(os.path.realpath(root)).hexdigest()[:8]
-    return find_state(settings, places) / f"ledger-{host}-{directory}.db"
-
-
 def _build_stages(
     settings: Settings,
     outside: _Outside,
     datasets: Datasets,
     around: Surroundings,
-    only: str,
+    part: Part,
 ) -> Stages:
     server, gate, box = outside.server, outside.gate, outside.box
     ledger, emit, clock = around.ledger, around.emit, around.clock
@@ -290,7 +296,7 @@ def _build_stages(
     archives = TarArchives()
     recall = Recall(server, ledger, gate, emit, archives)
     return Stages(
-        scan=Scan(settings, emit, clock, around.cancel, only=only),
+        scan=Scan(settings, emit, clock, around.cancel, part),
         check=Check(Knowledge(server, ledger, gate, recall), datasets, emit, box=box),
         bundle=Bundle(settings.archive, ledger),
         pack=Pack(settings.transfer, clock, outside.controls.choices, archives),

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.bootstrap.freeing import find_key
-from mydata_like.bootstrap.job import ledger_file
 from mydata_like.bootstrap.reading import open_listing
-from mydata_like.bootstrap.settings import find_places
+from mydata_like.bootstrap.settings import find_places, ledger_file
 from mydata_like.core.journeys import (
     FileJourney,
     FolderJourney,

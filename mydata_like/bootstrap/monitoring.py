@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from mydata_like import __version__
-from mydata_like.bootstrap.job import ledger_file
+from mydata_like.bootstrap.settings import ledger_file
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     Event,

@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from mydata_like.bootstrap.job import ledger_file
-from mydata_like.bootstrap.settings import find_places
+from mydata_like.bootstrap.settings import find_places, ledger_file
 from mydata_like.core.views import View
 from mydata_like.settings.schema import Settings
 from mydata_like.store.listing import Listing

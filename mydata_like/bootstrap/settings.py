@@ -1,5 +1,6 @@
 """Settings and secrets, from where this installation keeps them."""
 
+import hashlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.settings.file import edit_settings_file
 from mydata_like.settings.legacy_file import usual_places
 from mydata_like.settings.policy import Loaded, Sources, preview_settings
@@ -30,6 +32,16 @@ def find_places(config: Path | None = None) -> Places:
 def find_state(settings: Settings, places: Places) -> Path:
     """Return the folder of the ledger, the locks and our identity."""
     return settings.advanced.state_directory or places.state
+
+
+def ledger_file(settings: Settings, places: Places, root: bytes, shard: Shard = WHOLE) -> Path:
+    """Return the ledger of this server and data directory, which the directory's lock guards.
+
+    Runs over two data directories or shards write two files: a ledger has one writer, always.
+    """
+    host = urlsplit(settings.server.url).netloc.replace(":", "_")
+    directory = hashlib.sha256(os.path.realpath(root)).hexdigest()[:8]
+    return find_state(settings, places) / shard.place / f"ledger-{host}-{directory}.db"
 
 
 def prepare_places(settings: Settings, places: Places) -> None:

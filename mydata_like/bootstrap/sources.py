@@ -8,8 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from mydata_like.bootstrap.job import ledger_file
-from mydata_like.bootstrap.settings import find_places
+from mydata_like.bootstrap.settings import find_places, ledger_file
 from mydata_like.core.errors import Problem, SourceError
 from mydata_like.core.events import (
     Event,

@@ -4,10 +4,12 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from mydata_like.bootstrap.settings import find_places
 from mydata_like.core.errors import UploaderError
+from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.settings.schema import Settings
 from mydata_like.store.secrets import VARIABLE
 from mydata_like.system.logs import LogStyle, Redaction, logging_to
@@ -16,14 +18,16 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def open_log(settings: Settings, config: Path | None) -> Iterator[Redaction]:
+def open_log(settings: Settings, config: Path | None, shard: Shard = WHOLE) -> Iterator[Redaction]:
     """Log to this installation's file; what is added to the redaction never appears there.
 
-    What ends the command early is logged as well.
+    Shards have files of their own. What ends the command early is logged as well.
     """
     redaction = Redaction()
     redaction.add(os.environ.get(VARIABLE, ""))
     style = LogStyle(level=settings.advanced.log_level)
+    if shard != WHOLE:
+        style = replace(style, name=f"{style.name}-{shard.place}")
     with logging_to(find_places(config).logs, redaction, style):
         try:
             yield redaction

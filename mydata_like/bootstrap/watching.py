@@ -23,6 +23,7 @@ from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.monitor import Monitor
 from mydata_like.engine.run import INTERRUPTED, RunEnd
+from mydata_like.engine.scan import ALL, Part
 from mydata_like.engine.schedule import Rule
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import FOLDER, Duties, Ended, Plan, Watch
@@ -188,7 +189,7 @@ class Runner:
             patience=inf,
             reason=reason,
             reload=self._lookout.load,
-            only=onlookers.wishes.only if reason == FOLDER else "",
+            part=Part(onlookers.wishes.only) if reason == FOLDER else ALL,
         )
         with open_job(settings, order, audience) as job:
             return job()

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from mydata_like.bootstrap.job import ledger_file
-from mydata_like.bootstrap.settings import find_places
+from mydata_like.bootstrap.settings import find_places, find_state, ledger_file
 from mydata_like.core.errors import RunError, SettingsError
 from mydata_like.core.format import format_path
 from mydata_like.core.model import Entry, EntryState
+from mydata_like.core.shards import WHOLE
 from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
+from mydata_like.system.lock import find_shards
 
 _JOURNEY = {
     EntryState.STAGED: "in the staging area; the server does not know it yet",
@@ -72,9 +73,18 @@ def find_whereabouts(settings: Settings, config: Path | None, text: str) -> list
             "No data directory is set.",
             hint="`mydata-like settings set data.directory FOLDER` sets it.",
         )
-    root = os.fsencode(settings.data.directory)
-    file = ledger_file(settings, find_places(config), root)
-    ledger = SqliteLedger.open_to_read(file, root, SystemClock())
+    places, found = find_places(config), dict[bytes, Entry]()
+    for shard in (*find_shards(find_state(settings, places)), WHOLE):
+        file = ledger_file(settings, places, os.fsencode(settings.data.directory), shard)
+        for entry in _read(file, settings.data.directory, text):
+            # What one ledger knows to be safe is safe, whatever older state another one has.
+            if entry.key not in found or found[entry.key].state is not EntryState.VERIFIED:
+                found[entry.key] = entry
+    return [_locate(settings, settings.data.directory, entry) for _, entry in sorted(found.items())]
+
+
+def _read(file: Path, root: Path, text: str) -> list[Entry]:
+    ledger = SqliteLedger.open_to_read(file, os.fsencode(root), SystemClock())
     if ledger is None:
         return []
     with ledger:
@@ -84,8 +94,7 @@ def find_whereabouts(settings: Settings, config: Path | None, text: str) -> list
                 hint="The next run brings it up to date.",
                 code="ledger.outdated",
             )
-        entries = _find_entries(ledger, settings.data.directory, text)
-    return [_locate(settings, settings.data.directory, entry) for entry in entries]
+        return _find_entries(ledger, root, text)
 
 
 def _find_entries(ledger: SqliteLedger, root: Path, text: str) -> list[Entry]:

@@ -26,9 +26,10 @@ from mydata_like.cli.options import (
     JsonOption,
     OnlyOption,
     SetOption,
+    ShardOption,
     SourceOption,
 )
-from mydata_like.cli.running import Task, carry_out, choose_shape
+from mydata_like.cli.running import Task, carry_out, choose_shape, read_shard
 
 app = typer.Typer(
     help="Carry instrument data to a MyTardis server, and prove that every byte arrived.",
@@ -58,15 +59,23 @@ def run(  # noqa: PLR0913 - each is an option of its own
     sources: SourceOption = None,
     becoming: AsOption = None,
     only: OnlyOption = "",
+    shard: ShardOption = "",
     events: EventsOption = False,
     brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Scan the data directory and upload what the server lacks, until all is verified."""
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
-    if only and sources:
-        raise typer.BadParameter("--only and --source exclude each other.")
-    task = Task(config, tuple(assignments or ()), shape, tuple(accept or ()), only=only)
+    if sum(map(bool, (only, sources, shard))) > 1:
+        raise typer.BadParameter("--only, --source and --shard exclude each other.")
+    task = Task(
+        config,
+        tuple(assignments or ()),
+        shape,
+        tuple(accept or ()),
+        only=only,
+        shard=read_shard(shard),
+    )
     raise typer.Exit(carry_out(task, sources or (), becoming or ()))
 
 
@@ -77,13 +86,16 @@ def scan(  # noqa: PLR0913 - each is an option of its own
     assignments: SetOption = None,
     sources: SourceOption = None,
     becoming: AsOption = None,
+    shard: ShardOption = "",
     events: EventsOption = False,
     brief: BriefOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Do a dry run: tell what would be uploaded; nothing is sent and nothing is made."""
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
-    task = Task(config, tuple(assignments or ()), shape, dry_run=True)
+    if sources and shard:
+        raise typer.BadParameter("--source and --shard exclude each other.")
+    task = Task(config, tuple(assignments or ()), shape, dry_run=True, shard=read_shard(shard))
     raise typer.Exit(carry_out(task, sources or (), becoming or ()))
 
 

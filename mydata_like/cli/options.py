@@ -46,6 +46,15 @@ OnlyOption = Annotated[
         help="Look at this folder of the data directory, and at nothing else.",
     ),
 ]
+ShardOption = Annotated[
+    str,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Look at one of N parts of the data directory, the first being 1/N: for N programs "
+        "side by side that share the work.",
+    ),
+]
 AsOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -157,10 +157,11 @@ def summarise(finished: RunFinished) -> list[str]:
     if finished.problem:
         lines.append(_sentence(finished.problem))
     safe = finished.verified == finished.found - finished.skipped and not finished.problem
+    where = f" of shard {finished.shard}" if finished.shard else ""
     if finished.found == 0:
-        lines.append("No files were found.")
+        lines.append(f"No files{where} were found.")
     elif safe:
-        lines.append(f"All {finished.verified:,} files are safe on the server.")
+        lines.append(f"All {finished.verified:,} files{where} are safe on the server.")
     lines.append(
         f"{finished.found:,} found = {finished.verified:,} verified + {finished.waiting:,} waiting"
         f" + {finished.skipped:,} skipped + {finished.failed:,} failed"

@@ -46,9 +46,11 @@ from mydata_like.core.events import (
     event_record,
 )
 from mydata_like.core.format import format_path
+from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.core.sources import Offer, parse_destination
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.run import INTERRUPTED_EXIT
+from mydata_like.engine.scan import Part
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import CancelFlag
@@ -92,6 +94,7 @@ class Task:
     dry_run: bool = False
     sources: tuple[Offer, ...] = ()
     only: str = ""  # one folder below the data directory, as a person writes it
+    shard: Shard = WHOLE
 
 
 def carry_out(task: Task, sources: Sequence[str] = (), becoming: Sequence[str] = ()) -> int:
@@ -103,6 +106,16 @@ def carry_out(task: Task, sources: Sequence[str] = (), becoming: Sequence[str] =
         return error.exit_code
     except Cancelled:
         return INTERRUPTED_EXIT
+
+
+def read_shard(text: str) -> Shard:
+    """Return the shard that a command line asks for: the whole where it names none."""
+    try:
+        return Shard.parse(text) if text else WHOLE
+    except ValueError:
+        raise typer.BadParameter(
+            "--shard takes I/N with I from 1 to N: 1/4 is the first of 4."
+        ) from None
 
 
 def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[Offer, ...]:
@@ -120,7 +133,7 @@ def _carry_out(task: Task) -> int:
     cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
     order = _build_order(task, settings, reload)
     with ExitStack() as stack:
-        redaction = stack.enter_context(bootstrap.open_log(settings, task.config))
+        redaction = stack.enter_context(bootstrap.open_log(settings, task.config, task.shard))
         stack.enter_context(stopped_by_signals(cancel))
         report = stack.enter_context(_open_report(task.shape, tally))
         preview = Preview()
@@ -152,7 +165,7 @@ def _build_order(task: Task, settings: Settings, reload: Callable[[], Loaded]) -
         reason=reason,
         reload=reload,
         sources=task.sources,
-        only=_find_folder(settings, task.only),
+        part=Part(_find_folder(settings, task.only), task.shard),
     )
 
 
@@ -169,7 +182,8 @@ def _find_folder(settings: Settings, text: str) -> str:
 
 def _send_signals(task: Task, settings: Settings, finished: RunFinished) -> None:
     """Tell the dead man's switch; the run's sums stay the last that is said."""
-    if not task.dry_run and not task.only:  # one folder is no sign that all is well
+    part = task.only or task.shard != WHOLE  # which is no sign that all is well
+    if not task.dry_run and not part:
         for problem in bootstrap.send_signals(settings, finished):
             logger.warning("%s", problem)
 

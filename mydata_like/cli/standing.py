@@ -70,6 +70,9 @@ def _describe_runs(found: bootstrap.State) -> Iterator[str]:
     for past in found.runs:
         at_work = found.running and past is found.runs[0] and past.finished is None
         yield f"{_local(past.started)}  is at work" if at_work else _describe_run(past)
+    for shard in found.shards:
+        told = _describe_run(shard.last) if shard.last else "no run yet"
+        yield f"Shard {shard.shard}: {'is at work' if shard.running else told}"
 
 
 def _describe_run(past: bootstrap.PastRun) -> str:

@@ -20,7 +20,8 @@ class RunStarted:
     """A run began; `at` is wall-clock time in UTC.
 
     `reason` is "person", or of a run that began by itself the kind of its schedule, "settled"
-    (new files have settled) or "retry" (the one before could not do its work).
+    (new files have settled) or "retry" (the one before could not do its work). `shard` is the
+    part of the data directory that it is about, as in "2/4"; empty for all of it.
     """
 
     run: str
@@ -28,6 +29,7 @@ class RunStarted:
     data_directory: bytes
     dry_run: bool = False
     reason: str = "person"
+    shard: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,12 +320,13 @@ class RunFinished:
     bytes: int  # bytes that travelled in this run
     seconds: float
     problem: Problem | None = None  # why the run ended early, if it did
+    shard: str = ""  # as of `RunStarted`
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:
         """Return the end of a run that could not begin."""
         sums = dict.fromkeys(("found", "verified", "waiting", "skipped", "failed"), 0)
-        return cls(run="", at=at, sent=0, bytes=0, seconds=0.0, problem=problem, **sums)
+        return cls(run="", at=at, sent=0, bytes=0, seconds=0.0, problem=problem, shard="", **sums)
 
 
 Event = (

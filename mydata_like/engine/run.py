@@ -93,7 +93,14 @@ class Run:
         around = self._around
         now = around.clock.now()
         around.emit(
-            RunStarted(run=self.name, at=now, data_directory=root, dry_run=dry_run, reason=reason)
+            RunStarted(
+                run=self.name,
+                at=now,
+                data_directory=root,
+                dry_run=dry_run,
+                reason=reason,
+                shard=str(self._stages.scan.part.shard),
+            )
         )
         problem, exit_code = None, 0
         try:

@@ -18,11 +18,12 @@ from mydata_like.core.events import (
 from mydata_like.core.format import format_path
 from mydata_like.core.model import DatasetFolder, FileGroup
 from mydata_like.core.ports import Cancel, Clock, Emit
+from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.core.sources import Source
 from mydata_like.engine.filters import FolderFilter
 from mydata_like.engine.layout import Level, dataset_folder, levels_of, source_folder
 from mydata_like.engine.root import Root, is_junction, reason, status_of
-from mydata_like.engine.walk import GROUP_LIMIT, Walk
+from mydata_like.engine.walk import GROUP_LIMIT, Batch, Walk
 from mydata_like.settings.schema import Settings
 
 _OUTSIDE = Problem(
@@ -63,15 +64,27 @@ class _Place(NamedTuple):
         return self.key + b"/" + name if self.key else name
 
 
+class Part(NamedTuple):
+    """What of a data directory is read.
+
+    `only` is the path of one folder, as events print it, beside which nothing is read.
+    """
+
+    only: str = ""
+    shard: Shard = WHOLE
+
+
+ALL = Part()
+
+
 class Scan:
     """Streams the local files of a data directory, dataset folder by dataset folder."""
 
     def __init__(
-        self, settings: Settings, emit: Emit, clock: Clock, cancel: Cancel, *, only: str = ""
+        self, settings: Settings, emit: Emit, clock: Clock, cancel: Cancel, part: Part = ALL
     ) -> None:
-        """`only` is the path of one folder, as events print it, beside which nothing is read."""
         self._settings = settings
-        self._only = only
+        self.part = part
         self._emit = emit
         self._clock = clock
         self._cancel = cancel
@@ -87,8 +100,8 @@ class Scan:
         for group in self._visit(walk, walk.open):
             empty = False
             yield group
-        if self._only and empty:
-            self._emit(Notice(problem=_no_folder(self._only)))
+        if self.part.only and empty:
+            self._emit(Notice(problem=_no_folder(self.part.only)))
         walk.root.check()
 
     def find_folders(self, root: bytes | Path) -> Iterator[DatasetFolder]:
@@ -124,7 +137,7 @@ class Scan:
 
     def _visit(self, walk: Walk, open_dataset: "Opening") -> Iterator[FileGroup]:
         top = _Place(walk.root.path, b"", ())
-        return _LevelScan(walk, self._settings, open_dataset, self._only).visit(top)
+        return _LevelScan(walk, self._settings, open_dataset, self.part).visit(top)
 
     def _open(self, root: Root) -> Walk:
         return Walk(root, self._settings.filters, self._emit, self._clock, self._cancel)
@@ -173,11 +186,10 @@ def _numbered(groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
 class _LevelScan:
     """One pass over the levels of the layout."""
 
-    def __init__(
-        self, walk: Walk, settings: Settings, open_dataset: Opening, only: str = ""
-    ) -> None:
+    def __init__(self, walk: Walk, settings: Settings, open_dataset: Opening, part: Part) -> None:
         self._walk = walk
-        self._only = only
+        self._only = part.only
+        self._shard = part.shard
         self._open_dataset = open_dataset
         self._filter = FolderFilter(settings.filters)
         self._layout = settings.data.layout
@@ -224,9 +236,9 @@ class _LevelScan:
                 else:
                     batch.leave(self._outside(place, entry))
                 if batch.count >= GROUP_LIMIT:
-                    self._walk.report(place.key, batch)
+                    self._report(place, batch)
                     batch = self._walk.new_batch()
-        self._walk.report(place.key, batch)
+        self._report(place, batch)
         return dict(sorted(children.items())), has_files
 
     def _level_of(self, place: _Place) -> Level | None:
@@ -243,7 +255,7 @@ class _LevelScan:
     ) -> None:
         target = self._walk.links.resolve(entry.path)
         if isinstance(target, Problem):
-            self._skip(place.below(entry.name), target)
+            self._pass_over(place.below(entry.name), target)
         else:
             children[entry.name] = target.path
 
@@ -260,7 +272,7 @@ class _LevelScan:
         chosen = {name for name in children if self._is_part(level, name)}
         missing = {Level.MYTARDIS: _NO_MYTARDIS, Level.INSTRUMENT: _NO_INSTRUMENT}.get(level)
         if missing and not chosen:
-            self._skip(place.key, missing)
+            self._pass_over(place.key, missing)
             return
         for name, path in children.items():
             key = place.below(name)
@@ -268,7 +280,7 @@ class _LevelScan:
                 continue
             problem = self._filter.refuse(level, name) if name in chosen else _NOT_PART
             if problem:
-                self._skip(key, problem)
+                self._pass_over(key, problem)
             else:
                 yield _Place(path, key, (*place.names, name.decode()))
 
@@ -289,6 +301,8 @@ class _LevelScan:
 
     def _read_dataset(self, place: _Place) -> Iterator[FileGroup]:
         folder = self._folder(place)
+        if not self._shard.has(folder):
+            return
         problem = self._filter.refuse_title(folder.title)
         try:
             problem = problem or self._refuse_age(place)
@@ -305,6 +319,8 @@ class _LevelScan:
     def _read_loose_files(self, place: _Place) -> Iterator[FileGroup]:
         """Yield the groups of an experiment's own folder, unless no file of it is taken."""
         folder = self._folder(place)
+        if not self._shard.has(folder):
+            return
         try:
             groups = self._walk.open(folder, place.path)
         except OSError as error:
@@ -322,6 +338,16 @@ class _LevelScan:
         if not self._filter.wants_age:
             return None
         return self._filter.refuse_age(status_of(place.path), self._walk.now())
+
+    def _report(self, place: _Place, batch: Batch) -> None:
+        """Tell of files outside of all dataset folders, in one of the shards."""
+        if self._shard.leads:
+            self._walk.report(place.key, batch)
+
+    def _pass_over(self, key: bytes, problem: Problem) -> None:
+        """Tell of a folder that is none of a dataset, in one of the shards."""
+        if self._shard.leads:
+            self._skip(key, problem)
 
     def _skip(self, key: bytes, problem: Problem) -> None:
         self._walk.emit(FolderSkipped(path=key, problem=problem))

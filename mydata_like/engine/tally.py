@@ -114,6 +114,7 @@ class Tally:
         self._clock = clock
         self._lock = Lock()
         self._begun = clock.monotonic()
+        self._shard = ""
         self._sums = Totals()
         self._bytes = Rate(clock)
         self._files = Rate(clock)
@@ -206,6 +207,7 @@ class Tally:
             bytes=sums.sent_bytes,
             seconds=sums.seconds,
             problem=problem,
+            shard=self._shard,
         )
 
     def _add(self, event: Event) -> None:
@@ -319,7 +321,7 @@ class Tally:
     def _follow_run(self, event: RunEvent) -> None:
         match event:
             case RunStarted():
-                self._begun = self._clock.monotonic()
+                self._begun, self._shard = self._clock.monotonic(), event.shard
             case RunPaused():
                 self.paused = event.problem
             case RunResumed():

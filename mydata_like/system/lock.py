@@ -15,28 +15,59 @@ from filelock import FileLock, Timeout
 from mydata_like.core.errors import AlreadyRunningError, RunError
 from mydata_like.core.format import format_path
 from mydata_like.core.ports import Clock
+from mydata_like.core.shards import WHOLE, Shard
 
 logger = logging.getLogger(__name__)
 
 WATCH_NOTE = "watch.json"
+PROBE_PATIENCE = 1.0  # seconds; others may be looking at the same lock just now
 
 
 @contextmanager
-def lock_data_directory(state: Path, data_directory: bytes, clock: Clock) -> Iterator[None]:
-    """Hold the data directory's lock, whose file lies in the folder of our own state.
+def lock_data_directory(
+    state: Path, data_directory: bytes, clock: Clock, shard: Shard = WHOLE
+) -> Iterator[None]:
+    """Hold the lock of the data directory or of a shard, a file in the folder of our own state.
 
-    Raises `AlreadyRunningError` at once when another run holds it, `RunError` where there can
-    be no lock. What a killed run left behind never stands in the way.
+    Raises `AlreadyRunningError` when another run holds it or works on some of the same files,
+    `RunError` where there can be no lock. What a killed run left behind never stands in the way.
     """
-    what = f"Another run is at work on {format_path(os.path.realpath(data_directory))}"
-    with _hold(_note_file(state, data_directory), what, clock):
+    name = format_path(os.path.realpath(data_directory))
+    note = _note_file(state, data_directory)
+    with _hold(_of(note, shard), _tell(name, shard), clock):
+        # Ours is held first: of two that look at each other's at once, none misses the other.
+        for other in _find_overlapping(note, shard):
+            with _hold(_of(note, other), _tell(name, other), clock, PROBE_PATIENCE):
+                pass
         yield
 
 
-def is_locked(state: Path, data_directory: bytes, clock: Clock) -> bool:
-    """Return whether a run is at work on the data directory; never in the way of one."""
-    note = _note_file(state, data_directory)
-    return note.exists() and _is_held(lock_data_directory(state, data_directory, clock))
+def _tell(name: str, shard: Shard) -> str:
+    part = f"shard {shard} of " if shard != WHOLE else ""
+    return f"Another run is at work on {part}{name}"
+
+
+def _of(note: Path, shard: Shard) -> Path:
+    """Return the note of a shard, given that of the whole."""
+    return note.parent / shard.place / note.name
+
+
+def _find_overlapping(note: Path, shard: Shard) -> list[Shard]:
+    """Return the shards in which some of the same files lie and a run is, or was killed."""
+    found = find_shards(note.parent)
+    return [it for it in (WHOLE, *found) if it.total != shard.total and _of(note, it).exists()]
+
+
+def find_shards(state: Path) -> list[Shard]:
+    """Return the shards that have ever been at work with this state, in their order."""
+    names = (path.name.split("-") for path in state.glob("shard-*-of-*"))
+    return sorted((Shard(int(name[1]), int(name[3])) for name in names), key=lambda it: it[::-1])
+
+
+def is_locked(state: Path, data_directory: bytes, clock: Clock, shard: Shard = WHOLE) -> bool:
+    """Return whether a run is at work on the data directory or a shard; never in its way."""
+    note = _of(_note_file(state, data_directory), shard)
+    return note.exists() and _is_held(_hold(note, "", clock))
 
 
 def is_watched(state: Path, clock: Clock) -> bool:
@@ -67,9 +98,9 @@ def _note_file(state: Path, data_directory: bytes) -> Path:
 
 
 @contextmanager
-def _hold(note: Path, what: str, clock: Clock) -> Iterator[None]:
+def _hold(note: Path, what: str, clock: Clock, patience: float = 0.0) -> Iterator[None]:
     state = note.parent
-    lock = FileLock(note.with_suffix(".lock"), timeout=0, mode=0o600)
+    lock = FileLock(note.with_suffix(".lock"), timeout=patience, mode=0o600)
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock.acquire()

@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 FAMILIES = (
     "archive|channel|command|data|file|folder|free|host-key|http|item|key|ledger|limits|link|lock|register|run"
-    "|server|skipped|source|ssh|staging|support|transfer|uploader|verify|waiting"
+    "|server|shard|skipped|source|ssh|staging|support|transfer|uploader|verify|waiting"
 )
 CODE = re.compile(rf'(?:code = |code=|Problem\(\s*|"skipped\.)"?((?:{FAMILIES})\.[a-z-]+)"')
 

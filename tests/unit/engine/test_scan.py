@@ -1,6 +1,7 @@
 import os
 import socket
 import tracemalloc
+from collections import Counter
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,7 +23,8 @@ from mydata_like.core.events import (
     Notice,
 )
 from mydata_like.core.model import Layout
-from mydata_like.engine.scan import Scan
+from mydata_like.core.shards import WHOLE, Shard
+from mydata_like.engine.scan import ALL, Part, Scan
 from mydata_like.settings.schema import Data, Filters, Instrument, Settings
 from tests.builders import a_file, a_tree
 from tests.fakes.clock import FakeClock
@@ -39,11 +41,11 @@ def settings_of(layout=Layout.DATASET, **filters):
     )
 
 
-def scanned(root, layout=Layout.DATASET, clock=None, **filters):
+def scanned(root, layout=Layout.DATASET, clock=None, part=ALL, **filters):
     """Scan a tree; check what holds of every scan; return what was found, by kind."""
     events = []
     clock = clock or FakeClock(LATER)
-    scan = Scan(settings_of(layout, **filters), events.append, clock, clock.cancel())
+    scan = Scan(settings_of(layout, **filters), events.append, clock, clock.cancel(), part)
     groups = list(scan.scan(root))
 
     files = [file for group in groups for file in group.files]
@@ -552,10 +554,27 @@ def test_of_one_folder_nothing_beside_it_is_read(tmp_path, only, found):
         (tmp_path / name).write_bytes(b"1")
     events, clock = [], FakeClock(LATER)
     settings = settings_of(Layout.USERNAME_DATASET)
-    scan = Scan(settings, events.append, clock, clock.cancel(), only=only)
+    scan = Scan(settings, events.append, clock, clock.cancel(), Part(only))
 
     groups = list(scan.scan(tmp_path))
 
     assert [file.key for group in groups for file in group.files] == found
     notices = [event.problem.code for event in events if isinstance(event, Notice)]
     assert notices == ([] if found else ["folder.unknown"])
+
+
+def test_all_shards_together_tell_what_the_whole_tells(tmp_path):
+    for number in range(12):
+        a_file(tmp_path / f"Experiment {number}" / f"{number % 3}" / "one")
+        a_file(tmp_path / f"Experiment {number}" / "loose")
+    a_file(tmp_path / "stray")
+    (tmp_path / "beside").symlink_to(tmp_path / "nowhere")
+    whole, *parts = [
+        scanned(tmp_path, Layout.EXPERIMENT_DATASET, part=Part(shard=shard))
+        for shard in (WHOLE, Shard(1, 3), Shard(2, 3), Shard(3, 3))
+    ]
+
+    assert sorted(key for part in parts for key in part.keys) == whole.keys
+    told = Counter(map(repr, (event for part in parts for event in part.events)))
+    assert told == Counter(map(repr, whole.events))
+    assert all(part.keys for part in parts)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import AlreadyRunningError, RunError
-from mydata_like.system.lock import lock_data_directory
+from mydata_like.core.shards import WHOLE, Shard
+from mydata_like.system.lock import find_shards, is_locked, lock_data_directory
 from tests.fakes.clock import FakeClock
 
 HOLDER = """
@@ -102,6 +103,50 @@ def test_other_data_directories_are_free(state: Path, data: bytes) -> None:
         lock_data_directory(state, data + b"/\xff", FakeClock()),
     ):
         assert len(list(state.glob("*.lock"))) == 2
+
+
+def test_shards_of_one_split_work_side_by_side(state: Path, data: bytes) -> None:
+    with (
+        lock_data_directory(state, data, FakeClock(), Shard(1, 2)),
+        lock_data_directory(state, data, FakeClock(), Shard(2, 2)),
+    ):
+        assert find_shards(state) == [Shard(1, 2), Shard(2, 2)]
+        assert is_locked(state, data, FakeClock(), Shard(2, 2))
+        assert not is_locked(state, data, FakeClock())
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Shard(2, 4), WHOLE),
+        (WHOLE, Shard(2, 4)),
+        (Shard(2, 4), Shard(1, 3)),
+        (Shard(2, 4), Shard(2, 4)),
+    ],
+)
+def test_runs_over_some_of_the_same_files_exclude_each_other(
+    state: Path, data: bytes, first: Shard, second: Shard
+) -> None:
+    with (
+        lock_data_directory(state, data, FakeClock(), first),
+        pytest.raises(AlreadyRunningError, match=f"{first}.*/data since"),
+        lock_data_directory(state, data, FakeClock(), second),
+    ):
+        pytest.fail("two runs over the same files")
+
+    with lock_data_directory(state, data, FakeClock(), second):
+        pass
+
+
+def test_a_killed_run_is_in_the_way_of_no_shard(state: Path, data: bytes) -> None:
+    with hold(state, data) as holder:
+        holder.kill()
+
+    with (
+        lock_data_directory(state, data, FakeClock(), Shard(1, 2)),
+        lock_data_directory(state, data, FakeClock(), Shard(2, 2)),
+    ):
+        assert not is_locked(state, data, FakeClock())
 
 
 def test_a_link_leads_to_the_same_lock(state: Path, data: bytes, tmp_path: Path) -> None:
