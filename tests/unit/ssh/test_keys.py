@@ -6,6 +6,7 @@ import shutil
 import stat
 import struct
 import subprocess
+import sys
 
 import pytest
 from cryptography.hazmat.primitives import serialization as form
@@ -117,6 +118,29 @@ def test_what_is_no_key_is_refused(tmp_path):
         with pytest.raises(SettingsError) as raised:
             load_key(path)
         assert raised.value.problem_code == "key.unusable"
+
+
+@pytest.mark.parametrize("place", [0, 8, 20, 60, 98, 102, 140, 160, 200])
+def test_a_damaged_key_of_ours_is_refused(tmp_path, place):
+    path = create_key(tmp_path / "id").path
+    begin, *lines, end = path.read_bytes().splitlines()
+    content = bytearray(base64.b64decode(b"".join(lines)))
+    content[place] ^= 0x55
+    path.write_bytes(b"\n".join((begin, base64.b64encode(content), end)))
+    with pytest.raises(SettingsError) as raised:
+        load_key(path)
+    assert raised.value.problem_code in ("key.unusable", "key.passphrase")
+
+
+def test_a_key_of_ours_is_loaded_without_the_package_that_takes_long(tmp_path):
+    create_key(tmp_path / "id")
+    script = (
+        "import sys, pathlib; from mydata_like.ssh import connect, keys; import "
+        "mydata_like.transfer.worker; keys.load_key(pathlib.Path(sys.argv[1])); "
+        "sys.exit(str({'cryptography', 'filelock', 'paramiko'} & set(sys.modules)))"
+    )
+    asked = [sys.executable, "-c", script, tmp_path / "id"]
+    assert subprocess.run(asked, capture_output=True, text=True).stderr.strip() == "set()"
 
 
 def test_a_dsa_key_is_refused(tmp_path):

@@ -1,0 +1,60 @@
+"""Private keys by the package `cryptography`: making one, and reading those of other programs.
+
+It takes as long to import as all else that a channel worker needs, so `keys` asks for this
+only when it must.
+"""
+
+from pathlib import Path
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+    load_ssh_private_key,
+)
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.ssh.keys import PublicKey
+
+_PrivateKey = ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
+
+
+def generate_key() -> tuple[bytes, PublicKey]:
+    """Return a new Ed25519 key as the content of its file, and its public half."""
+    key = ed25519.Ed25519PrivateKey.generate()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()), _public(key)
+
+
+def read_key(path: Path, text: bytes) -> PublicKey:
+    """Return the public half of a private key; raises `SettingsError` where it is not usable."""
+    load = load_ssh_private_key if b"OPENSSH PRIVATE KEY" in text else load_pem_private_key
+    try:
+        key = load(text, password=None)
+    except TypeError as error:  # how cryptography says that there is a passphrase
+        raise SettingsError(
+            f"The private key {path} is protected by a passphrase.",
+            hint="Uploads run unattended; use a key without a passphrase.",
+            code="key.passphrase",
+        ) from error
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise _unusable(path) from error
+    if not isinstance(key, _PrivateKey):
+        raise _unusable(path)
+    return _public(key)
+
+
+def _unusable(path: Path) -> SettingsError:
+    return SettingsError(
+        f"{path} holds no private key that can be used.",
+        hint="Keys of the types Ed25519, ECDSA and RSA are understood.",
+        code="key.unusable",
+    )
+
+
+def _public(key: _PrivateKey) -> PublicKey:
+    text = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    return PublicKey.parse(text.decode())
