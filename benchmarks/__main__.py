@@ -1,4 +1,4 @@
-"""The command: python -m benchmarks [--case P3] [--rounds 3] [--quick] [--json FILE]."""
+"""The command: python -m benchmarks [--case P3] [--rounds 3] [--quick | --full] [--json FILE]."""
 
 import argparse
 import compileall
@@ -16,9 +16,9 @@ import mydata_like
 from benchmarks.arena import Arena
 from benchmarks.cases import CASES
 from benchmarks.contest import Case, Outcome, compete
-from benchmarks.corpus import QUICK, Scale
+from benchmarks.corpus import FULL, QUICK, Scale
 from benchmarks.ground import open_sshd
-from benchmarks.machine import describe_machine
+from benchmarks.machine import describe_machine, is_in_memory
 from benchmarks.report import to_markdown, to_record
 
 
@@ -39,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     outcomes = []
     for case in chosen:
+        if case.on_disk and is_in_memory(options.disk):
+            print(f"{case.name} was left out: {options.disk} is no disk (see --disk).\n")
+            continue
         outcome = _run(case, scale, options)
         print(to_markdown(outcome), flush=True)
         outcomes.append(outcome)
@@ -54,12 +57,14 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--list", action="store_true", help="name the cases and end")
     add("--rounds", type=int, default=3, help="how often each contestant runs")
     add("--quick", action="store_true", help="less data: for a look, not for a claim")
+    add("--full", action="store_true", help="a million files, a file of 1 TiB: takes hours")
     add("--only", default="", help="only contestants with this text in their name")
     add("--json", type=Path, help="also write all samples to this file")
     add("--directory", type=Path, default=_default_directory(), help="where the data lie")
-    add("--file-size", type=int, help="MiB of each large file")
+    add("--disk", type=Path, default=Path("/var/tmp"), help="where they lie for P11")
+    add("--file-size", type=int, help="MiB of each of the 16 large files")
     add("--files", type=int, help="number of tiny files")
-    add("--known-files", type=int, help="number of files where nothing changes")
+    add("--known-files", type=int, help="number of files where little changes")
     return parser.parse_args(arguments)
 
 
@@ -70,7 +75,7 @@ def _default_directory() -> Path:
 
 
 def _scale(options: argparse.Namespace) -> Scale:
-    scale = QUICK if options.quick else Scale()
+    scale = QUICK if options.quick else FULL if options.full else Scale()
     if options.file_size:
         scale = scale._replace(large_size=options.file_size * 2**20)
     if options.files:
@@ -90,7 +95,8 @@ def _choose(names: str) -> list[Case]:
 
 def _run(case: Case, scale: Scale, options: argparse.Namespace) -> Outcome:
     """Run one case in a directory of its own, which is gone afterwards."""
-    directory = Path(tempfile.mkdtemp(prefix="mydata-like-benchmark-", dir=options.directory))
+    place = options.disk if case.on_disk else options.directory
+    directory = Path(tempfile.mkdtemp(prefix="mydata-like-benchmark-", dir=place))
     try:
         _say(f"{case.name}: making {case.describe(scale)}")
         corpus = case.make(directory / "source", scale)

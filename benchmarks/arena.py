@@ -77,14 +77,20 @@ class Arena:
     def target(self) -> Path:
         return self.directory / "target"
 
+    @property
+    def whole(self) -> Path:
+        """Where a whole run keeps its server and its ledger."""
+        return self.directory / "whole"
+
     def clear(self) -> None:
-        """Make the target anew, empty, with the folders of the source."""
-        shutil.rmtree(self.target, ignore_errors=True)
+        """Make the target anew, and leave nothing of the contestant before."""
+        for directory in (self.target, self.whole):
+            shutil.rmtree(directory, ignore_errors=True)
         self.target.mkdir()
 
     def check_target(self) -> None:
         """Raise where the target does not hold as many files and bytes as the source."""
-        files, size = count_tree(self.target)
+        files, size, _ = count_tree(self.target)
         wanted = (len(self.corpus.files), self.corpus.bytes)
         if (files, size) != wanted:
             raise ContestError(
@@ -109,11 +115,13 @@ class Arena:
         return ["sh", "-c", f"{shlex.join(tar)} | {ssh}"]
 
 
-def count_tree(root: Path) -> tuple[int, int]:
-    """Return the number of regular files below a folder, and their bytes."""
-    files = size = 0
+def count_tree(root: Path) -> tuple[int, int, int]:
+    """Return the number of regular files below a folder, their bytes, and those they occupy."""
+    files = size = occupied = 0
     for folder, _, names in os.walk(root):
         for name in names:
+            found = os.lstat(os.path.join(folder, name))  # noqa: PTH118 - 100,000 files
             files += 1
-            size += os.lstat(os.path.join(folder, name)).st_size  # noqa: PTH118 - 100,000 files
-    return files, size
+            size += found.st_size
+            occupied += found.st_blocks * 512
+    return files, size, occupied

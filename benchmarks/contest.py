@@ -70,20 +70,21 @@ class Peer:
 
 
 class Target(NamedTuple):
-    """A bar: ours must be so many times as fast as the best of some peers' families.
+    """A bar for a figure of ours, beside that of the peers' fastest, or absolute without peers.
 
-    With `at_most`, it is instead our CPU that may be so many times the peer's.
+    `at_least`: ours must be so many times as fast; `at_most`: it may take so much of the figure,
+    which is a field of `Sample` or the name of a fact. Families choose the rows.
     """
 
     peers: tuple[str, ...]
     text: str
     at_least: float = 0.0
     at_most: float = 0.0
+    figure: str = "seconds"
+    ours: str = OURS
 
-    def ratio(self, ours: Sample, peer: Sample) -> float:
-        if self.at_most:
-            return ours.client / peer.client
-        return peer.seconds / ours.seconds
+    def ratio(self, ours: float, peer: float) -> float:
+        return ours / peer if self.at_most else peer / ours
 
     def is_met(self, ratio: float) -> bool:
         return ratio <= self.at_most if self.at_most else ratio >= self.at_least
@@ -91,7 +92,10 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One table of docs/performance.md. `unit` is `MB/s`, `files/s` or `s`."""
+    """One table of docs/performance.md.
+
+    `unit` is `MB/s`, `files/s` or `s`; `on_disk` asks for data that do not lie in memory.
+    """
 
     name: str
     title: str
@@ -101,6 +105,7 @@ class Case:
     targets: tuple[Target, ...]
     describe: Callable[[Scale], str]
     wire: Wire | None = None
+    on_disk: bool = False
 
 
 @dataclass
@@ -111,12 +116,12 @@ class Row:
     samples: list[Sample] = field(default_factory=list)
     trouble: str = ""
 
-    def median(self, value: Callable[[Sample], float]) -> float:
-        return statistics.median(map(value, self.samples))
+    def median(self, figure: str) -> float:
+        return statistics.median(sample.figure(figure) for sample in self.samples)
 
     @property
     def seconds(self) -> float:
-        return self.median(lambda sample: sample.seconds)
+        return self.median("seconds")
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,35 @@
-"""Nothing changed: a second run over files that are all verified, beside a dry run of rsync."""
+"""Second runs over files that are all verified, with nothing changed or a little, beside rsync."""
 
 import shlex
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.arena import Arena
 from benchmarks.contest import OURS, Entrant
+from benchmarks.corpus import modify_some
 from benchmarks.measure import ContestError, Sample, measure
 from benchmarks.whole import Installation, both, entrants_of_run
 
+UNCHANGED = f"{OURS}, nothing changed"
 
+
+@dataclass
 class KnownRun:
-    """`mydata-like run` a second time; its first run, which uploads all, is not timed."""
+    """`mydata-like run` again; its first run, which uploads all, is not timed.
 
-    def __init__(self) -> None:
-        self._installation: Installation | None = None
+    With `modify` some files are changed first, and another run, without that, fills more rows.
+    """
+
+    modify: bool = False
+    _installation: Installation | None = field(default=None, init=False)
 
     @property
     def entrants(self) -> Sequence[Entrant]:
-        return entrants_of_run(OURS)
+        again = entrants_of_run(UNCHANGED, ", nothing changed") if self.modify else ()
+        return [*entrants_of_run(OURS), *again]
 
     def prepare(self, arena: Arena) -> None:
         directory = arena.directory / "known"
@@ -28,12 +37,17 @@ class KnownRun:
         self._installation.run()
 
     def run(self, arena: Arena) -> Sequence[Sample]:
+        if not self.modify:
+            return self._run(arena, modified=0)
+        return [*self._run(arena, modify_some(arena.corpus)), *self._run(arena, modified=0)]
+
+    def _run(self, arena: Arena, modified: int) -> Sequence[Sample]:
         assert self._installation is not None
         before = len(self._installation.requests())
         sample, summary = self._installation.run()
         asked = self._installation.requests(since=before)
-        if summary["sent"] or summary["bytes"]:
-            raise ContestError(f"{summary['sent']} files were sent again")
+        if summary["sent"] != modified:
+            raise ContestError(f"{summary['sent']} files were sent instead of {modified}")
         about_files = sum("dataset_" in request for request in asked)
         facts = {
             "bytes sent": summary["bytes"],
@@ -45,28 +59,35 @@ class KnownRun:
         return both(sample._replace(facts=facts), summary)
 
 
+@dataclass(frozen=True)
 class KnownRsync:
-    """`rsync -an` over the same ssh to a copy with the same sizes and times."""
+    """`rsync -a` over the same ssh to a copy; a dry run where nothing is modified."""
+
+    modify: bool = False
 
     @property
     def entrants(self) -> Sequence[Entrant]:
-        return [Entrant("rsync -an", "rsync -n", "sizes and times", ("rsync", "ssh", "cp"))]
+        name, family = ("rsync -a", "rsync") if self.modify else ("rsync -an", "rsync -n")
+        return [Entrant(name, family, "sizes and times", ("rsync", "ssh", "cp"))]
 
     def prepare(self, arena: Arena) -> None:
-        self._copy(arena).mkdir()
-        source = f"{arena.corpus.root}/."
-        subprocess.run(["cp", "-a", source, str(self._copy(arena))], check=True)
+        _copy(arena).mkdir()
+        subprocess.run(["cp", "-a", f"{arena.corpus.root}/.", str(_copy(arena))], check=True)
 
     def run(self, arena: Arena) -> Sequence[Sample]:
+        modified = modify_some(arena.corpus) if self.modify else 0
         link = arena.link
         command = [
-            *("rsync", "-an", "--itemize-changes", "-e", shlex.join(link.ssh())),
-            *(f"{arena.corpus.root}/", f"{link.destination}:{self._copy(arena)}/"),
+            *("rsync", "-a" if self.modify else "-an", "--itemize-changes"),
+            *("-e", shlex.join(link.ssh())),
+            *(f"{arena.corpus.root}/", f"{link.destination}:{_copy(arena)}/"),
         ]
         sample, printed = measure([command], arena.servers)
-        if printed[0].strip():
-            raise ContestError(f"it found changes: {printed[0].splitlines()[0]}")
+        found = printed[0].splitlines()
+        if len(found) != modified:
+            raise ContestError(f"it found {len(found)} changes instead of {modified}")
         return [sample]
 
-    def _copy(self, arena: Arena) -> Path:
-        return arena.directory / "copy"
+
+def _copy(arena: Arena) -> Path:
+    return arena.directory / "copy"

@@ -16,6 +16,7 @@ _VERSIONS = {
     "sshd": ["sshd", "-V"],
     "tar": ["tar", "--version"],
     "rsync": ["rsync", "--version"],
+    "lftp": ["lftp", "--version"],
     "rclone": ["rclone", "--version"],
     "md5sum": ["md5sum", "--version"],
 }
@@ -36,6 +37,11 @@ def describe_machine(directory: Path) -> dict[str, str]:
         **{name: _package(name) for name in _PACKAGES},
         **{name: _first_line(command) for name, command in _VERSIONS.items()},
     }
+
+
+def is_in_memory(directory: Path) -> bool:
+    """Return whether what lies in a directory is never read from a disk."""
+    return _file_system(directory) in {"tmpfs", "ramfs"}
 
 
 def _processor() -> str:

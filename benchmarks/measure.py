@@ -9,12 +9,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import IO, NamedTuple
 
 import psutil
 
-DEADLINE = 900.0  # seconds a contestant may take before it counts as failed
+DEADLINE = 3600.0  # seconds a contestant may take before it counts as failed
 _BEAT = 0.1  # seconds between two looks at the memory
+_SECTOR = 512  # bytes in which the system counts what is read
 _SETTLING = 5.0  # seconds to wait for the server's processes of a contestant to end
 
 Command = Sequence[str]
@@ -29,14 +31,25 @@ class Sample(NamedTuple):
 
     CPU is seconds of user and system time; `client` is all processes it started, `server`
     those of the private sshd (or of the embedded server). `memory` is the most that the
-    client's processes had resident together, in bytes. `facts` are further figures to show.
+    client's processes had resident together, `engine` the most that the largest of those it
+    started itself had alone, both in bytes. `wire` are the bytes that crossed the loopback
+    device, whoever sent them; `disk` those that the client's processes had read from a disk.
+    `facts` are further figures to show.
     """
 
     seconds: float
     client: float
     server: float
     memory: int
+    engine: int = 0
+    wire: int = 0
+    disk: int = 0
     facts: dict[str, float] = {}  # noqa: RUF012 - never changed
+
+    def figure(self, name: str) -> float:
+        """Return a field or a fact by its name; a fact that this sample lacks is 0."""
+        value: float = getattr(self, name) if name in self._fields else self.facts.get(name, 0.0)
+        return value
 
 
 def measure(commands: Sequence[Command], servers: Sequence[int]) -> tuple[Sample, list[str]]:
@@ -44,7 +57,7 @@ def measure(commands: Sequence[Command], servers: Sequence[int]) -> tuple[Sample
 
     `servers` are the process ids whose trees do the other end's work.
     """
-    before = tree_cpu(servers)
+    before, wire = tree_cpu(servers), _loopback()
     with contextlib.ExitStack() as stack:
         outputs = [stack.enter_context(_Captured()) for _ in commands]
         began = time.perf_counter()
@@ -59,8 +72,16 @@ def measure(commands: Sequence[Command], servers: Sequence[int]) -> tuple[Sample
                 )
         printed = [captured.text() for captured in outputs]
     _settle(servers)
-    client = sum(usage.ru_utime + usage.ru_stime for usage in usages)
-    return Sample(seconds, client, tree_cpu(servers) - before, watch.most), printed
+    sample = Sample(
+        seconds,
+        client=sum(usage.ru_utime + usage.ru_stime for usage in usages),
+        server=tree_cpu(servers) - before,
+        memory=watch.most,
+        engine=watch.engine,
+        wire=_loopback() - wire,
+        disk=sum(usage.ru_inblock for usage in usages) * _SECTOR,
+    )
+    return sample, printed
 
 
 def tree_cpu(pids: Sequence[int]) -> float:
@@ -123,14 +144,16 @@ class _Watch(threading.Thread):
 
     def __init__(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         super().__init__(name="watch", daemon=True)
-        self.most = 0
+        self.most = self.engine = 0
         self.over = threading.Event()
         self._processes = processes
         self._deadline = time.monotonic() + DEADLINE
 
     def run(self) -> None:
         while not self.over.wait(_BEAT):
-            self.most = max(self.most, _memory([process.pid for process in self._processes]))
+            pids = [process.pid for process in self._processes]
+            self.most = max(self.most, _memory(pids))
+            self.engine = max(self.engine, *map(_peak, pids))
             if time.monotonic() > self._deadline:
                 self.kill()
 
@@ -161,6 +184,21 @@ def _memory(pids: Sequence[int]) -> int:
         with contextlib.suppress(psutil.Error):
             total += process.memory_info().rss
     return total
+
+
+def _peak(pid: int) -> int:
+    """Return the most that a process ever had resident; 0 for one that has ended."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _loopback() -> int:
+    """Return the bytes that the loopback device has carried since the machine started."""
+    carried: int = psutil.net_io_counters(pernic=True)["lo"].bytes_sent
+    return carried
 
 
 def _trees(pids: Sequence[int]) -> Iterator[psutil.Process]:

@@ -18,19 +18,19 @@ class Sending:
 
     The seconds begin with the start of the channel workers and end with the last proof; the
     start of Python itself is left out, since `mydata-like run` is measured as a whole. CPU and
-    memory are of the whole process tree.
+    memory are of the whole process tree. `hog` is where something keeps a processor busy meanwhile.
     """
 
     channels: int
-    batched: bool
-    stack: str = "auto"
+    family: str = OURS
+    hog: str = ""
 
     @property
     def entrants(self) -> Sequence[Entrant]:
         plural = "" if self.channels == 1 else "s"
-        stack = "" if self.stack == "auto" else f", {self.stack}"
-        name = f"mydata-like, sending alone, {self.channels} channel{plural}{stack}"
-        return [Entrant(name, OURS, _CHECKS)]
+        hog = f", a hog {self.hog}" if self.hog else ""
+        name = f"mydata-like, sending alone, {self.channels} channel{plural}{hog}"
+        return [Entrant(name, self.family, _CHECKS)]
 
     def prepare(self, arena: Arena) -> None:
         """It needs nothing."""
@@ -63,6 +63,5 @@ class Sending:
             "root": str(arena.corpus.root),
             "list": str(arena.write_list("files", arena.corpus.files)),
             "channels": self.channels,
-            "batched": self.batched,
-            "stack": self.stack,
+            "hog": self.hog,
         }

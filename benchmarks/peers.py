@@ -1,4 +1,4 @@
-"""The peers: scp, tar over ssh, rsync and rclone, each the way its users would tune it."""
+"""The peers: scp, sftp, lftp, tar over ssh, rsync, rclone, the way their users would tune them."""
 
 import shlex
 import subprocess
@@ -46,13 +46,46 @@ def scp_folders(mode: str) -> Peer:
     return Peer(entrant, commands)
 
 
-def tar(streams: int) -> Peer:
-    """`tar | ssh tar`, the tree at once or dealt out to several streams."""
-    family = "tar" if streams == 1 else "tar, several"
-    entrant = Entrant(f"tar | ssh tar x{streams}", family, "", ("tar", "ssh"))
+def sftp() -> Peer:
+    """One `sftp -b` with a batch of `put` commands."""
+    entrant = Entrant("sftp -b", "sftp", "", ("sftp",))
 
     def commands(arena: Arena) -> list[Command]:
-        pack = ["tar", "-C", str(arena.corpus.root), "-cf", "-"]
+        puts = [
+            f'put -pr "{path}" "{arena.target}/"' for path in _paths(arena, arena.corpus.folders)
+        ]
+        batch = arena.write_list("sftp", puts)
+        return [["sftp", *arena.link.options(), "-q", "-b", str(batch), arena.link.destination]]
+
+    return Peer(entrant, commands)
+
+
+def lftp(parallel: int) -> Peer:
+    """`lftp mirror -R` over sftp, several files at once."""
+    entrant = Entrant(f"lftp mirror, {parallel} at once", "lftp", "", ("lftp", "ssh"))
+
+    def commands(arena: Arena) -> list[Command]:
+        link = arena.link
+        program = shlex.join([*link.ssh(), "-a", "-x"])
+        script = (
+            f'set cmd:fail-exit yes; set net:max-retries 1; set sftp:connect-program "{program}"; '
+            f"open -u {link.username}, sftp://{link.host}:{link.port}; "
+            f'mirror -R --parallel={parallel} "{arena.corpus.root}/" "{arena.target}/"'
+        )
+        return [["lftp", "--norc", "-c", script]]
+
+    return Peer(entrant, commands)
+
+
+def tar(streams: int, *, sparse: bool = False) -> Peer:
+    """`tar | ssh tar`, the tree at once or dealt out to several streams."""
+    family = "tar" if streams == 1 else "tar, several"
+    sparsely = ["-S"] if sparse else []
+    name = " ".join(["tar", *sparsely, f"| ssh tar x{streams}"])
+    entrant = Entrant(name, family, "", ("tar", "ssh"))
+
+    def commands(arena: Arena) -> list[Command]:
+        pack = ["tar", "-C", str(arena.corpus.root), *sparsely, "-cf", "-"]
         if streams == 1:
             return [arena.pipe_tar([*pack, "."])]
         lists = [
@@ -64,34 +97,39 @@ def tar(streams: int) -> Peer:
     return Peer(entrant, commands)
 
 
-def rsync() -> Peer:
-    """`rsync -W`: whole files, no comparison of contents."""
-    entrant = Entrant("rsync -aW", "rsync", "its stream", ("rsync", "ssh"))
+def rsync(options: str = "-aW") -> Peer:
+    """`rsync`; with `-W` whole files and no comparison of contents."""
+    entrant = Entrant(f"rsync {options}", "rsync", "its stream", ("rsync", "ssh"))
 
     def commands(arena: Arena) -> list[Command]:
         ssh = shlex.join(arena.link.ssh())
-        return [["rsync", "-aW", "-e", ssh, f"{arena.corpus.root}/", _there(arena)]]
+        return [["rsync", options, "-e", ssh, f"{arena.corpus.root}/", _there(arena)]]
 
     return Peer(entrant, commands)
 
 
 def rclone(transfers: int) -> Peer:
     """`rclone copy` to its sftp backend, tuned: big requests, many at once, no hash commands."""
-    entrant = Entrant(f"rclone, {transfers} transfers, tuned", "rclone", "", ("rclone",))
+    return _rclone(
+        f"rclone, {transfers} transfers, tuned",
+        *("--transfers", str(transfers), "--checkers", "8", "--no-check-dest"),
+        *("--sftp-concurrency", "128", "--sftp-chunk-size", "255Ki"),
+        *("--sftp-disable-hashcheck", "--multi-thread-streams", str(transfers)),
+        *("--buffer-size", "16Mi"),
+    )
 
+
+def rclone_default() -> Peer:
+    """`rclone copy` as it comes; it has the server compute checksums where that is possible."""
+    return _rclone("rclone, default", checks="MD5 there")
+
+
+def _rclone(name: str, *options: str, checks: str = "") -> Peer:
     def commands(arena: Arena) -> list[Command]:
-        return [
-            [
-                *("rclone", "copy", str(arena.corpus.root), f":sftp:{arena.target}"),
-                *_rclone_link(arena),
-                *("--transfers", str(transfers), "--checkers", "8", "--no-check-dest"),
-                *("--sftp-concurrency", "128", "--sftp-chunk-size", "255Ki"),
-                *("--sftp-disable-hashcheck", "--multi-thread-streams", str(transfers)),
-                *("--buffer-size", "16Mi", "--retries", "1", "--quiet"),
-            ]
-        ]
+        copy = ["rclone", "copy", str(arena.corpus.root), f":sftp:{arena.target}"]
+        return [[*copy, *_rclone_link(arena), *options, "--retries", "1", "--quiet"]]
 
-    return Peer(entrant, commands)
+    return Peer(Entrant(name, "rclone", checks, ("rclone",)), commands)
 
 
 def rclone_knows(option: str) -> bool:

@@ -63,7 +63,7 @@ def _subtitle(outcome: Outcome) -> str:
     corpus = outcome.corpus
     return (
         f"{len(corpus.files):,} files, {corpus.bytes / 1e6:,.0f} MB, {rounds} rounds. Speed in "
-        f"{outcome.case.unit}; CPU in seconds per {_cpu_unit(outcome)}; memory in MB."
+        f"{outcome.case.unit}; CPU in {_cpu_unit(outcome)}; memory in MB."
     )
 
 
@@ -84,10 +84,10 @@ def _row(outcome: Outcome, row: Row) -> list[str]:
         _number(statistics.median(speeds)) + (" (failed later)" if row.trouble else ""),
         f"{_number(min(speeds))} - {_number(max(speeds))}",
         _times(outcome, row),
-        _number(row.median(lambda sample: sample.client) * scale),
-        _number(row.median(lambda sample: sample.server) * scale),
-        f"{row.median(_busy):.0%}",
-        f"{row.median(lambda sample: sample.memory) / 1e6:.0f}",
+        _number(row.median("client") * scale),
+        _number(row.median("server") * scale),
+        f"{statistics.median(map(_busy, row.samples)):.0%}",
+        f"{row.median('memory') / 1e6:.0f}",
     ]
 
 
@@ -99,19 +99,20 @@ def _times(outcome: Outcome, row: Row) -> str:
 
 
 def judge(outcome: Outcome, target: Target) -> Judgement | None:
-    """Compare our fastest with the peers' fastest; None where either did not run."""
-    ours, peer = outcome.best([OURS]), outcome.best(target.peers)
-    if ours is None or peer is None:
+    """Compare our fastest with the peers' fastest; None where a figure is missing."""
+    ours, peer = outcome.best([target.ours]), outcome.best(target.peers)
+    if ours is None or (target.peers and peer is None):
         return None
-    rounds = [target.ratio(*pair) for pair in zip(ours.samples, peer.samples, strict=False)]
-    ratio = target.ratio(_middle(ours), _middle(peer))
-    return Judgement(ours.entrant.name, peer.entrant.name, ratio, rounds, met=target.is_met(ratio))
-
-
-def _middle(row: Row) -> Sample:
-    """Return the medians of a row."""
-    client = row.median(lambda sample: sample.client)
-    return Sample(row.seconds, client, row.median(lambda sample: sample.server), 0)
+    mine = [sample.figure(target.figure) for sample in ours.samples]
+    theirs = (
+        [sample.figure(target.figure) for sample in peer.samples] if peer else [1.0] * len(mine)
+    )
+    if not all([*mine, *theirs]):
+        return None
+    rounds = [target.ratio(*pair) for pair in zip(mine, theirs, strict=False)]
+    ratio = target.ratio(statistics.median(mine), statistics.median(theirs))
+    name = peer.entrant.name if peer else ""
+    return Judgement(ours.entrant.name, name, ratio, rounds, met=target.is_met(ratio))
 
 
 def _verdict(outcome: Outcome, target: Target) -> list[str]:
@@ -119,9 +120,10 @@ def _verdict(outcome: Outcome, target: Target) -> list[str]:
     judged = judge(outcome, target)
     if judged is None:
         return [target.text, wanted, "not measured", "-", "-"]
-    text = f"{target.text} ({judged.ours} against {judged.peer})"
-    spread = f"{min(judged.rounds):.2f} - {max(judged.rounds):.2f}"
-    return [text, wanted, f"{judged.ratio:.2f}", spread, "yes" if judged.met else "no"]
+    against = f" against {judged.peer}" if judged.peer else ""
+    spread = f"{_number(min(judged.rounds))} - {_number(max(judged.rounds))}"
+    verdict = [_number(judged.ratio), spread, "yes" if judged.met else "no"]
+    return [f"{target.text} ({judged.ours}{against})", wanted, *verdict]
 
 
 def _target_record(outcome: Outcome, target: Target) -> dict[str, object]:
@@ -131,10 +133,7 @@ def _target_record(outcome: Outcome, target: Target) -> dict[str, object]:
 
 def _facts(row: Row) -> list[str]:
     names = dict.fromkeys(name for sample in row.samples for name in sample.facts)
-    shown = [
-        f"{name} {_number(statistics.median(sample.facts.get(name, 0) for sample in row.samples))}"
-        for name in names
-    ]
+    shown = [f"{name} {_number(row.median(name))}" for name in names]
     lines = [f"{row.entrant.name}: {', '.join(shown)}."] if shown else []
     return lines + ([f"{row.entrant.name} failed: {row.trouble}"] if row.trouble else [])
 
@@ -150,13 +149,19 @@ def _speed(outcome: Outcome, sample: Sample) -> float:
 
 
 def _cpu_unit(outcome: Outcome) -> str:
-    return "GiB" if outcome.case.unit == "MB/s" else "10,000 files"
+    return {"MB/s": "seconds per GiB", "files/s": "seconds per 10,000 files"}.get(
+        outcome.case.unit, "seconds"
+    )
 
 
 def _cpu_scale(outcome: Outcome) -> float:
-    if outcome.case.unit == "MB/s":
-        return 2**30 / outcome.corpus.bytes
-    return 10_000 / len(outcome.corpus.files)
+    match outcome.case.unit:
+        case "MB/s":
+            return 2**30 / outcome.corpus.bytes
+        case "files/s":
+            return 10_000 / len(outcome.corpus.files)
+        case _:
+            return 1.0
 
 
 def _busy(sample: Sample) -> float:

@@ -11,23 +11,25 @@ until all channels were open, and how many files are proven.
 import json
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-BATCH_FILES, BATCH_BYTES = 1000, 16 * 2**20
+from benchmarks.hog import hog
 
 
 def main(plan: dict[str, Any]) -> dict[str, Any]:
     """Do what the plan says and return what it took."""
     transport = _open_transport(plan)
     payloads: SimpleQueue[Any] = SimpleQueue()
-    count = 0
+    files = 0
     for payload in _payloads(plan):
         payloads.put(payload)
-        count += len(payload.members)
-    with ThreadPoolExecutor(plan["channels"]) as threads:
+        files += len(payload.members)
+    with hog(plan["hog"]), ThreadPoolExecutor(plan["channels"]) as threads:
         began = time.perf_counter()
         # As the engine's senders do, each opens its channel and sends as soon as it is open.
         futures = [threads.submit(_work, transport, payloads) for _ in range(plan["channels"])]
@@ -40,7 +42,7 @@ def main(plan: dict[str, Any]) -> dict[str, Any]:
         "seconds": ended - began,
         "connecting": max(opened for opened, _ in worked) - began,
         "proven": sum(hasattr(result, "checksum") for result in results),
-        "files": count,
+        "files": files,
         "problem": problems[0] if problems else "",
     }
 
@@ -59,7 +61,7 @@ def _open_transport(plan: dict[str, Any]) -> Any:
     )
     return SshTransport(
         area,
-        Transfer(channels=plan["channels"], ssh=plan["stack"], ciphers=(plan["cipher"],)),
+        Transfer(channels=plan["channels"], ciphers=(plan["cipher"],)),
         key_file=Path(plan["key_file"]),
         known_hosts=Path(plan["known_hosts"]),
         emit=lambda event: None,
@@ -79,23 +81,28 @@ def _work(transport: Any, payloads: "SimpleQueue[Any]") -> tuple[float, list[Any
         results += channel.send(payload, lambda moved: None)
 
 
-def _payloads(plan: dict[str, Any]) -> list[Any]:
+def _payloads(plan: dict[str, Any]) -> Iterator[Any]:
     """Group the files as the engine does: in batches where they are tiny, else alone."""
     from mydata_like.core.model import Dataset, DatasetId, Payload, Wanted
+    from mydata_like.settings.schema import Transfer
 
-    dataset = Dataset(DatasetId(1), "benchmark")
-    wanted = [
-        Wanted(_look(plan["root"], path), dataset, path)
-        for path in Path(plan["list"]).read_text().splitlines()
-    ]
-    if not plan["batched"]:
-        return [Payload(number, (one,), batched=False) for number, one in enumerate(wanted)]
-    size = max((one.file.size for one in wanted), default=1) or 1
-    step = max(1, min(BATCH_FILES, BATCH_BYTES // size))
-    return [
-        Payload(place, tuple(wanted[place : place + step]), batched=True)
-        for place in range(0, len(wanted), step)
-    ]
+    limits, dataset, numbers = Transfer(), Dataset(DatasetId(1), "benchmark"), count(1)
+    batch: list[Any] = []
+    size = 0
+    for path in Path(plan["list"]).read_text().splitlines():
+        wanted = Wanted(_look(plan["root"], path), dataset, path)
+        if wanted.file.size >= limits.batch_below:
+            yield Payload(next(numbers), (wanted,), batched=False)
+            continue
+        if batch and (
+            len(batch) >= limits.batch_files or size + wanted.file.size > limits.batch_bytes
+        ):
+            yield Payload(next(numbers), tuple(batch), batched=True)
+            batch, size = [], 0
+        batch.append(wanted)
+        size += wanted.file.size
+    if batch:
+        yield Payload(next(numbers), tuple(batch), batched=len(batch) > 1)
 
 
 def _look(root: str, path: str) -> Any:

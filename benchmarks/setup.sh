@@ -6,8 +6,9 @@ missing=""
 need() { missing="$missing $1"; }
 
 [ -x /usr/sbin/sshd ] || command -v sshd >/dev/null 2>&1 || need openssh-server
-command -v ssh >/dev/null 2>&1 && command -v scp >/dev/null 2>&1 || need openssh-client
+command -v ssh >/dev/null 2>&1 && command -v scp >/dev/null 2>&1 && command -v sftp >/dev/null 2>&1 || need openssh-client
 command -v rsync >/dev/null 2>&1 || need rsync
+command -v lftp >/dev/null 2>&1 || need lftp
 command -v rclone >/dev/null 2>&1 || need rclone
 
 [ -n "$missing" ] || exit 0

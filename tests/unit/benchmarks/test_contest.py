@@ -1,18 +1,20 @@
 """A fair contest: turns, failures, and what the report says about them. Nothing is timed here."""
 
+import sys
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.arena import Arena, Link
 from benchmarks.contest import OURS, Case, Entrant, Outcome, Peer, Row, Target, compete, turns
-from benchmarks.corpus import Corpus, Scale, make_large, make_tiny
+from benchmarks.corpus import Corpus, Scale, make_growing, make_large, make_tiny
+from benchmarks.growth import EACH_FURTHER, Growing
 from benchmarks.measure import ContestError, Sample, measure
 from benchmarks.report import judge, to_markdown, to_record
 
-SMALL = Scale(large_count=2, large_size=3_000_000, tiny_count=6, tiny_size=10)
+SMALL = Scale(large_count=2, large_size=3_000_000, tiny_count=6, tiny_size=10, growing_sizes=())
 
 
 @dataclass
@@ -75,7 +77,7 @@ def outcome_of(ours: list[float], peer: list[float], target: Target) -> Outcome:
         Row(Entrant(name, family), [Sample(value, value, 0.0, 1) for value in values])
         for name, family, values in (("mine", OURS, ours), ("theirs", "peer", peer))
     ]
-    return Outcome(case_of(targets=(target,)), Corpus(Path(), ("a",), 1, ("d",)), rows, [])
+    return Outcome(case_of(targets=(target,)), Corpus(Path(), ("a",), 1, ("d",), 1), rows, [])
 
 
 def say_nothing(line: str) -> None:
@@ -171,6 +173,39 @@ def test_a_target_without_its_peer_is_not_measured():
 
     assert "| faster | >= 1 | not measured |" in to_markdown(outcome)
     assert to_record(outcome)["targets"] == [{**target._asdict(), "measured": None}]
+
+
+def test_a_target_without_peers_is_absolute():
+    target = Target((), "few requests", at_most=5, figure="requests")
+    outcome = outcome_of([1.0, 2.0, 3.0], [], target)
+    row = outcome.rows[0]
+    row.samples[:] = [sample._replace(facts={"requests": 4.0}) for sample in row.samples]
+
+    assert "| few requests (mine) | <= 5 | 4 | 4 - 4 | yes |" in to_markdown(outcome)
+
+
+def test_a_target_whose_figure_nobody_knows_is_not_measured():
+    outcome = outcome_of([1.0], [1.0], Target(("peer",), "", at_most=1.0, figure="requests"))
+
+    assert judge(outcome, outcome.case.targets[0]) is None
+
+
+def test_growth_is_what_each_further_file_takes(tmp_path: Path, arena: Arena):
+    made = make_growing(tmp_path / "growing", SMALL._replace(growing_counts=(1, 3)))
+    growing = Growing.over(made, Scripted(Entrant("mine", OURS), [1.0, 5.0]), "files")
+
+    samples = growing.run(replace(arena, corpus=made))
+
+    assert [entrant.name for entrant in growing.entrants] == ["mine: 1 files", "mine: 3 files"]
+    assert [sample.facts.get(EACH_FURTHER) for sample in samples] == [None, 2e6]
+
+
+def test_the_memory_of_what_a_command_started_counts():
+    script = "kept = bytearray(50_000_000); sum(range(10_000_000))"
+
+    sample, _ = measure([[sys.executable, "-c", script]], [])
+
+    assert sample.memory >= sample.engine >= 50_000_000
 
 
 def test_shares_hold_every_file_once(arena: Arena):

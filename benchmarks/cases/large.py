@@ -1,0 +1,131 @@
+"""Large files: many of them, a single one, off a disk, and beside something busy."""
+
+from benchmarks import corpus, peers
+from benchmarks.contest import OURS, Case, Contestant, Target
+from benchmarks.corpus import Corpus, Scale
+from benchmarks.noted import READ, cold
+from benchmarks.ours import Sending
+from benchmarks.whole import WholeRun
+
+_BESIDE, _INSIDE = f"{OURS}, a hog beside", f"{OURS}, a hog inside"
+
+
+def _many(_: Corpus) -> list[Contestant]:
+    scp = [
+        peers.scp(streams, mode) for mode in ("scp protocol", "sftp mode") for streams in (1, 2, 4)
+    ]
+    return [
+        *(Sending(channels) for channels in (1, 2, 4)),
+        WholeRun(f"{OURS}, end to end"),
+        *scp,
+        peers.scp(1, "sftp mode", cipher=None),
+        *(peers.md5sum_scp(streams) for streams in (1, 2)),
+        peers.sftp(),
+        peers.lftp(4),
+        peers.rsync(),
+        *(peers.rclone(transfers) for transfers in (2, 4)),
+        peers.rclone_default(),
+    ]
+
+
+def _single(_: Corpus) -> list[Contestant]:
+    return [
+        *(Sending(channels) for channels in (1, 2, 4)),
+        WholeRun(f"{OURS}, end to end"),
+        *(peers.scp(1, mode) for mode in ("scp protocol", "sftp mode")),
+        peers.md5sum_scp(1),
+        peers.sftp(),
+        peers.lftp(4),
+        peers.tar(1),
+        peers.rsync(),
+        peers.rclone(4),
+        peers.rclone_default(),
+    ]
+
+
+def _read_once(_: Corpus) -> list[Contestant]:
+    contestants: list[Contestant] = [
+        Sending(2),
+        WholeRun(f"{OURS}, end to end"),
+        peers.tar(1),
+        peers.rsync(),
+        peers.md5sum_scp(1),
+    ]
+    return [cold(contestant) for contestant in contestants]
+
+
+def _hog(_: Corpus) -> list[Contestant]:
+    return [
+        Sending(2),
+        Sending(2, _BESIDE, "beside"),
+        Sending(2, _INSIDE, "inside"),
+        WholeRun(),
+        WholeRun(f"{_BESIDE}, end to end", "beside"),
+        WholeRun(f"{_INSIDE}, end to end", "inside"),
+    ]
+
+
+def _describe(scale: Scale) -> str:
+    return f"{scale.large_count} files of {scale.large_size >> 20} MiB"
+
+
+MANY = Case(
+    name="P1",
+    title="large files",
+    unit="MB/s",
+    make=corpus.make_large,
+    contestants=_many,
+    targets=(
+        Target(("scp",), "as fast as the best scp, which checks nothing", 0.95),
+        Target(("md5sum+scp",), "faster than the same work in two passes", 1.25),
+        Target(("rclone",), "faster than rclone", 1.3),
+        Target(("rsync",), "faster than rsync", 1.4),
+        Target(("scp",), "CPU of the client per byte", at_most=1.5, figure="client"),
+    ),
+    describe=_describe,
+)
+SINGLE = Case(
+    name="P2",
+    title="one very large file",
+    unit="MB/s",
+    make=corpus.make_single,
+    contestants=_single,
+    targets=(Target(("scp",), "faster than scp, which checks nothing", 1.2),),
+    describe=lambda scale: f"one file of {scale.large_count * scale.large_size >> 20} MiB",
+)
+READ_ONCE = Case(
+    name="P11",
+    title="an archive's files, read from a disk",
+    unit="MB/s",
+    make=corpus.make_mixed,
+    contestants=_read_once,
+    targets=(
+        Target(("tar",), "reads each byte once, as tar does", at_most=1.02, figure=READ),
+        Target(
+            ("tar",),
+            "the whole run as well",
+            at_most=1.02,
+            figure=READ,
+            ours=f"{OURS}, end to end",
+        ),
+    ),
+    describe=lambda scale: f"{scale.mixed_count:,} files of all sizes, on a disk",
+    on_disk=True,
+)
+HOG = Case(
+    name="HOG",
+    title="a busy thread inside the engine process",
+    unit="MB/s",
+    make=corpus.make_large,
+    contestants=_hog,
+    targets=(
+        Target((_BESIDE,), "it costs the sending no more than beside it", 0.9, ours=_INSIDE),
+        Target(
+            (f"{_BESIDE}, end to end",),
+            "nor the whole run",
+            0.9,
+            ours=f"{_INSIDE}, end to end",
+        ),
+    ),
+    describe=_describe,
+)

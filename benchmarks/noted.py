@@ -1,0 +1,57 @@
+"""Contestants with something noted beside their time: the wire, the disk, the server's storage."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.arena import Arena, count_tree
+from benchmarks.contest import Contestant, Entrant
+from benchmarks.corpus import forget_pages
+from benchmarks.measure import ContestError, Sample
+
+WIRE = "on the wire per byte of data"
+HELD = "stored per byte of data"
+READ = "read from the disk per byte"
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A contestant before whose runs something is done, and of whose runs facts are added."""
+
+    inner: Contestant
+    before: Callable[[Arena], None]
+    note: Callable[[Arena, Sample], dict[str, float]]
+
+    @property
+    def entrants(self) -> Sequence[Entrant]:
+        return self.inner.entrants
+
+    def prepare(self, arena: Arena) -> None:
+        self.inner.prepare(arena)
+
+    def run(self, arena: Arena) -> Sequence[Sample]:
+        self.before(arena)
+        samples = self.inner.run(arena)
+        return [
+            sample._replace(facts=sample.facts | self.note(arena, sample)) for sample in samples
+        ]
+
+
+def cold(contestant: Contestant) -> Noted:
+    """Let the system forget the files first; note what is read from the disk."""
+    return Noted(contestant, lambda arena: forget_pages(arena.corpus), _note_disk)
+
+
+def sparse(contestant: Contestant) -> Noted:
+    """Note what travelled and what the server stores, per byte that is no hole."""
+    return Noted(contestant, lambda arena: None, _note_holes)
+
+
+def _note_disk(arena: Arena, sample: Sample) -> dict[str, float]:
+    if not sample.disk:
+        raise ContestError("the system counts no bytes that are read: no disk, or no accounting")
+    return {READ: sample.disk / arena.corpus.held}
+
+
+def _note_holes(arena: Arena, sample: Sample) -> dict[str, float]:
+    stored = sum(count_tree(place)[2] for place in (arena.target, arena.whole))
+    return {WIRE: sample.wire / arena.corpus.held, HELD: stored / arena.corpus.held}

@@ -1,0 +1,120 @@
+"""What the benchmarks carry has the shape that it is said to have, the same every time."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from benchmarks.cases import CASES
+from benchmarks.contest import Case
+from benchmarks.corpus import (
+    ARCHIVE_MIX,
+    Corpus,
+    Scale,
+    forget_pages,
+    make_growing,
+    make_mixed,
+    make_sparse,
+    make_tiny,
+    mixed_sizes,
+    modify_some,
+)
+
+SMALL = Scale(
+    large_count=2,
+    large_size=1000,
+    tiny_count=2000,
+    tiny_size=10,
+    mixed_count=10,
+    known_count=2000,
+    sparse_size=16 * 2**20,
+    sparse_held=2**20,
+    growing_counts=(1, 2, 3, 4),
+    growing_sizes=(2**20, 2**21, 2**22),
+    growing_holes=(2**20, 2**21),
+)
+
+
+@pytest.mark.parametrize(("share", "low", "high"), ARCHIVE_MIX)
+def test_an_archive_has_its_share_of_every_size(share: float, low: int, high: int):
+    sizes = mixed_sizes(5000)
+
+    assert sum(10**low <= size < 10**high for size in sizes) == round(share * 5000)
+
+
+def test_an_archive_is_the_same_every_time_and_mixed(tmp_path: Path):
+    sizes = mixed_sizes(10)
+
+    made = make_mixed(tmp_path / "source", SMALL)
+
+    assert [(made.root / name).stat().st_size for name in made.files] == sizes
+    assert sizes not in (sorted(sizes), sorted(sizes, reverse=True))
+
+
+def test_a_sparse_file_occupies_little_more_than_it_holds(tmp_path: Path):
+    made = make_sparse(tmp_path / "source", SMALL)
+
+    (name,) = made.files
+    found = (made.root / name).stat()
+    assert found.st_size == made.bytes == SMALL.sparse_size
+    assert made.held <= found.st_blocks * 512 <= 1.5 * made.held
+
+
+def test_a_part_is_a_corpus_of_its_own(tmp_path: Path):
+    made = make_growing(tmp_path / "source", SMALL)
+
+    part = made.part("2 files")
+
+    assert part == Corpus(
+        made.root / "2 files",
+        ("dataset-000/image-000000.raw", "dataset-000/image-000001.raw"),
+        bytes=20,
+        folders=("dataset-000",),
+        held=20,
+    )
+
+
+def test_one_file_in_a_thousand_is_modified_again_and_again(tmp_path: Path):
+    made = make_tiny(tmp_path / "source", SMALL)
+    pictures = [_picture(made)]
+
+    for _ in range(2):
+        assert modify_some(made) == 2
+        pictures.append(_picture(made))
+
+    for before, after in pairwise(pictures):
+        changed = {name for name in after if after[name] != before[name]}
+        assert changed == {made.files[0], made.files[1000]}
+        assert all(after[name][0] > before[name][0] for name in changed)
+
+
+def test_what_is_forgotten_can_be_read_again(tmp_path: Path):
+    made = make_tiny(tmp_path / "source", SMALL._replace(tiny_count=2))
+    before = _picture(made)
+
+    forget_pages(made)
+
+    assert _picture(made) == before
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_target_names_rows_that_there_are(case: Case, tmp_path: Path):
+    made = case.make(tmp_path / "source", SMALL)
+    families = {
+        entrant.family for contestant in case.contestants(made) for entrant in contestant.entrants
+    }
+
+    named = {family for target in case.targets for family in (target.ours, *target.peers)}
+
+    assert named <= families
+
+
+def test_every_case_has_a_name_of_its_own():
+    names = [case.name for case in CASES]
+
+    assert len(set(names)) == len(names)
+
+
+def _picture(made: Corpus) -> dict[str, tuple[int, bytes]]:
+    paths = {name: made.root / name for name in made.files}
+    return {name: (path.stat().st_mtime_ns, path.read_bytes()) for name, path in paths.items()}
