@@ -2,7 +2,7 @@
 # make test    the whole gate: format, lint, types, import contracts, tests
 # make translations   collect the window's texts, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program
-# make bench   speed against scp, tar over ssh, rsync and rclone
+# make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3
 BIN := .venv/bin
 

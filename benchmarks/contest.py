@@ -94,7 +94,8 @@ class Target(NamedTuple):
 class Case:
     """One table of docs/performance.md.
 
-    `unit` is `MB/s`, `files/s` or `s`; `on_disk` asks for data that do not lie in memory.
+    `unit` is `MB/s`, `files/s` or `s`; `wire` is what lies before its sshd, and `on_disk`
+    asks for data that do not lie in memory.
     """
 
     name: str

@@ -31,8 +31,8 @@ class Sample(NamedTuple):
 
     CPU is seconds of user and system time; `client` is all processes it started, `server`
     those of the private sshd (or of the embedded server). `memory` is the most that the
-    client's processes had resident together, `engine` the most that the largest of those it
-    started itself had alone, both in bytes. `wire` are the bytes that crossed the loopback
+    client's processes had resident together, `engine` the most that the largest of those we
+    started ourselves had alone, both in bytes. `loopback` are the bytes that crossed that
     device, whoever sent them; `disk` those that the client's processes had read from a disk.
     `facts` are further figures to show.
     """
@@ -42,7 +42,7 @@ class Sample(NamedTuple):
     server: float
     memory: int
     engine: int = 0
-    wire: int = 0
+    loopback: int = 0
     disk: int = 0
     facts: dict[str, float] = {}  # noqa: RUF012 - never changed
 
@@ -57,7 +57,7 @@ def measure(commands: Sequence[Command], servers: Sequence[int]) -> tuple[Sample
 
     `servers` are the process ids whose trees do the other end's work.
     """
-    before, wire = tree_cpu(servers), _loopback()
+    before, carried = tree_cpu(servers), _loopback()
     with contextlib.ExitStack() as stack:
         outputs = [stack.enter_context(_Captured()) for _ in commands]
         began = time.perf_counter()
@@ -78,7 +78,7 @@ def measure(commands: Sequence[Command], servers: Sequence[int]) -> tuple[Sample
         server=tree_cpu(servers) - before,
         memory=watch.most,
         engine=watch.engine,
-        wire=_loopback() - wire,
+        loopback=_loopback() - carried,
         disk=sum(usage.ru_inblock for usage in usages) * _SECTOR,
     )
     return sample, printed

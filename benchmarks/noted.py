@@ -54,4 +54,4 @@ def _note_disk(arena: Arena, sample: Sample) -> dict[str, float]:
 
 def _note_holes(arena: Arena, sample: Sample) -> dict[str, float]:
     stored = sum(count_tree(place)[2] for place in (arena.target, arena.whole))
-    return {WIRE: sample.wire / arena.corpus.held, HELD: stored / arena.corpus.held}
+    return {WIRE: sample.loopback / arena.corpus.held, HELD: stored / arena.corpus.held}
