@@ -8,7 +8,7 @@ from urllib.parse import quote
 from mydata_like.demo.drafts import Draft
 from mydata_like.demo.site import DEFAULT_BOX, Site
 from mydata_like.demo.store import Row
-from mydata_like.demo.verifier import replica_path
+from mydata_like.demo.verifier import join_inside
 
 
 class Place(NamedTuple):
@@ -23,7 +23,7 @@ class Place(NamedTuple):
     def path(self) -> str | None:
         """The absolute path, or None where it would lie outside the box."""
         try:
-            return str(replica_path(self.location, self.uri))
+            return join_inside(self.location, self.uri)
         except ValueError:
             return None
 

@@ -1,6 +1,7 @@
 """The server's clock and its way with times: naive texts in its own zone."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 
@@ -9,11 +10,12 @@ class Times:
 
     def __init__(self, zone: str) -> None:
         self._zone = ZoneInfo(zone)
+        self.localize = lru_cache(1000)(self._localize)  # of each file the same time comes twice
 
     def now(self) -> str:
         return datetime.now(self._zone).replace(tzinfo=None).isoformat()
 
-    def localize(self, text: str) -> str:
+    def _localize(self, text: str) -> str:
         """Return a client's time as the server keeps it; raises `ValueError` where it is none."""
         time = datetime.fromisoformat(text)
         if time.tzinfo is None:
