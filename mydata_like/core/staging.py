@@ -18,6 +18,7 @@ UNTITLED = "untitled"
 _COMPONENT_LIMIT = 255  # bytes; of ext4, XFS, NTFS and most others
 _DIRECTORY_LIMIT = 3000  # bytes; leaves room for the rest below Linux's 4096 for a whole path
 _MARK = re.compile(r"~[0-9a-f]{32}(\.[A-Za-z0-9]{1,10})?\Z")
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")  # most names; safe at a glance
 _EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
 
 
@@ -56,7 +57,7 @@ def _directory_component(part: str) -> str:
 
 
 def _name_component(name: str) -> str:
-    if _is_safe(name):
+    if _PLAIN.fullmatch(name) or _is_safe(name):
         return name
     extension = _EXTENSION.search(PurePosixPath(name).suffix)
     ending = extension[0] if extension else ""

@@ -39,6 +39,7 @@ LONGEST_SECONDS = 2.5
 LARGEST_REQUEST = 1000
 FAILURES = 6  # of the line or the server, for one request, before its files fail
 REJECTIONS = 2  # of one record alone: servers answer 500 when they are busy, too
+BEGINNING = datetime.fromtimestamp(0, UTC)  # of the times of files
 
 CONFLICT = Problem(
     "register.conflict",
@@ -202,15 +203,15 @@ class Pace:
 def _registration(item: Staged, box: str) -> Registration:
     wanted, file = item.wanted, item.wanted.file
     record = wanted.datafile
-    modified = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=file.modified_ns // 1000)
+    modified = (BEGINNING + timedelta(microseconds=file.modified_ns // 1000)).isoformat()
     return Registration(
         dataset=wanted.dataset.id,
         directory=file.directory.decode(),
         name=file.name.decode(),
         size=file.size,
         checksum=item.checksum,
-        created=modified.isoformat(),
-        modified=modified.isoformat(),
+        created=modified,
+        modified=modified,
         uri=None if record and record.replicas else wanted.remote,
         box=box,
         datafile=record.id if record else None,

@@ -179,6 +179,8 @@ class Send:
 
     def _admit(self, wanted: Wanted, sent: Sent) -> Staged:
         """Return what arrived; files of an archive that moved under us are not part of it."""
+        if not wanted.members:
+            return Staged(wanted, sent.checksum, sent.registered)
         members = []
         for member, reading in zip(wanted.members, sent.inside, strict=True):
             if reading.problem:

@@ -6,6 +6,7 @@ The server answers a bare 500 to most mistakes, or worse, takes them; so they ar
 import mimetypes
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from mydata_like.core.errors import RejectedError
@@ -15,6 +16,7 @@ from mydata_like.core.ports import ExperimentDraft
 _SCHEMA: Final = "http://mytardis.org/schemas/mydata/defaultexperiment"
 _CHECKSUM: Final = re.compile(r"[0-9a-f]{32}")
 _OPAQUE: Final = "application/octet-stream"
+_NOWHERE: Final = frozenset({"", ".", ".."})
 
 Document = dict[str, object]
 
@@ -110,12 +112,17 @@ def datafile_document(directory: str, name: str) -> Document:
 
 
 def _check_path(path: str) -> None:
-    if any(part in ("", ".", "..") for part in path.split("/")):
+    if not _NOWHERE.isdisjoint(path.split("/")):
         raise _unfit(f"The path {path!r} leads elsewhere on the server.")
     _check_characters("The path", path)
 
 
 def guess_type(name: str) -> str:
     """Return the MIME type that a name suggests, short enough for the server."""
-    kind, encoding = mimetypes.guess_type("x" + name[-80:].replace(":", "_"))
+    return _guess_type(name[-80:].partition(".")[2])
+
+
+@lru_cache(1000)
+def _guess_type(extensions: str) -> str:
+    kind, encoding = mimetypes.guess_type("x." + extensions.replace(":", "_"))
     return _OPAQUE if kind is None or encoding or len(kind) > 80 else kind

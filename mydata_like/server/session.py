@@ -12,6 +12,7 @@ from typing import Any, Final
 import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
+from requests.utils import get_environ_proxies
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import NewConnectionError
@@ -172,17 +173,19 @@ class ApiKey(AuthBase):
 
 
 class Session(requests.Session):
-    """A session that neither follows nor reads redirects, and takes no cookies.
+    """A session with one server that neither follows nor reads redirects, and takes no cookies.
 
     `proxy` is the address of a proxy, `none` to go directly, or empty for what the system says
     (`HTTPS_PROXY`, `NO_PROXY` and their like).
     """
 
-    def __init__(self, trust: ssl.SSLContext, proxy: str = "") -> None:
+    def __init__(self, trust: ssl.SSLContext, origin: str, proxy: str = "") -> None:
         super().__init__()
-        if proxy:
-            self.trust_env = False
-            self.proxies = {} if proxy == DIRECT else {"http": proxy, "https": proxy}
+        self.trust_env = False  # which would look for a proxy anew before every request
+        if not proxy:
+            self.proxies = get_environ_proxies(origin)
+        elif proxy != DIRECT:
+            self.proxies = {"http": proxy, "https": proxy}
         self.mount("https://", _Adapter(trust))
         self.mount("http://", _Adapter(trust))
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))

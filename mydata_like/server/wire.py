@@ -137,7 +137,8 @@ class Wire:
     def _session(self) -> Session:
         session: Session | None = getattr(self._local, "session", None)
         if session is None:
-            session = self._local.session = Session(self._trust, self._settings.proxy)
+            proxy = self._settings.proxy
+            session = self._local.session = Session(self._trust, self._origin, proxy)
             with self._lock:
                 self._sessions.append(session)
         return session
