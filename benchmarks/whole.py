@@ -90,18 +90,22 @@ class Installation:
     def run(self, hog: str = "") -> tuple[Sample, dict[str, Any]]:
         """Run the command once; every file must be verified at its end."""
         serving = find_children(SERVING, str(self.directory / "server"))
-        command = [
-            *("env", f"MYDATA_LIKE_HOME={self.directory / 'home'}"),
-            f"MYDATA_LIKE_API_KEY={self.server.api_key}",
-            *(sys.executable, "-m"),
-            *(("benchmarks.hog", hog) if hog else ("mydata_like",)),
-            *("run", "--json", "--config", str(self._config)),
-        ]
+        command = self.command("--json", hog=hog)
         sample, printed = measure([command], [*self.arena.servers, *serving])
         summary = json.loads(printed[0].strip().splitlines()[-1])
         if summary["verified"] != len(self.arena.corpus.files):
             raise ContestError(f"{summary['verified']} files were verified; {summary['problem']}")
         return sample, summary
+
+    def command(self, *options: str, hog: str = "") -> list[str]:
+        """Return the command that runs once."""
+        return [
+            *("env", f"MYDATA_LIKE_HOME={self.directory / 'home'}"),
+            f"MYDATA_LIKE_API_KEY={self.server.api_key}",
+            *(sys.executable, "-m"),
+            *(("benchmarks.hog", hog) if hog else ("mydata_like",)),
+            *("run", "--config", str(self._config), *options),
+        ]
 
     def requests(self, since: int = 0) -> list[str]:
         """Return the requests that the server has answered, as in `GET user` or `GET /`."""
