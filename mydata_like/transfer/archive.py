@@ -16,8 +16,9 @@ from mydata_like.core.errors import FileChangedError, Problem
 from mydata_like.core.model import ArchiveMember, LocalFile, Reading
 from mydata_like.transfer import tar
 from mydata_like.transfer.protocol import Member
-from mydata_like.transfer.reading import TINY, Source, open_source, read_tiny
+from mydata_like.transfer.reading import Source, open_source
 from mydata_like.transfer.sparse import zeros
+from mydata_like.transfer.tiny import TINY, read_tiny
 
 FORMAT: Final = "mydata-like archive 1"
 ENDING: Final = b".tar"

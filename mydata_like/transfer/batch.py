@@ -1,7 +1,7 @@
 """Batches: many small files as one tar stream, extracted straight into their places."""
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
@@ -10,8 +10,9 @@ from mydata_like.ssh.session import Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.proof import Verdict, check_space, describe, judge
 from mydata_like.transfer.protocol import Done, Fate, Member, Moving
-from mydata_like.transfer.reading import TINY, open_source, read_tiny
+from mydata_like.transfer.reading import open_source
 from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, finish_refused, make
+from mydata_like.transfer.tiny import TINY, Fetched, fetch_ahead, read_tiny
 
 _WRITE: Final = 256 * 1024  # bytes that go together; a quarter faster than 64 KiB
 
@@ -138,18 +139,20 @@ class _Sending:
 
     def write_all(self) -> None:
         """Write the members and the end; those that cannot be read fail alone."""
-        for index, member in enumerate(self._members):
-            try:
-                if member.size <= TINY:
-                    self._write_tiny(index, member)
-                else:
-                    self._write_large(index, member)
-            except FileChangedError as error:
-                self._refused[index] = Fate(index, "", error.problem)
+        with closing(fetch_ahead(self._members)) as ahead:
+            for index, fetched in enumerate(ahead):
+                try:
+                    if self._members[index].size <= TINY:
+                        self._write_tiny(index, fetched)
+                    else:
+                        self._write_large(index)
+                except FileChangedError as error:
+                    self._refused[index] = Fate(index, "", error.problem)
         self._stream.write(tar.END)
 
-    def _write_tiny(self, index: int, member: Member) -> None:
-        content, checksum = read_tiny(member)
+    def _write_tiny(self, index: int, fetched: Fetched | None) -> None:
+        member = self._members[index]
+        content, checksum = read_tiny(member, fetched)
         stream = self._stream
         buffer = stream.buffer
         buffer += tar.header(member.remote, member.size, member.modified)
@@ -157,8 +160,9 @@ class _Sending:
         self._written.append((index, checksum))
         stream.write(tar.padding(member.size))
 
-    def _write_large(self, index: int, member: Member) -> None:
+    def _write_large(self, index: int) -> None:
         """Write a member piece by piece; its place is taken before its checksum is known."""
+        member = self._members[index]
         buffer = bytearray(_WRITE)
         with open_source(*member[:5]) as source:
             head = tar.header(member.remote, member.size, member.modified)

@@ -17,12 +17,11 @@ from typing import Final, Self
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.format import format_path
 from mydata_like.core.model import LocalFile, Reading
+from mydata_like.transfer import caching
 from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.sparse import Extent, zeros
 
 CHUNK: Final = 1024 * 1024
-TINY: Final = 64 * 1024  # read_tiny's callers keep whole files of up to this size
-LARGE: Final = 8 * 1024 * 1024  # from here on, pages are dropped behind us
 _BEAT: Final = 64  # megabytes of zeros hashed between two signs of life
 
 _FLAGS: Final = (
@@ -59,9 +58,7 @@ class Source:
         self._before = before
         self._started = started
         self._checksum = hashlib.md5(usedforsecurity=False)
-        self._dropped = 0
-        if self.size >= LARGE:
-            _advise(descriptor, 0, 0, "POSIX_FADV_SEQUENTIAL")
+        self._trail = caching.Trail(descriptor, self.size)
 
     @property
     def may_have_holes(self) -> bool:
@@ -94,8 +91,8 @@ class Source:
             grown = bool(self._file.read(1))
             after = os.fstat(self.fileno())
         if self.remaining or grown:
-            raise _changed(self.path)
-        _check_unchanged(self.path, self._before, after, self._started)
+            raise changed(self.path)
+        check_unchanged(self.path, self._before, after, self._started)
         return self._checksum.hexdigest()
 
     def close(self) -> None:
@@ -119,13 +116,13 @@ class Source:
             with _file_errors(self.path):
                 count = self._file.readinto(view[:length])
             if not count:
-                raise _changed(self.path)
+                raise changed(self.path)
             chunk = view[:count]
             self._checksum.update(chunk)
             length -= count
             self.remaining -= count
             yield chunk
-            self._drop_behind()
+            self._trail.drop(self.size - self.remaining, end=not self.remaining)
 
     def _pass_hole(self, length: int) -> Iterator[memoryview]:
         for number, chunk in enumerate(zeros(length)):
@@ -133,17 +130,6 @@ class Source:
             self.remaining -= len(chunk)
             if number % _BEAT == _BEAT - 1:
                 yield chunk[:0]
-
-    def _drop_behind(self) -> None:
-        """Let go of the pages behind us: a large file must not push all else out of memory.
-
-        Pages that were there before us go too; telling them apart costs more than reading
-        them again would.
-        """
-        position = self.size - self.remaining
-        if self.size >= LARGE and (position - self._dropped >= LARGE or not self.remaining):
-            _advise(self.fileno(), self._dropped, position - self._dropped, "POSIX_FADV_DONTNEED")
-            self._dropped = position
 
 
 class _file_errors:  # noqa: N801 - reads as the statement it is used in
@@ -162,46 +148,29 @@ class _file_errors:  # noqa: N801 - reads as the statement it is used in
         trace: TracebackType | None,
     ) -> None:
         if isinstance(error, OSError):
-            raise _translated(self._path, error) from error
+            raise translated(self._path, error) from error
 
 
 def open_source(path: bytes, size: int, modified_ns: int, device: int, inode: int) -> Source:
     """Open a local file as the scan saw it; 0 as device or inode means that it is unknown."""
     seen = LocalFile(path, path, b"", b"", size, modified_ns, device, inode)
     started = time.time_ns()
-    descriptor, before = _open(seen)
+    descriptor, before = open_seen(seen)
     return Source(path, descriptor, before, started)
 
 
-def read_tiny(seen: Seen) -> tuple[bytes, str]:
-    """Return the bytes and the checksum of a small file, with all the care of a `Source`."""
-    started = time.time_ns()
-    descriptor, before = _open(seen)
-    try:
-        content = os.read(descriptor, seen.size + 1)
-        after = os.fstat(descriptor)
-    except OSError as error:
-        raise _translated(seen.path, error) from error
-    finally:
-        os.close(descriptor)
-    if len(content) != seen.size:
-        raise _changed(seen.path)
-    _check_unchanged(seen.path, before, after, started)
-    return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
-
-
-def _open(seen: Seen) -> tuple[int, os.stat_result]:
+def open_seen(seen: Seen) -> tuple[int, os.stat_result]:
     """Open a file and make sure that it is the one that was seen."""
     try:
         descriptor = os.open(seen.path, _FLAGS)
     except OSError as error:
-        raise _translated(seen.path, error) from error
+        raise translated(seen.path, error) from error
     try:
         before = os.fstat(descriptor)
         _check_seen(seen, before)
     except OSError as error:
         os.close(descriptor)
-        raise _translated(seen.path, error) from error
+        raise translated(seen.path, error) from error
     except FileChangedError:
         os.close(descriptor)
         raise
@@ -214,10 +183,10 @@ def _check_seen(seen: Seen, now: os.stat_result) -> None:
     if not (stat.S_ISREG(now.st_mode) and same_device and same_inode):
         raise _replaced(seen.path)
     if now.st_size != seen.size or now.st_mtime_ns != seen.modified_ns:
-        raise _changed(seen.path)
+        raise changed(seen.path)
 
 
-def _check_unchanged(
+def check_unchanged(
     path: bytes, before: os.stat_result, after: os.stat_result, started: int
 ) -> None:
     """Raise unless the file stayed the same, and could not have changed without a trace."""
@@ -226,7 +195,7 @@ def _check_unchanged(
         or after.st_mtime_ns != before.st_mtime_ns
         or after.st_ctime_ns != before.st_ctime_ns
     ):
-        raise _changed(path)
+        raise changed(path)
     settled = started - _COARSE
     if after.st_mtime_ns < settled and after.st_ctime_ns < settled:
         return
@@ -234,16 +203,11 @@ def _check_unchanged(
     for stamp in (after.st_mtime_ns, after.st_ctime_ns):
         lag = _FINE if stamp % _SECOND else _COARSE
         if started - lag <= stamp <= finished + lag:
-            raise _changed(path)
+            raise changed(path)
 
 
-def _advise(descriptor: int, offset: int, length: int, advice: str) -> None:
-    """Tell the system how a file is read; nothing where it cannot be told."""
-    if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(descriptor, offset, length, getattr(os, advice))
-
-
-def _changed(path: bytes) -> FileChangedError:
+def changed(path: bytes) -> FileChangedError:
+    """Return the error for a file that did not stay what it was."""
     return FileChangedError(
         f"{format_path(path)} changed while it was being read.",
         hint="It is sent once nothing writes to it any more.",
@@ -259,7 +223,8 @@ def _replaced(path: bytes) -> FileChangedError:
     )
 
 
-def _translated(path: bytes, error: OSError) -> FileChangedError:
+def translated(path: bytes, error: OSError) -> FileChangedError:
+    """Return in our words what the system said of a file."""
     if error.errno in _VANISHED:
         return FileChangedError(
             f"{format_path(path)} is no longer there.",

@@ -10,8 +10,10 @@ import pytest
 
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.model import LocalFile
-from mydata_like.transfer.reading import LARGE, open_source, read_tiny
+from mydata_like.transfer.caching import LARGE
+from mydata_like.transfer.reading import open_source
 from mydata_like.transfer.sparse import find_extents
+from mydata_like.transfer.tiny import read_tiny
 from tests.settled import settle
 
 NOBODY = 65534

@@ -1,0 +1,85 @@
+"""Tiny files, read as a whole with the least that this takes, and fetched before their turn."""
+
+import hashlib
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import repeat
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import FileChangedError
+from mydata_like.transfer import caching
+from mydata_like.transfer.reading import Seen, changed, check_unchanged, open_seen, translated
+
+TINY: Final = 64 * 1024  # read_tiny's callers keep whole files of up to this size
+
+_TOGETHER: Final = 32  # tiny files that are open at once, at most
+_WAIT: Final = 0.00005  # seconds for one of them, from which on it was waited for
+
+
+class Fetched(NamedTuple):
+    """A tiny file that was opened before its turn; whoever takes it closes it."""
+
+    descriptor: int
+    before: os.stat_result
+    started: int
+
+
+def fetch_ahead(
+    files: Sequence[Seen], clock: Callable[[], float] = time.perf_counter
+) -> Generator[Fetched | None, None, None]:
+    """Yield for each file what `read_tiny` may want of it: None where it opens the file itself.
+
+    Where the first of some files had to be waited for, the others are fetched together, which
+    takes a quarter of the time, even of a disk without moving parts.
+    """
+    for begin in range(0, len(files), _TOGETHER):
+        before = clock()
+        yield None
+        waited = clock() - before > _WAIT
+        others = files[begin + 1 : begin + _TOGETHER]
+        yield from _fetch_all(others) if waited else repeat(None, len(others))
+
+
+def _fetch_all(files: Sequence[Seen]) -> Iterator[Fetched | None]:
+    fetched = deque(map(_fetch, files))
+    try:
+        while fetched:
+            yield fetched.popleft()
+    finally:
+        for left in filter(None, fetched):
+            os.close(left.descriptor)
+
+
+def _fetch(seen: Seen) -> Fetched | None:
+    """Open a tiny file that can be opened, and have the system fetch it."""
+    if seen.size > TINY or not caching.ADVISES:
+        return None
+    started = time.time_ns()
+    try:
+        descriptor, before = open_seen(seen)
+    except FileChangedError:  # to be found out at its turn
+        return None
+    caching.fetch(descriptor)
+    return Fetched(descriptor, before, started)
+
+
+def read_tiny(seen: Seen, fetched: Fetched | None = None) -> tuple[bytes, str]:
+    """Return the bytes and the checksum of a small file, with all the care of a `Source`."""
+    if fetched:
+        descriptor, before, started = fetched
+    else:
+        started = time.time_ns()
+        descriptor, before = open_seen(seen)
+    try:
+        content = os.read(descriptor, seen.size + 1)
+        after = os.fstat(descriptor)
+    except OSError as error:
+        raise translated(seen.path, error) from error
+    finally:
+        os.close(descriptor)
+    if len(content) != seen.size:
+        raise changed(seen.path)
+    check_unchanged(seen.path, before, after, started)
+    return content, hashlib.md5(content, usedforsecurity=False).hexdigest()

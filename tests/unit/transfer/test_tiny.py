@@ -1,0 +1,77 @@
+"""Tiny files fetched before their turn are read with the same care as all others."""
+
+import os
+from contextlib import closing
+from itertools import count
+
+import pytest
+
+from mydata_like.core.errors import FileChangedError
+from mydata_like.transfer.tiny import TINY, fetch_ahead, read_tiny
+from tests.unit.transfer.test_reading import md5, seen, settle_keeping_times
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return 70 small files that nothing has touched lately, the third too large to be tiny."""
+    paths = [tmp_path / str(number) for number in range(70)]
+    for number, path in enumerate(paths):
+        path.write_bytes(os.urandom(TINY + 1 if number == 2 else number))
+        os.utime(path, ns=(0, 10**18))
+    settle_keeping_times(*paths)
+    return paths
+
+
+def ahead_of(files, seconds):
+    """Fetch ahead of a reader who takes so many seconds for each file."""
+    ticks = count(0, seconds)
+    return closing(fetch_ahead(files, lambda: next(ticks)))
+
+
+def test_where_no_file_is_waited_for_none_is_opened_before_its_turn(files):
+    with ahead_of([seen(path) for path in files], 0.00001) as ahead:
+        assert list(ahead) == [None] * len(files)
+
+
+def test_files_of_a_slow_disk_are_open_before_their_turn_and_read_as_always(files):
+    members = [seen(path) for path in files]
+    early = 0
+
+    with ahead_of(members, 0.001) as ahead:
+        for path, member, fetched in zip(files, members, ahead, strict=True):
+            early += fetched is not None
+            assert read_tiny(member, fetched) == (path.read_bytes(), md5(path.read_bytes()))
+
+    assert early == 70 - 3 - 1  # three are waited for, one is not tiny
+
+
+def test_a_file_that_changes_after_it_was_fetched_fails(files):
+    members = [seen(path) for path in files]
+    with ahead_of(members, 0.001) as ahead:
+        next(ahead)
+        fetched = next(ahead)
+        files[1].write_bytes(b"x")
+        os.utime(files[1], ns=(0, members[1].modified_ns))
+        settle_keeping_times(files[1])
+
+        with pytest.raises(FileChangedError):
+            read_tiny(members[1], fetched)
+
+
+def test_a_file_that_cannot_be_opened_early_fails_at_its_turn(files):
+    members = [seen(path) for path in files]
+    files[1].unlink()
+    with ahead_of(members, 0.001) as ahead:
+        next(ahead)
+        with pytest.raises(FileChangedError, match="no longer there"):
+            read_tiny(members[1], next(ahead))
+
+
+def test_a_reader_who_gives_up_leaves_no_file_open(files):
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only their number counts
+
+    with ahead_of([seen(path) for path in files], 0.001) as ahead:
+        next(ahead)
+        os.close(next(ahead).descriptor)
+
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
