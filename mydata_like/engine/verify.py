@@ -64,8 +64,7 @@ class Verify:
     def __call__(self, source: Source[list[Registered]]) -> Iterator[Wanted]:
         interval, due = SOON, self._clock.monotonic()
         while self._watches or not source.finished:
-            rest = max(0.0, due - self._clock.monotonic())
-            items = source.poll(rest if self._watches else None)
+            items = self._await(source, max(0.0, due - self._clock.monotonic()))
             if items and not self._watches:
                 due = self._clock.monotonic() + SOON
             for item in items or ():
@@ -76,6 +75,13 @@ class Verify:
                 yield from self._look_patiently(watch)
             interval = SOON if items else min(interval * 1.5, self._settings.verify_interval)
             due = self._clock.monotonic() + interval
+
+    def _await(self, source: Source[list[Registered]], rest: float) -> list[Registered] | None:
+        """Return what has been registered, or None until the next look is due."""
+        if source.finished:  # whose poll would not wait
+            self._gate.rest(rest)
+            return None
+        return source.poll(rest if self._watches else None)
 
     def _watch(self, item: Registered) -> None:
         dataset = item.wanted.dataset

@@ -8,6 +8,7 @@ from mydata_like.core.model import EntryState, Registered
 from mydata_like.engine.register import _registration
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.verify import Verify
+from mydata_like.engine.workers import CancelFlag, WorkQueue
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
@@ -131,6 +132,18 @@ def test_what_stays_pending_waits_for_the_next_run():
 
     assert bench.of_kind(FileWaiting)[0].problem.code == "verify.pending"
     assert bench.of_kind(FileVerified) == []
+
+
+def test_it_rests_between_its_looks_when_nothing_more_comes():
+    bench = Bench()
+    queue = WorkQueue(CancelFlag())
+    queue.put(bench.register("a"))
+    queue.close()
+    bench.server.verify = lambda *_: None
+
+    list(bench.verify(queue))  # would never end if it did not wait: nothing else moves the clock
+
+    assert bench.of_kind(FileWaiting)[0].problem.code == "verify.pending"
 
 
 def test_one_dataset_that_does_not_verify_holds_no_other_back():
