@@ -39,6 +39,7 @@ from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.check import Check
 from mydata_like.engine.choices import Choices
+from mydata_like.engine.climb import Climb
 from mydata_like.engine.chronicle import Chronicle
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.datasets import Datasets
@@ -278,8 +279,9 @@ def _build_controls(
 ) -> Controls:
     emit = audience.emit
     bandwidth = Bandwidth(gate.clock)
-    channels = Channels(transport, gate, emit, bandwidth, settings.transfer.channels)
-    limits = Limits(settings.limits, channels, gate.clock, emit)
+    count = settings.transfer.channels
+    channels = Channels(transport, gate, emit, bandwidth, count)
+    limits = Limits(settings.limits, channels, gate.clock, emit, None if count else Climb())
     return Controls(gate, limits, Choices(emit), sources, audience.cancel)
 
 

@@ -67,7 +67,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class SetChannels:
-    """Let so many channels work at once."""
+    """Let so many channels work at once; 0 finds a good number by itself."""
 
     channels: int
 
@@ -202,8 +202,8 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "only": (_is_path, "the path of a folder below the data directory, as events print it"),
     "as": (_is_destination, "a list of experiment and dataset, or of owner, experiment, dataset"),
     "channels": (
-        lambda value: isinstance(value, int) and _is_number(value, 1, _MOST_CHANNELS),
-        f"an integer from 1 to {_MOST_CHANNELS}",
+        lambda value: isinstance(value, int) and _is_number(value, 0, _MOST_CHANNELS),
+        f"an integer from 0 to {_MOST_CHANNELS}",
     ),
     "bandwidth": (
         lambda value: _is_number(value, 0, _FASTEST),

@@ -1,16 +1,18 @@
 """Lends the transport's channels to the workers that send."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from mydata_like.core.errors import ServerUnavailableError, TransientError
+from mydata_like.core.errors import Cancelled, ServerUnavailableError, TransientError
 from mydata_like.core.events import LimitsChanged
+from mydata_like.core.model import Payload
 from mydata_like.core.ports import Channel, Emit, Transport
 from mydata_like.engine.bandwidth import Bandwidth
+from mydata_like.engine.gauge import Gauge, Progress
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.workers import Lock, WorkQueue
+from mydata_like.engine.workers import Condition, WorkQueue
 
 logger = logging.getLogger(__name__)
 
@@ -19,15 +21,15 @@ UNREACHABLE = "link.refused"
 NOT_GRANTED = "channel.refused"
 ASK_AGAIN = 30.0  # seconds after which a refused channel is asked for again
 STALE = timedelta(minutes=2)  # after which an idle channel may have died without our hearing of it
-GLANCE = 0.1  # seconds after which a worker looks whether it may go to work
+GLANCE = 0.25  # seconds after which a worker looks whether it may go to work
 
 
 class Channels:
     """Channels in use and idle; a server that grants fewer than there are workers is obeyed.
 
-    At most `limit` are open at once, 0 for as many as the transport may have. Only so many
-    workers take payloads: whoever has one has a channel soon. One that was idle for long, by the
-    clock on the wall since the computer may have slept, is replaced.
+    At most `limit` are open at once, 0 for as many as there may be. Only so many workers take
+    payloads: whoever has one has a channel soon. One that was idle for long, by the clock on
+    the wall since the computer may have slept, is replaced.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Channels:
         limit: int = 0,
     ) -> None:
         self.bandwidth = bandwidth
+        self.gauge = Gauge(gate.clock)
         self._transport = transport
         self._gate = gate
         self._emit = emit
@@ -47,40 +50,75 @@ class Channels:
         self._at_work = 0
         self._opened = 0
         self._opening = 0
-        self._lock = Lock()
+        self._granted = 0  # how many the host granted when it refused another
+        self._granted_until = 0.0
+        self._lock = Condition()
 
     @property
     def limit(self) -> int:
-        """How many channels there may be at once."""
+        """How many channels work at once."""
+        return min(self._limit, self.ceiling) if self._limit else self.ceiling
+
+    @property
+    def ceiling(self) -> int:
+        """How many channels this computer and the staging host can bear."""
         capacity = self._transport.capacity
-        return min(self._limit, capacity) if self._limit else capacity
+        refused = self._gate.clock.monotonic() < self._granted_until
+        return min(capacity, self._granted) if refused else capacity
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing new is sent now, for reasons that no channel has."""
+        return self._gate.waits or self._gate.cancel.is_set()
 
     def change_limit(self, limit: int) -> None:
         """Let so many channels work from now on; those too many end with their payloads."""
         with self._lock:
             self._limit = limit
+            self._lock.notify_all()
         for idle, _ in self._idle.take_ready(1000):
             self._return(idle)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait until one more worker may take a payload, and be at work while this lasts."""
-        while not self._begin_work():
-            self._gate.rest(GLANCE)
+        with self._lock:
+            while self._at_work >= self.limit:
+                if self._gate.cancel.is_set():
+                    raise Cancelled
+                self._lock.wait(GLANCE)
+            self._at_work += 1
         try:
             yield
         finally:
             with self._lock:
                 self._at_work -= 1
+                self._lock.notify()
 
     @contextmanager
     def borrowed(self) -> Iterator[Channel]:
         """Lend a channel: an idle one, or a new one where the server grants it."""
         channel = self._take()
         try:
-            yield channel
+            with self.gauge.one_at_work():
+                yield channel
         finally:
             self._return(channel)
+
+    @contextmanager
+    def carrying(self, channel: Channel, payload: Payload) -> Iterator[Callable[[int], None]]:
+        """Give a channel its share of the bandwidth for a payload; yield what counts its bytes.
+
+        That is to be told how many of them have gone by now.
+        """
+        progress = Progress(self.gauge, payload)
+        with self.bandwidth.used_by(channel) as meter:
+
+            def reach(size: int) -> None:
+                meter.reach(size)
+                progress.reach(size)
+
+            yield reach
 
     def open_another(self) -> Channel | None:
         """Open a channel, unless there are as many as there may be."""
@@ -97,13 +135,6 @@ class Channels:
             with self._lock:
                 self._opening -= 1
         return self._admit(channel)
-
-    def _begin_work(self) -> bool:
-        with self._lock:
-            if self._at_work >= self.limit:
-                return False
-            self._at_work += 1
-            return True
 
     def _take(self) -> Channel:
         for ready, since in self._idle.take_ready(1):
@@ -152,13 +183,16 @@ class Channels:
             return self._transport.open_channel()
         except TransientError as error:
             if self._opened and error.problem_code == NOT_GRANTED:
-                reason = f"the staging host grants no more: {error.message}"
-                self._emit(
-                    LimitsChanged(
-                        channels=self._opened, bandwidth=self.bandwidth.total, reason=reason
-                    )
-                )
+                self._note_refusal(f"the staging host grants no more: {error.message}")
                 raise
             raise ServerUnavailableError(
                 error.message, hint=error.hint, code=error.problem_code
             ) from error
+
+    def _note_refusal(self, reason: str) -> None:
+        """Make do with what is open, or about to be, until it is time to ask again."""
+        with self._lock:
+            self._granted = self._opened + self._opening - 1
+            self._granted_until = self._gate.clock.monotonic() + ASK_AGAIN
+        bandwidth = self.bandwidth.total
+        self._emit(LimitsChanged(channels=self._granted, bandwidth=bandwidth, reason=reason))

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from mydata_like.core.events import LimitsChanged
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.channels import Channels
+from mydata_like.engine.climb import Climb
 from mydata_like.engine.workers import Lock
 from mydata_like.settings.limits import Limits as Settings
 from mydata_like.settings.timetable import parse_speed
@@ -33,24 +34,36 @@ class Limits:
     """The limits of one run as they are now; every change is told.
 
     A bandwidth that a person set holds until the timetable's next change of period, or the
-    end of the run.
+    end of the run. With a `climb` it finds the number of channels, unless a person sets one.
     """
 
-    def __init__(self, settings: Settings, channels: Channels, clock: Clock, emit: Emit) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        channels: Channels,
+        clock: Clock,
+        emit: Emit,
+        climb: Climb | None = None,
+    ) -> None:
         self._settings = settings
         self.channels = channels
         self.clock = clock
         self._emit = emit
         self._planned = Planned(0.0, "")
+        self._climb = climb
+        if climb:
+            channels.change_limit(climb.channels)
         self._lock = Lock()
 
     def keep(self) -> None:
-        """Follow the timetable, and leave to busy channels what the others do not use."""
+        """Follow the timetable, leave to busy channels what the others do not use, and climb."""
         planned = self._find_planned()
         with self._lock:
             if planned != self._planned:
                 self._planned = planned
                 self._change_bandwidth(planned.rate, planned.reason)
+            if self._climb:
+                self._climb_on(self._climb)
         self.channels.bandwidth.divide_anew()
 
     def set_bandwidth(self, rate: float) -> None:
@@ -60,11 +73,28 @@ class Limits:
             self._change_bandwidth(rate, BY_HAND)
 
     def set_channels(self, count: int) -> None:
-        """Let so many channels work, as far as this computer and the host can bear them."""
-        self.channels.change_limit(count)
+        """Let so many channels work, as far as this computer and the host can bear them.
+
+        With 0 a good number is found by itself again, from the present one on.
+        """
+        with self._lock:
+            now = self.channels.limit
+            self._climb = None if count else Climb(now)
+            self.channels.change_limit(count or now)
         allowed = self.channels.limit
         few = f"; of {count}, this computer and the staging host bear {allowed}"
         self._tell(BY_HAND + (few if allowed < count else ""))
+
+    def _climb_on(self, climb: Climb) -> None:
+        channels, before = self.channels, climb.channels
+        if channels.resting:
+            climb.interrupt()
+            return
+        reason = climb.look(channels.gauge.read(), channels.ceiling, channels.bandwidth.total)
+        if climb.channels != before:
+            channels.change_limit(climb.channels)
+        if reason:
+            self._tell(reason)
 
     def _find_planned(self) -> Planned:
         return find_planned(self._settings, self.clock.now().astimezone())

@@ -126,6 +126,11 @@ class Gate:
         with self._lock:
             return len(self._reasons) > (_CONDITION in self._reasons)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the run waits for anything."""
+        return bool(self._reasons)
+
     def wait_released(self) -> None:
         """Return once nothing holds the run, for whoever is about to send."""
         while self.held:

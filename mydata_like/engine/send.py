@@ -145,18 +145,18 @@ class Send:
 
     def _send(self, channel: Channel, payload: Payload, attempt: int) -> list[Sent | Unsent]:
         def follow(size: int) -> None:
-            meter.reach(size)
+            reach(size)
             self._emit(TransferProgressed(transfer=payload.id, channel=channel.number, bytes=size))
 
         self._gate.wait_released()
         try:
             with (
                 self._choices.sending(payload, channel),
-                self._channels.bandwidth.used_by(channel) as meter,
+                self._channels.carrying(channel, payload) as reach,
             ):
                 self._tell_start(channel, payload, attempt)
                 results = channel.send(payload, follow)
-                meter.reach(payload.size)
+                reach(payload.size)
                 return results
         except TransientError as error:
             if error.problem_code != UNREACHABLE:

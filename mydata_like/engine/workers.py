@@ -22,7 +22,9 @@ Out = TypeVar("Out")
 K = TypeVar("K")
 V = TypeVar("V")
 
-Lock = threading.Lock  # for what else the engine shares between threads
+# For what else the engine shares between threads.
+Lock = threading.Lock
+Condition = threading.Condition
 TICK = 0.1  # seconds after which every wait looks again whether it should go on
 
 

@@ -1,0 +1,266 @@
+"""Finds how many channels carry most: climbs while more of them carry more, and stays there."""
+
+from math import inf
+from typing import Final, NamedTuple
+
+from mydata_like.core.format import format_size
+from mydata_like.engine.gauge import Sight
+
+START: Final = 2
+STEPS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+
+WARM_UP: Final = 1.0  # seconds at work before it counts: windows of TCP open, others make room
+WINDOW: Final = 2.0  # seconds that are judged together
+LONGEST_WINDOW: Final = 16.0  # seconds, where large files and tiny ones take turns
+BUSY: Final = (0.8, 1.1)  # channels at work, as a share of those there should be
+LIMITED: Final = 0.75  # of an allowed bandwidth; who uses that much is held back by it
+
+# What a file costs beside its bytes, in bytes. Channels on one machine carry 20,000 tiny files
+# or some 400 MB in a second.
+FILE_WORTH: Final = 20_000
+ALIKE: Final = 0.35  # by which the parts that files have in the work may differ
+
+GAIN: Final = 1.05  # less than this is none: fewer channels are as good
+DOUBTFUL: Final = (0.92, 1.15)  # gains that one window does not tell from none
+LOOKS: Final = 3  # windows that do
+FULL: Final = 0.8  # of what as many more channels could gain: the next step is larger then
+
+STRANGE: Final = (0.6, 1.6)  # of the speed known; beyond it something else has changed
+REST: Final = 30.0  # seconds without a look at other numbers, twice as many after each in vain
+PROBE_AFTER: Final = 300.0  # seconds after which they are looked at in any case
+
+
+class Speed(NamedTuple):
+    """What goes in a second."""
+
+    bytes: float
+    files: float
+
+    @property
+    def work(self) -> float:
+        """Bytes and files in one figure, by what they cost."""
+        return self.bytes + FILE_WORTH * self.files
+
+    @property
+    def part_of_files(self) -> float:
+        """The part of the work that is due to the number of files."""
+        return FILE_WORTH * self.files / self.work if self.work else 0.0
+
+    def is_like(self, other: "Speed") -> bool:
+        """Whether both are of the same kind of work, so that they can be compared."""
+        return abs(self.part_of_files - other.part_of_files) <= ALIKE
+
+
+class Climb:
+    """The search for the number of channels; it is told what goes and decides.
+
+    `channels` is how many there should be now. A number is judged by windows in which all of
+    them had work; it is compared with those below and above it that are known. When the best
+    one has been found it stays, until the work or the link changes, or a long time has passed.
+    """
+
+    def __init__(self, channels: int = START) -> None:
+        self.channels = channels
+        self._window = _Window()
+        self._seconds = WINDOW
+        self._speeds: dict[int, Speed] = {}  # by number of channels, as far as comparable
+        self._looks = 0  # windows that the speed of the present number is known from
+        self._settled = -inf
+        self._searching = True
+        self._origin = channels  # where the search began
+        self._rest = REST
+        self._strange = 0
+
+    def interrupt(self) -> None:
+        """Count nothing of the window under way: the run waits."""
+        self._window = _Window()
+
+    def look(self, sight: Sight, ceiling: int, bandwidth: float = 0.0) -> str:
+        """Take note of what has gone; return why `channels` changed, empty where it did not.
+
+        There may be `ceiling` channels, and `bandwidth` bytes a second, 0 for any number.
+        """
+        if self.channels > ceiling:
+            self._move(ceiling)
+            self._settle(sight.moment)
+        speed = self._window.add(sight, self.channels, self._seconds)
+        if speed is None or (bandwidth and speed.bytes > LIMITED * bandwidth):
+            return ""
+        if self._searching:
+            return self._search(speed, ceiling, sight.moment)
+        return self._watch(speed, ceiling, sight.moment)
+
+    def _search(self, speed: Speed, ceiling: int, moment: float) -> str:
+        if not all(speed.is_like(known) for known in self._speeds.values()):
+            return self._start_over(moment)
+        self._learn(speed)
+        if self._looks < LOOKS and self._doubts():
+            return ""
+        return self._choose(ceiling, moment)
+
+    def _start_over(self, moment: float) -> str:
+        """Begin anew where the search began, with windows in which more kinds of files have room.
+
+        What was learnt does not tell how many channels suit the files that come now.
+        """
+        here = self.channels
+        self._forget()
+        self._move(self._origin)
+        self._seconds *= 2
+        if self._seconds > LONGEST_WINDOW:
+            self._seconds = LONGEST_WINDOW
+            self._settle(moment)
+        return f"other files than before: back to {self.channels}" if here != self.channels else ""
+
+    def _watch(self, speed: Speed, ceiling: int, moment: float) -> str:
+        """Look whether it is time to search again."""
+        known = self._speeds.get(self.channels, speed)
+        least, most = (share * known.work for share in STRANGE)
+        if speed.is_like(known) and least <= speed.work <= most:
+            self._strange = 0
+            self._learn(speed)
+        else:
+            self._strange += 1
+        rested = moment - self._settled
+        if rested >= PROBE_AFTER or (self._strange > 1 and rested >= self._rest):
+            self._search_again(speed if self._strange else self._speeds[self.channels])
+            return self._choose(ceiling, moment)
+        return ""
+
+    def _search_again(self, speed: Speed) -> None:
+        self._searching = True
+        self._origin = self.channels
+        self._forget()
+        self._learn(speed)
+
+    def _forget(self) -> None:
+        self._speeds.clear()
+        self._looks = 0
+
+    def _learn(self, speed: Speed) -> None:
+        """Let a window count in the speed of the present number; the last few make it up."""
+        weight = 1 / min(self._looks + 1, LOOKS)
+        known = self._speeds.get(self.channels, speed)
+        self._looks += 1
+        self._speeds[self.channels] = Speed(
+            *(old + weight * (new - old) for old, new in zip(known, speed, strict=True))
+        )
+
+    def _doubts(self) -> bool:
+        """Whether the present number may be better than the best other one, or not."""
+        others = [known.work for number, known in self._speeds.items() if number != self.channels]
+        least, most = (share * max(others, default=inf) for share in DOUBTFUL)
+        return least < self._speeds[self.channels].work < most
+
+    def _choose(self, ceiling: int, moment: float) -> str:
+        """Go to the next number that should be known, or else to the best one."""
+        best = self._find_best()
+        wanted = self._find_unknown(best, ceiling)
+        reason = self._explain(best, wanted)
+        if wanted is None:
+            self._move(best)
+            self._settle(moment)
+        else:
+            self._move(wanted)
+        return reason
+
+    def _find_best(self) -> int:
+        """Return the fewest channels that carry as much as any."""
+        most = max(speed.work for speed in self._speeds.values())
+        return min(n for n, speed in self._speeds.items() if speed.work * GAIN >= most)
+
+    def _find_unknown(self, best: int, ceiling: int) -> int | None:
+        """Return the number beside the best one that should be tried, None for none.
+
+        Fewer are tried only where more were clearly worse: else they are worse as well.
+        """
+        above = min([step for step in STEPS if step > best] + [ceiling])
+        above = min(above, ceiling)
+        if above > best and above not in self._speeds:
+            return self._stride(best, above, ceiling)
+        below = max((step for step in STEPS if step < best), default=best)
+        worse = above > best and self._speeds[above].work * GAIN < self._speeds[best].work
+        return below if worse and below not in self._speeds else None
+
+    def _stride(self, best: int, above: int, ceiling: int) -> int:
+        """Return the next step, or twice as many channels where the last step paid in full."""
+        fewer = [number for number in self._speeds if number < best]
+        if not fewer or best < max(self._speeds):
+            return above
+        last = max(fewer)
+        gain = self._speeds[best].work / self._speeds[last].work
+        return min(2 * best, ceiling) if gain >= FULL * best / last else above
+
+    def _explain(self, best: int, wanted: int | None) -> str:
+        here = self.channels
+        if (best if wanted is None else wanted) == here:
+            return ""
+        parts = [f"{_count(here)} {_verb(here)} {self._show(here)}"]
+        others = [number for number in self._speeds if number != here]
+        if others:
+            other = best if best != here else max(others, key=lambda n: (n < here, n))
+            parts.insert(0, f"{_count(other)} carried {self._show(other)}")
+            parts[1] = f"{here} {_verb(here)} {self._show(here)}"
+        decision = f"back to {best}" if wanted is None else f"trying {wanted}"
+        return f"{', '.join(parts)}: {decision}"
+
+    def _show(self, number: int) -> str:
+        speed = self._speeds[number]
+        if speed.part_of_files > 0.5:
+            return f"{speed.files:,.0f} files/s"
+        return f"{format_size(speed.bytes)}/s"
+
+    def _move(self, channels: int) -> None:
+        if channels != self.channels:
+            self.channels = channels
+            self._looks = 0
+            self.interrupt()
+
+    def _settle(self, moment: float) -> None:
+        in_vain = self.channels == self._origin
+        self._rest = min(2 * self._rest, PROBE_AFTER) if in_vain else REST
+        self._searching = False
+        self._settled = moment
+        self._strange = 0
+
+
+class _Window:
+    """A stretch of time in which all channels had work."""
+
+    def __init__(self) -> None:
+        self._last: Sight | None = None
+        self._busy_since: float | None = None
+        self._begin: Sight | None = None
+
+    def add(self, sight: Sight, channels: int, length: float) -> Speed | None:
+        """Return how fast it went, once that is known of a time of this length."""
+        last, self._last = self._last, sight
+        if last is None or not _all_busy(last, sight, channels):
+            self._busy_since = self._begin = None
+            return None
+        if self._busy_since is None:
+            self._busy_since = last.moment
+        if self._begin is None:
+            if sight.moment - self._busy_since >= WARM_UP:
+                self._begin = sight
+            return None
+        seconds = sight.moment - self._begin.moment
+        if seconds < length:
+            return None
+        begin, self._begin = self._begin, sight
+        return Speed((sight.bytes - begin.bytes) / seconds, (sight.files - begin.files) / seconds)
+
+
+def _all_busy(before: Sight, after: Sight, channels: int) -> bool:
+    """Whether there was work for all channels, and no more at work than there should be."""
+    seconds = after.moment - before.moment
+    least, most = (share * channels * seconds for share in BUSY)
+    return seconds > 0 and least <= after.busy - before.busy <= most
+
+
+def _count(channels: int) -> str:
+    return f"{channels} channel{'s' * (channels != 1)}"
+
+
+def _verb(channels: int) -> str:
+    return "carry" if channels != 1 else "carries"

@@ -1,0 +1,108 @@
+"""A link and two computers as a model: how much some channels carry, with noise and delay."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+from mydata_like.engine.climb import Climb
+from mydata_like.engine.gauge import Sight
+
+MB = 1_000_000
+TICK = 0.5
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The payloads of a run: mean size of one, files in it."""
+
+    size: float
+    files: float
+
+
+LARGE = Mix(256 * MB, 1)
+TINY = Mix(3 * MB, 1000)
+ARCHIVE = Mix(16 * MB, 240)
+
+
+@dataclass(frozen=True)
+class Road:
+    """What limits the channels: the round trip, the link, the processors, the disk's heads."""
+
+    rtt: float = 0.0  # seconds
+    cores: int = 2  # that client and server share
+    link: float = 1250 * MB  # bytes a second
+    per_byte: float = 3.7e-9  # seconds of both processors
+    per_file: float = 100e-6
+    turns: float = 2.0  # round trips between two payloads of a channel
+    window: float = 2 * MB  # bytes under way on a channel
+    crowd: float = 0.07  # what each channel beyond the cores costs all
+
+    def carry(self, mix: Mix, channels: int) -> float:
+        """Return payloads a second."""
+        if not channels:
+            return 0.0
+        cost = mix.size * self.per_byte + mix.files * self.per_file
+        alone = max(mix.size * self.rtt / self.window, cost / 1.5) + self.turns * self.rtt + 0.002
+        crowded = 1 + self.crowd * max(0, channels - self.cores)
+        bounds = (channels / alone, self.cores / cost / crowded, self.link / mix.size)
+        return sum(bound**-8.0 for bound in bounds) ** (-1 / 8)
+
+    def best(self, mix: Mix, capacity: int) -> float:
+        return max(self.carry(mix, channels) for channels in range(1, capacity + 1))
+
+
+@dataclass
+class Trip:
+    """A run over a road by the clock of the model: the number of channels is the climb's."""
+
+    road: Road
+    capacity: int = 16
+    noise: float = 0.15
+    seed: int = 1
+    climb: Climb = field(default_factory=Climb)
+    bandwidth: float = 0.0
+    moves: list[tuple[float, int, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._random = Random(self.seed)
+        self._sight = Sight(0.0, 0.0, 0.0, 0.0)
+        self._opened = 0
+        self._opening = 0.0  # since when more are on their way
+        self._weather = 1.0
+
+    @property
+    def moment(self) -> float:
+        return self._sight.moment
+
+    def go(self, seconds: float, mix: Mix, *, supply: float = 1.0) -> float:
+        """Carry on so long, where work is there for this share of the channels; return bytes/s."""
+        before, until = self._sight, self.moment + seconds
+        while self.moment < until - TICK / 2:
+            self._tick(mix, supply)
+        return (self._sight.bytes - before.bytes) / seconds
+
+    def _tick(self, mix: Mix, supply: float) -> None:
+        self._open()
+        if self.moment % getattr(self, "weather_every", 1) == 0:
+            self._weather = 1 + self._random.uniform(-self.noise, self.noise)
+        payloads = self._weather * supply * self.road.carry(mix, self._opened) * TICK
+        if self.bandwidth:
+            payloads = min(payloads, self.bandwidth * TICK / mix.size)
+        sight = self._sight
+        self._sight = Sight(
+            sight.moment + TICK,
+            sight.bytes + payloads * mix.size,
+            sight.files + payloads * mix.files,
+            sight.busy + supply * self._opened * TICK,
+        )
+        reason = self.climb.look(self._sight, self.capacity, self.bandwidth)
+        if reason:
+            self.moves.append((self.moment, self.climb.channels, reason))
+
+    def _open(self) -> None:
+        """Let what is to be opened take its round trips; what is to be closed is closed."""
+        wanted = self.climb.channels
+        if wanted <= self._opened:
+            self._opened, self._opening = max(wanted, 1), self.moment
+        elif self.moment - self._opening >= 0.2 + 4 * self.road.rtt:
+            self._opened = wanted
+            self._opening = self.moment
