@@ -39,8 +39,8 @@ from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.check import Check
 from mydata_like.engine.choices import Choices
-from mydata_like.engine.climb import Climb
 from mydata_like.engine.chronicle import Chronicle
+from mydata_like.engine.climb import Climb
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.datasets import Datasets
 from mydata_like.engine.knowledge import Knowledge

@@ -1,6 +1,7 @@
 """A link and two computers as a model: how much some channels carry, with noise and delay."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
 
 from mydata_like.engine.climb import Climb
@@ -25,12 +26,12 @@ ARCHIVE = Mix(16 * MB, 240)
 
 @dataclass(frozen=True)
 class Road:
-    """What limits the channels: the round trip, the link, the processors, the disk's heads."""
+    """What limits the channels: the round trip, the link, the processors of both sides."""
 
     rtt: float = 0.0  # seconds
     cores: int = 2  # that client and server share
     link: float = 1250 * MB  # bytes a second
-    per_byte: float = 3.7e-9  # seconds of both processors
+    per_byte: float = 3.7e-9  # seconds of client and server together
     per_file: float = 100e-6
     turns: float = 2.0  # round trips between two payloads of a channel
     window: float = 2 * MB  # bytes under way on a channel
@@ -38,28 +39,38 @@ class Road:
 
     def carry(self, mix: Mix, channels: int) -> float:
         """Return payloads a second."""
-        if not channels:
-            return 0.0
-        cost = mix.size * self.per_byte + mix.files * self.per_file
-        alone = max(mix.size * self.rtt / self.window, cost / 1.5) + self.turns * self.rtt + 0.002
-        crowded = 1 + self.crowd * max(0, channels - self.cores)
-        bounds = (channels / alone, self.cores / cost / crowded, self.link / mix.size)
-        return sum(bound**-8.0 for bound in bounds) ** (-1 / 8)
+        return _carry(self, mix, channels)
 
     def best(self, mix: Mix, capacity: int) -> float:
+        """Return the payloads a second of the best number of channels."""
         return max(self.carry(mix, channels) for channels in range(1, capacity + 1))
+
+
+@cache
+def _carry(road: Road, mix: Mix, channels: int) -> float:
+    if not channels:
+        return 0.0
+    cost = mix.size * road.per_byte + mix.files * road.per_file
+    alone = max(mix.size * road.rtt / road.window, cost / 1.5) + road.turns * road.rtt + 0.002
+    crowded = 1 + road.crowd * max(0, channels - road.cores)
+    bounds = (channels / alone, road.cores / cost / crowded, road.link / mix.size)
+    return sum(bound**-8.0 for bound in bounds) ** (-1 / 8)
 
 
 @dataclass
 class Trip:
-    """A run over a road by the clock of the model: the number of channels is the climb's."""
+    """A run over a road by the clock of the model: the climb says how many channels there are.
+
+    `moves` are its moments, numbers and reasons.
+    """
 
     road: Road
     capacity: int = 16
     noise: float = 0.15
     seed: int = 1
     climb: Climb = field(default_factory=Climb)
-    bandwidth: float = 0.0
+    bandwidth: float = 0.0  # that is allowed
+    gusts: float = 1.0  # seconds for which the noise stays the same
     moves: list[tuple[float, int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -74,7 +85,7 @@ class Trip:
         return self._sight.moment
 
     def go(self, seconds: float, mix: Mix, *, supply: float = 1.0) -> float:
-        """Carry on so long, where work is there for this share of the channels; return bytes/s."""
+        """Carry on so long and return the bytes a second; there is work for this share of it."""
         before, until = self._sight, self.moment + seconds
         while self.moment < until - TICK / 2:
             self._tick(mix, supply)
@@ -82,7 +93,7 @@ class Trip:
 
     def _tick(self, mix: Mix, supply: float) -> None:
         self._open()
-        if self.moment % getattr(self, "weather_every", 1) == 0:
+        if self.moment % self.gusts == 0:
             self._weather = 1 + self._random.uniform(-self.noise, self.noise)
         payloads = self._weather * supply * self.road.carry(mix, self._opened) * TICK
         if self.bandwidth:

@@ -1,13 +1,16 @@
 """The limits of a run: by the settings, by the hour of the week, by a person."""
 
+from contextlib import ExitStack
 from datetime import datetime
 from random import Random
 
 import pytest
 
+from mydata_like.core.errors import Problem
 from mydata_like.core.events import LimitsChanged
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.channels import Channels
+from mydata_like.engine.climb import Climb
 from mydata_like.engine.limits import Limits, find_planned
 from mydata_like.engine.retry import Gate
 from mydata_like.settings.limits import Limits as Settings
@@ -42,8 +45,8 @@ class Bench:
         self.clock = FakeClock()
         self.events = []
         emit = self.events.append
-        gate = Gate(self.clock, self.clock.cancel(), emit, Random(1))
-        channels = Channels(FixedTransport(), gate, emit, Bandwidth(self.clock))
+        self.gate = Gate(self.clock, self.clock.cancel(), emit, Random(1))
+        channels = Channels(FixedTransport(), self.gate, emit, Bandwidth(self.clock))
         self.limits = Limits(Settings(**settings), channels, self.clock, emit)
 
     @property
@@ -101,3 +104,59 @@ def test_channels_are_changed_within_what_can_be_borne(bench):
     assert [event.channels for event in bench.events] == [2, 4]
     assert "of 9" in bench.events[1].reason
     assert all(isinstance(event, LimitsChanged) for event in bench.events)
+
+
+class Climbing(Bench):
+    """A run whose channels are found, each of which carries 10 MB a second."""
+
+    def __init__(self):
+        super().__init__()
+        self.limits = Limits(
+            Settings(), self.limits.channels, self.clock, self.events.append, Climb()
+        )
+
+    @property
+    def count(self):
+        return self.limits.channels.limit
+
+    def go(self, seconds):
+        for _ in range(seconds * 2):
+            gauge = self.limits.channels.gauge
+            with ExitStack() as channels:
+                for _ in range(self.count):
+                    channels.enter_context(gauge.one_at_work())
+                self.clock.move(0.5)
+                gauge.add(self.count * 5 * MB, 1)
+            self.limits.keep()
+
+
+def test_the_channels_begin_with_two_and_climb_while_that_pays():
+    bench = Climbing()
+    assert bench.count == 2
+
+    bench.go(20)
+
+    assert bench.told == [(3, 0), (4, 0)]
+    assert bench.events[0].reason == "2 channels carry 20.0 MB/s: trying 3"
+
+
+def test_a_person_fixes_the_number_and_gives_it_back():
+    bench = Climbing()
+    bench.limits.set_channels(1)
+    bench.go(60)
+    assert bench.told == [(1, 0)]
+
+    bench.limits.set_channels(0)
+    bench.go(20)
+
+    assert [channels for channels, _ in bench.told] == [1, 1, 2, 4]
+
+
+def test_nothing_is_learnt_while_the_run_waits():
+    bench = Climbing()
+    bench.gate.hold("person", Problem("run.paused", "A person paused the run."))
+    bench.events.clear()
+
+    bench.go(60)
+
+    assert bench.events == []

@@ -247,6 +247,9 @@ def test_fewer_channels_than_workers_are_no_failure():
     assert other is None
     assert lent.number == number
     assert bench.of_kind(LimitsChanged)[0].channels == 1
+    assert bench.channels.limit == 1
+    bench.clock.move(31)
+    assert bench.channels.limit == 2
 
 
 def test_a_small_staging_host_gets_no_more_channels_than_it_has_processors():
@@ -336,7 +339,7 @@ def test_fewer_channels_close_those_too_many():
 def test_only_as_many_workers_as_channels_have_a_turn():
     bench = Bench(capacity=3)
     bench.channels.change_limit(1)
-    bench.clock_cancel.set_after(5)
+    bench.clock_cancel.set()
 
     with bench.channels.turn(), pytest.raises(Cancelled), bench.channels.turn():
         raise AssertionError

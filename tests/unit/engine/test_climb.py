@@ -1,0 +1,162 @@
+"""Finding the number of channels, over roads that are models: round trips, links, processors."""
+
+from dataclasses import replace
+from itertools import product
+from statistics import mean
+
+import pytest
+
+from mydata_like.engine.climb import Climb
+from mydata_like.engine.gauge import Sight
+from tests.fakes.road import ARCHIVE, LARGE, MB, TINY, Road, Trip
+
+CAPACITY = 16
+LAN = Road()
+LONG = Road(rtt=0.1, cores=16)
+SEEDS = range(3)
+
+
+def quality(road, mix, seed, **trip):
+    """Return what goes after 20 seconds, as a share of what the best fixed number carries."""
+    trip = Trip(road, capacity=CAPACITY, seed=seed, **trip)
+    trip.go(20, mix)
+    return trip.go(30, mix) / (road.best(mix, CAPACITY) * mix.size)
+
+
+@pytest.mark.parametrize("mix", [LARGE, TINY, ARCHIVE], ids=["large", "tiny", "archive"])
+@pytest.mark.parametrize("rtt", [0, 0.002, 0.01, 0.03, 0.1, 0.2])
+@pytest.mark.parametrize("cores", [1, 2, 4, 8, 16])
+def test_after_20_seconds_nearly_the_best_number_has_been_found(rtt, cores, mix):
+    for link in (12.5 * MB, 125 * MB, 1250 * MB):
+        road = Road(rtt=rtt, cores=cores, link=link)
+        found = [quality(road, mix, seed) for seed in SEEDS]
+
+        assert mean(found) >= 0.92
+        assert min(found) >= 0.85
+
+
+def test_noise_that_lasts_misleads_seldom():
+    roads = [Road(rtt=rtt, cores=cores) for rtt, cores in product((0, 0.01, 0.1), (2, 4, 8))]
+    found = [quality(road, ARCHIVE, seed, gusts=4) for road in roads for seed in SEEDS]
+
+    assert mean(found) >= 0.92
+    assert min(found) >= 0.75
+
+
+@pytest.mark.parametrize("road", [LAN, Road(rtt=0.01, cores=4), LONG])
+@pytest.mark.parametrize("mix", [LARGE, TINY, ARCHIVE])
+def test_what_was_found_stays_but_for_a_look_now_and_then(road, mix):
+    for seed in SEEDS:
+        trip = Trip(road, seed=seed)
+        trip.go(40, mix)
+        early = len(trip.moves)
+        trip.go(900, mix)
+
+        assert len(trip.moves) - early <= 12
+
+
+def test_a_short_run_stays_where_it_began():
+    trip = Trip(LONG)
+    trip.go(2.5, LARGE)
+
+    assert (trip.climb.channels, trip.moves) == (2, [])
+
+
+def test_every_move_is_explained():
+    trip = Trip(Road(rtt=0.01, cores=4), noise=0)
+    trip.go(25, LARGE)
+
+    reasons = [reason for _, _, reason in trip.moves]
+    assert reasons == [
+        "2 channels carry 393.2 MB/s: trying 3",
+        "2 channels carried 393.2 MB/s, 3 carry 589.1 MB/s: trying 6",
+        "3 channels carried 589.1 MB/s, 6 carry 919.1 MB/s: trying 8",
+        "6 channels carried 919.1 MB/s, 8 carry 839.3 MB/s: trying 4",
+        "6 channels carried 919.1 MB/s, 4 carry 776.9 MB/s: back to 6",
+    ]
+
+
+def test_of_tiny_files_the_number_counts():
+    trip = Trip(Road(rtt=0.01, cores=4), noise=0)
+    trip.go(4, TINY)
+
+    assert trip.moves[0][2].endswith("files/s: trying 3")
+
+
+def test_there_are_never_more_than_can_be_borne():
+    trip = Trip(LONG, capacity=5)
+    trip.go(60, LARGE)
+
+    assert trip.climb.channels == 5
+    assert max(channels for _, channels, _ in trip.moves) == 5
+
+
+def test_a_refusal_is_obeyed_at_once_and_nothing_more_is_tried_for_minutes():
+    trip = Trip(LONG)
+    trip.go(20, LARGE)
+    assert trip.climb.channels > 7
+    moves = len(trip.moves)
+
+    trip.capacity = 7
+    trip.go(1, LARGE)
+    assert (trip.climb.channels, len(trip.moves)) == (7, moves)
+    trip.capacity = CAPACITY
+    trip.go(120, LARGE)
+    assert len(trip.moves) == moves
+
+
+def test_what_has_nothing_to_send_is_not_judged():
+    trip = Trip(LONG)
+    trip.go(60, LARGE, supply=0.5)
+    assert trip.moves == []
+
+    trip.go(20, LARGE)
+    assert trip.climb.channels > 4
+
+
+def test_a_limited_bandwidth_is_not_judged():
+    trip = Trip(LONG, bandwidth=15 * MB)
+    trip.go(60, LARGE)
+    assert trip.moves == []
+
+    trip.bandwidth = 0
+    trip.go(20, LARGE)
+    assert trip.climb.channels > 4
+
+
+def test_what_waits_in_the_midst_of_a_window_is_not_judged():
+    climb = Climb()
+    for tick in range(200):
+        if tick % 4 == 0:
+            climb.interrupt()
+        assert climb.look(Sight(tick / 2, tick * MB, 0, tick), 16) == ""
+
+
+def test_more_at_work_than_there_should_be_are_not_judged():
+    climb = Climb()
+    for tick in range(200):
+        assert climb.look(Sight(tick / 2, tick * MB, 0, 1.5 * tick), 16) == ""
+
+
+def test_when_the_road_changes_the_number_follows():
+    trip = Trip(LAN)
+    trip.go(60, LARGE)
+    before = trip.climb.channels
+
+    trip.road = LONG
+    trip.go(90, LARGE)
+
+    assert before <= 3
+    assert trip.climb.channels >= 12
+
+
+def test_other_files_are_not_compared_with_those_before():
+    for seed in SEEDS:
+        trip = Trip(replace(LAN, cores=4), seed=seed)
+        trip.go(60, LARGE)
+        for _ in range(30):
+            trip.go(10, TINY)
+            trip.go(10, LARGE)
+
+        assert max(channels for _, channels, _ in trip.moves) <= 8
+        assert len(trip.moves) < 30

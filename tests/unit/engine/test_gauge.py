@@ -1,0 +1,50 @@
+"""Gauging what the channels carry: bytes, files, and how long they were at work."""
+
+import pytest
+
+from mydata_like.core.model import Payload
+from mydata_like.engine.gauge import Gauge, Progress
+from tests.fakes.clock import FakeClock
+from tests.unit.engine.files import a_wanted
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+def payload(*sizes):
+    members = (a_wanted(f"{n}", size=size) for n, size in enumerate(sizes))
+    return Payload(1, tuple(members), batched=True)
+
+
+def test_each_channel_counts_while_it_is_at_work(clock):
+    gauge = Gauge(clock)
+    with gauge.one_at_work():
+        clock.move(1)
+        with gauge.one_at_work():
+            clock.move(2)
+    clock.move(10)
+
+    assert gauge.read() == (13, 0, 0, 5)
+
+
+def test_files_of_a_batch_go_with_its_bytes(clock):
+    gauge = Gauge(clock)
+    progress = Progress(gauge, payload(30, 10))
+
+    progress.reach(10)
+    progress.reach(10)
+    assert gauge.read()[1:3] == (10, 0.5)
+    progress.reach(40)
+    assert gauge.read()[1:3] == (40, 2)
+
+
+def test_files_without_a_byte_count_once(clock):
+    gauge = Gauge(clock)
+    progress = Progress(gauge, payload(0, 0, 0))
+
+    progress.reach(0)
+    progress.reach(0)
+
+    assert gauge.read()[1:3] == (0, 3)
