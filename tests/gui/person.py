@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.gui.test_screen import TITLE
+from tests.gui.xvfb import DEADLINE
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Person:
     def starts_again(self, config, *paths):
         """Start the program a second time, as a click on a file may."""
         words = [sys.executable, "-m", "mydata_like", "gui", "--config", config, *paths]
-        done = subprocess.run(words, env=os.environ | self.screen.environment, timeout=20)
+        done = subprocess.run(words, env=os.environ | self.screen.environment, timeout=DEADLINE)
         assert done.returncode == 0
 
     def until(self, question):
@@ -123,7 +124,7 @@ def open_person(screen, *words, environment=None):
         person.turns_to("mydata-like")
         yield person
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(DEADLINE) == 0
     finally:
         process.kill()
         process.communicate()

@@ -7,7 +7,7 @@ from mydata_like.gui.memory import Memory
 from mydata_like.gui.tray.leaving import SAID
 from tests.gui.conftest import QUICK
 from tests.gui.test_screen import TITLE, running
-from tests.gui.xvfb import needs_screen
+from tests.gui.xvfb import DEADLINE, needs_screen
 
 pytestmark = needs_screen
 SLOW = QUICK | {"schedule.kind": "startup", "limits.bandwidth": 1.5}  # MB/s: some seconds
@@ -26,6 +26,7 @@ def is_at_work(site):
 @pytest.mark.parametrize(("answer", "all_safe"), [("alt+l", True), ("alt+u", False)])
 def test_an_upload_goes_on_or_stops_as_the_person_wants(site, screen, answer, all_safe):
     bootstrap.save_settings(site.config, SLOW)
+    site.server.hold_verification()  # so long the upload goes on, however long a person takes
     memory = Memory()
     memory.setValue(SAID, "yes")  # no balloon that looks like a menu from here
     memory.sync()
@@ -40,7 +41,9 @@ def test_an_upload_goes_on_or_stops_as_the_person_wants(site, screen, answer, al
         # A menu has the keyboard a moment after it appears: keys may be lost until then.
         screen.until(lambda: screen.press("q") or screen.active_title() == "Quit")
         screen.press(answer)
-        _, said = process.communicate(timeout=5)
+        _, said = process.communicate(timeout=DEADLINE)
+    if all_safe:
+        site.server.release_verification()
     screen.until(lambda: heartbeat(site).state == "stopped")
 
     assert (process.returncode, said) == (0, "")

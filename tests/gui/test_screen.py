@@ -6,7 +6,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
-from tests.gui.xvfb import needs_screen, open_screen
+from tests.gui.xvfb import DEADLINE, needs_screen, open_screen
 
 pytestmark = needs_screen
 TITLE = "^mydata-like$"
@@ -31,13 +31,13 @@ def program(screen, *words):
     with running(screen, *words) as process:
         yield process
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(DEADLINE) == 0
 
 
 def ring(screen):
     """Start the program a second time; return how that ended, and what it said."""
     with running(screen) as second:
-        _, said = second.communicate(timeout=10)
+        _, said = second.communicate(timeout=DEADLINE)
         return second.returncode, said
 
 

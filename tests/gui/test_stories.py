@@ -15,7 +15,7 @@ from tests.gui.xvfb import needs_screen
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [needs_screen, needs_sshd]
-SLOW = QUICK | {"limits.bandwidth": 1.5}  # MB/s: some seconds
+SLOW = QUICK | {"limits.bandwidth": 0.1}  # MB/s: longer than any story
 SAFE = "safe on the server"
 
 

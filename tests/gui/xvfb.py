@@ -47,7 +47,7 @@ class Screen:
             if answer := question():
                 return answer
             self.ask("xprop", "-root", "_NET_ACTIVE_WINDOW")  # gives the others time
-        raise AssertionError(f"it did not come about: {question}")
+        raise AssertionError(f"it did not come about: {question}; to be seen: {self._tell()}")
 
     def windows(self, title):
         """Return the visible windows whose title matches a regular expression."""
@@ -65,6 +65,15 @@ class Screen:
         """Press keys, such as alt+F4, in the active window."""
         self.ask("xdotool", "key", "--clearmodifiers", keys)
 
+    def try_keys(self):
+        """Turn to another desktop and back, until the window manager does it.
+
+        At the first key of all the X server puts another keyboard in place, and the window manager
+        lets go of all its keys and takes them anew: what is pressed meanwhile is lost.
+        """
+        for keys, desktop in (("super+F2", "= 1"), ("super+F1", "= 0")):
+            self.until(lambda keys=keys, desktop=desktop: self._turn(keys, desktop))
+
     def click(self, window, x, y, button=1):
         """Click into a window, at pixels from its upper left corner."""
         self.ask(
@@ -81,7 +90,9 @@ class Screen:
 
     def click_tray(self, button=1):
         """Click on the only icon in the tray."""
-        panel = self.ask("xdotool", "search", "--onlyvisible", "--name", "^panel$").split()[0]
+        # A tray hides for a moment when it takes an icon in.
+        self.until(lambda: self.tray_icons() == 1)
+        panel, *_ = self.until(lambda: self.windows("^panel$"))
         self.click(panel, ICON // 2, ICON // 2, button)
 
     def shoot(self, file):
@@ -89,6 +100,15 @@ class Screen:
         subprocess.run(
             [sys.executable, "-c", SHOOT, str(file)], env=os.environ | self.environment, check=True
         )
+
+    def _turn(self, keys, desktop):
+        self.press(keys)
+        return desktop in self.ask("xprop", "-root", "_NET_CURRENT_DESKTOP")
+
+    def _tell(self):
+        """Return the titles of all windows, and which one has the keyboard."""
+        titles = [self.ask("xdotool", "getwindowname", one).strip() for one in self.windows(".")]
+        return f"{titles}, active: {self.active_title()!r}"
 
 
 @contextmanager
@@ -100,6 +120,7 @@ def open_screen(*, tray=True):
         screen.until(
             lambda: "window id" in screen.ask("xprop", "-root", "_NET_SUPPORTING_WM_CHECK")
         )
+        screen.try_keys()
         if tray:
             stack.enter_context(open_tray(screen))
         yield screen
