@@ -261,6 +261,12 @@ class Ledger(Protocol):
     def forget_archive(self, archive: Archive) -> None:
         """Drop an archive which the server has lost; its members are in none then."""
 
+    def shelve(self, records: Iterable[Datafile]) -> Mapping[tuple[str, str], Datafile]:
+        """Return a dataset's records by directory and name, however many they are.
+
+        They take no more than a certain amount of memory, and vanish with what is returned.
+        """
+
     def flush(self) -> None:
         """Return once all that was recorded is durable."""
 

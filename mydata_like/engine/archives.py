@@ -138,8 +138,8 @@ class Recall:
 def _unknown(records: Records, known: Mapping[str, Archive]) -> list[Datafile]:
     """Return records that may be archives, oldest first: later ones hold later states of files."""
     possible = [
-        record
-        for (directory, name), record in records.items()
+        records[directory, name]
+        for directory, name in records
         if is_archive_name(name) and archive_path(directory, name) not in known
     ]
     return sorted((it for it in possible if not it.unfinished), key=lambda record: record.id)

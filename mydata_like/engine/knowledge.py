@@ -37,8 +37,7 @@ class Knowledge:
         """Return all records of the dataset, and what its archives hold: one listing."""
         if not dataset.id:
             return Listing({}, Holdings({}, {}))
-        listing = self.gate.call(lambda: list(self.server.list_datafiles(dataset.id)))
-        records = {(record.directory or "", record.name): record for record in listing}
+        records = self.gate.call(lambda: self.ledger.shelve(self.server.list_datafiles(dataset.id)))
         return Listing(records, self._recall(dataset, folder, records))
 
 

@@ -1,7 +1,7 @@
 """Tells the server what lies in the staging area, many files in one request."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -131,9 +131,9 @@ class Register:
     def _split(self, batch: list[Staged]) -> tuple[list[Staged], list[Staged]]:
         """Ask the server which of these it knows by now; return the known and the others."""
         records: dict[Key, Datafile] = {}
+        keys = {_key(item) for item in batch}
         for dataset in {item.wanted.dataset.id for item in batch}:
-            for record in self._list(dataset):
-                records[dataset, record.directory or "", record.name] = record
+            records |= self._list(dataset, keys)
         known, others = [], []
         for item in batch:
             found = records.get(_key(item))
@@ -145,17 +145,24 @@ class Register:
                 others.append(item._replace(wanted=item.wanted._replace(datafile=found)))
         return known, others
 
-    def _list(self, dataset: DatasetId) -> list[Datafile]:
+    def _list(self, dataset: DatasetId, keys: Set[Key]) -> dict[Key, Datafile]:
         for failures in range(1, FAILURES):
             try:
-                return self._fetch(dataset)
+                return self._fetch(dataset, keys)
             except TransientError as error:
                 logger.info("Dataset %d could not be listed: %s", dataset, error)
                 self._gate.rest(self._gate.delay(failures, error.retry_after))
-        return self._fetch(dataset)
+        return self._fetch(dataset, keys)
 
-    def _fetch(self, dataset: DatasetId) -> list[Datafile]:
-        return self._gate.call(lambda: list(self._server.list_datafiles(dataset)))
+    def _fetch(self, dataset: DatasetId, keys: Set[Key]) -> dict[Key, Datafile]:
+        """Return the records of these keys, of a listing of any length."""
+
+        def choose() -> dict[Key, Datafile]:
+            listed = self._server.list_datafiles(dataset)
+            keyed = (((dataset, it.directory or "", it.name), it) for it in listed)
+            return {key: record for key, record in keyed if key in keys}
+
+        return self._gate.call(choose)
 
     def _record(self, batch: list[Staged]) -> list[Registered]:
         record_steps(

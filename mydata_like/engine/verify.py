@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from itertools import takewhile
 
 from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
@@ -234,7 +233,7 @@ class _Watch:
         return worth
 
     def fetch(self, server: ServerAPI, *, thorough: bool) -> list[Datafile]:
-        """Return the records of what is open, and maybe others of the dataset.
+        """Return the records of what is open.
 
         Records that vanish on the server move later ones forward: `thorough` looks at all.
         """
@@ -242,11 +241,20 @@ class _Watch:
             self._offset = 0
         records = server.fetch_datafiles(list(self._old)) if self._old else []
         if self._new:
-            listed = list(server.list_datafiles(self.dataset, self._offset))
-            done = takewhile(lambda record: record.verified, listed)
-            self._offset += sum(1 for _ in done)
-            records += listed
+            records += self._list_new(server)
         return records
+
+    def _list_new(self, server: ServerAPI) -> list[Datafile]:
+        """Return the records of what is new, of a listing of any length."""
+        found: list[Datafile] = []
+        done, all_verified = 0, True
+        for record in server.list_datafiles(self.dataset, self._offset):
+            all_verified = all_verified and record.verified
+            done += all_verified
+            if self.find(record):
+                found.append(record)
+        self._offset += done
+        return found
 
     def find(self, record: Datafile) -> Registered | None:
         return self._old.get(record.id) or self._new.get(_key(record))

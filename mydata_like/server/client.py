@@ -19,6 +19,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.ports import Cancel, Clock
+from mydata_like.server.ids import Ids
 from mydata_like.server.records import Account, ShapeError, page_parser, parse_account
 from mydata_like.server.replies import API, excerpt, find_server_address, parse_rest, plain
 from mydata_like.server.wire import (
@@ -102,19 +103,19 @@ class Client:
         Rows are counted, not links followed: some servers ignore the limit, others' links
         lose the filter. A listing that changes meanwhile is walked anew.
         """
-        given: set[int] = set()
+        given = Ids()
         parse = page_parser(parse_row)
         for _ in range(_WALKS):
-            walked: set[int] = set()
+            walked = Ids()
             position, total = offset, offset
             while True:
                 page = self.fetch(path, parse, {**query, "limit": PAGE, "offset": position})
                 shrunk, total = page.total < total, page.total
                 before = len(walked)
-                walked.update(number for number, _ in page.rows)
                 fresh = {number: row for number, row in page.rows if number not in given}
+                for seen in (walked, given):
+                    seen.update(number for number, _ in page.rows)
                 yield list(fresh.values())
-                given |= walked
                 position += len(page.rows)
                 if shrunk or position >= total or len(walked) == before:
                     break

@@ -3,7 +3,7 @@
 import json
 import logging
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
@@ -18,6 +18,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.model import (
     NO_RISK,
     AtRisk,
+    Datafile,
     DatasetId,
     DatasetStats,
     Entry,
@@ -29,6 +30,7 @@ from mydata_like.core.model import (
 from mydata_like.core.ports import Clock
 from mydata_like.core.sources import Destination, KnownSource, Source
 from mydata_like.store import schema
+from mydata_like.store.records import shelve
 
 logger = logging.getLogger(__name__)
 
@@ -328,6 +330,10 @@ class SqliteLedger:
         with self._transaction() as cursor:
             cursor.execute(FORGET_ARCHIVE, place)
             cursor.execute(EMPTY, place)
+
+    def shelve(self, records: Iterable[Datafile]) -> Mapping[tuple[str, str], Datafile]:
+        """Return a dataset's records by directory and name, however many they are."""
+        return shelve(records)
 
     def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None:
         """Keep what is not well, for those who ask later; forget the paths that are well now."""

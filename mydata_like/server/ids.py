@@ -1,0 +1,27 @@
+"""Which ids were seen: by the million in little memory, as those of records follow one another."""
+
+from collections.abc import Iterable
+
+BITS = 64  # ids in a block
+
+
+class Ids:
+    """A set of ids that only grows."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, int] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, number: int) -> bool:
+        return bool(self._blocks.get(number // BITS, 0) >> number % BITS & 1)
+
+    def update(self, numbers: Iterable[int]) -> None:
+        """Add ids."""
+        for number in numbers:
+            if number not in self:
+                block = number // BITS
+                self._blocks[block] = self._blocks.get(block, 0) | 1 << number % BITS
+                self._count += 1
