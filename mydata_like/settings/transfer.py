@@ -90,6 +90,14 @@ class Transfer(Section):
             "The uploader's private SSH key when it is not the one made at the first start.",
         ),
     ] = None
+    compression: Annotated[
+        Literal["auto", "never"],
+        About(
+            "Compression",
+            "Whether to compress on the way, by zstd: by itself where the connection is what "
+            "limits the speed, the staging host has zstd and the data shrink, or never.",
+        ),
+    ] = "auto"
     connect_timeout: Annotated[
         float,
         Field(ge=0.1, le=600),

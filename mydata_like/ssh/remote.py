@@ -29,6 +29,7 @@ _CHECKSUMS: Final = {
     b"openssl": b"openssl md5 -r",
     b"md5": b"md5 -q",
 }
+_PACKED: Final = rb"\050\265\057\375\040\006\061\000\000mydata"  # by zstd; RFC 8878
 _FLAVOURS: Final = {b"gnu tar": "gnu", b"busybox": "busybox", b"bsdtar": "bsd"}
 _PLAIN: Final = frozenset(
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%"
@@ -40,7 +41,8 @@ class Rung(NamedTuple):
 
     `rung` is `shell`, `scp` or `sftp`; `why` says how that was found. `tar` is `gnu`, `bsd`,
     `busybox` or empty where no tar extracts; `checksum` is the command that prints the MD5 of
-    its standard input, or empty; `cpus` is None where the host does not tell.
+    its standard input, or empty; `cpus` is None where the host does not tell; `zstd` says whether
+    the host's unpacks.
     """
 
     rung: str
@@ -48,6 +50,7 @@ class Rung(NamedTuple):
     tar: str = ""
     checksum: bytes = b""
     cpus: int | None = None
+    zstd: bool = False
 
 
 def quote(word: bytes) -> bytes:
@@ -108,6 +111,7 @@ def _probe_shell(session: Session, location: bytes) -> Rung:
         tar,
         _checksum(facts),
         _cpus(facts),
+        facts.get(b"zstd") == b"mydata",
     )
 
 
@@ -129,6 +133,7 @@ def _script(location: bytes, token: bytes, nonce: bytes) -> bytes:
             b'echo "%b "$(printf mydata | %b 2>/dev/null)' % (name, command)
             for name, command in _CHECKSUMS.items()
         ),
+        b'echo "zstd "$(printf "%b" | zstd -dcq 2>/dev/null)' % _PACKED,
         b'echo "cpus "$(nproc || getconf _NPROCESSORS_ONLN || sysctl -n hw.ncpu) 2>/dev/null',
     ]
     return b"; ".join(parts)

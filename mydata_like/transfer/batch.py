@@ -13,6 +13,7 @@ from mydata_like.transfer.protocol import Done, Fate, Member, Moving
 from mydata_like.transfer.reading import open_source
 from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, finish_refused, make
 from mydata_like.transfer.tiny import TINY, Fetched, fetch_ahead, read_tiny
+from mydata_like.transfer.zstd import NOT_UNPACKED, Feed, choose, unpack
 
 _WRITE: Final = 256 * 1024  # bytes that go together; a quarter faster than 64 KiB
 
@@ -28,6 +29,7 @@ class BatchSender:
 
     def __init__(self, shells: Shells, location: bytes, rung: Rung) -> None:
         self._shells = shells
+        self._compression = shells.compression
         self._location = location
         self._tar = rung.tar
         self._known: set[bytes] = set()
@@ -35,8 +37,10 @@ class BatchSender:
     def send(self, members: Sequence[Member], moving: Moving) -> Done:
         """Carry small files; raises `TransientError` when the line broke and none is proven."""
         missing = self._missing(members)
-        script = enter(self._location) + make(missing) + _EXTRACT[self._tar]
-        stream = _Coalesced(self._shells.start(script), moving)
+        ratio = choose(self._compression, members, sum(member.size for member in members))
+        extract = unpack(_EXTRACT[self._tar], ratio)
+        started = self._shells.start(enter(self._location) + make(missing) + extract)
+        stream = _Coalesced(started, Feed(started, self._compression, ratio), moving)
         sending = _Sending(stream, members)
         try:
             self._shells.prepare()
@@ -47,6 +51,9 @@ class BatchSender:
                 status, rest = stream.finish_refused(error)
             except TransientError:
                 return self._salvage(sending, stream, error)
+        if status == NOT_UNPACKED:
+            self._compression.give_up()
+            return self.send(members, moving)
         output = bytes(stream.output + rest)
         if status == NO_GROUND:
             check_space(output)
@@ -77,8 +84,9 @@ class BatchSender:
 class _Coalesced:
     """A stream that is written to in large pieces, and whose output is taken in meanwhile."""
 
-    def __init__(self, stream: Stream, moving: Moving) -> None:
+    def __init__(self, stream: Stream, feed: Feed, moving: Moving) -> None:
         self._stream = stream
+        self._feed = feed
         self._moving = moving
         self.buffer = bytearray()
         self.output = bytearray()
@@ -100,7 +108,7 @@ class _Coalesced:
             del self.buffer[:]
 
     def _pass_on(self, piece: bytes | memoryview) -> None:
-        self._stream.write(piece)
+        self._feed.write(piece)
         self._moving(len(piece))
         self.output += self._stream.read_ready()
 

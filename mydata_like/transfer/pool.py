@@ -54,6 +54,7 @@ class SshTransport:
             build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts)
         )
         self._location = os.fsencode(area.location)
+        self._compress = settings.compression == "auto"
         self.patience = settings.stall_timeout * _PATIENCE
         self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
         self.emit = emit
@@ -177,7 +178,7 @@ class SshTransport:
             return self._order(worker, endpoint)
 
     def _order(self, worker: WorkerProcess, endpoint: Endpoint) -> Opened:
-        worker.tell(Plan(endpoint, self._location, self._rungs.get(endpoint.host)))
+        worker.tell(Plan(endpoint, self._location, self._rungs.get(endpoint.host), self._compress))
         opened = worker.hear(self._opening_patience)
         assert isinstance(opened, Opened)
         self._rungs[endpoint.host] = opened.rung

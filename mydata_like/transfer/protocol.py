@@ -42,6 +42,7 @@ class Plan(NamedTuple):
     endpoint: Endpoint
     location: bytes
     rung: Rung | None = None
+    compress: bool = False  # where that pays
 
 
 class Task(NamedTuple):

@@ -9,6 +9,7 @@ from mydata_like.core.errors import TransientError
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.remote import quote
 from mydata_like.ssh.session import Finished, Session, Stream
+from mydata_like.transfer.compression import Compression
 
 NO_GROUND: Final = 92  # the location itself takes no new directories
 _TRIES: Final = 10
@@ -62,9 +63,13 @@ def finish_refused(stream: Stream, error: TransientError) -> Finished:
 
 
 class Shells:
-    """Starts scripts over one session; one shell is kept waiting, so that none waits for it."""
+    """Starts scripts over one session; one shell is kept waiting, so that none waits for it.
 
-    def __init__(self, session: Session) -> None:
+    `compression` is what is known of compressing their input.
+    """
+
+    def __init__(self, session: Session, compression: Compression | None = None) -> None:
+        self.compression = compression or Compression(available=False)
         self._session = session
         self._waiting: Stream | None = None
 

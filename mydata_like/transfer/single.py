@@ -19,15 +19,9 @@ from mydata_like.transfer.archive import ArchiveSource, Told, open_content
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Fate, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
-from mydata_like.transfer.shell import (
-    NO_GROUND,
-    Shells,
-    ancestors,
-    enter,
-    finish_refused,
-    make,
-)
+from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, finish_refused, make
 from mydata_like.transfer.sparse import Extent, find_extents
+from mydata_like.transfer.zstd import NOT_UNPACKED, Feed, choose, unpack
 
 CHUNK: Final = 256 * 1024
 RESUMABLE: Final = 8 * 1024 * 1024  # less than this is faster sent again than compared
@@ -38,14 +32,13 @@ _MARK: Final = b"mydata:"
 # Scripts in the file's directory, `$t` its temporary name. Status 92 is shell.NO_GROUND, 94 says
 # that not all bytes came (they are kept: the line may have broken), 95 that they could not be
 # written, 96 that the file has no place.
-_TAKE: Final = b'rm -f -- "./$t"; cat > "./$t" || { rm -f -- "./$t"; exit 95; }; '
-_TAKE_REST: Final = (
+_BEGIN: Final = b'rm -f -- "./$t"; '
+_RESUME: Final = (
     b'echo "mydata:$(%b < "./$t")"; IFS= read -r how; [ "$how" = append ] || rm -f -- "./$t"; '
-    b'cat >> "./$t" || { rm -f -- "./$t"; exit 95; }; '
 )
-_TAKE_SPARSE: Final = (
-    b'rm -f -- "./$t"; tar -x -o --no-same-permissions -f - || { rm -f -- "./$t"; exit 95; }; '
-)
+_KEEP: Final = b'cat >> "./$t"'
+_KEEP_SPARSE: Final = b"tar -x -o --no-same-permissions -f -"
+_OR_DROP: Final = b' || { rm -f -- "./$t"; exit 95; }; '
 # What is there after a line broke is kept for the next attempt.
 _CHECK: Final = b'set -- $(ls -ldn "./$t"); [ "$5" = %d ] || exit 94; '
 _LIST_PARTS: Final = (
@@ -59,6 +52,7 @@ class SingleSender:
 
     def __init__(self, shells: Shells, location: bytes, rung: Rung) -> None:
         self._shells = shells
+        self._compression = shells.compression
         self._location = location
         self._rung = rung
         self._known: set[bytes] = set()
@@ -75,6 +69,9 @@ class SingleSender:
                 told, finished = self._send_sparse(member, extents, moving)
         except FileChangedError as error:
             return Fate(index, "", error.problem)
+        if finished.status == NOT_UNPACKED:
+            self._compression.give_up()
+            return self.send(index, member, moving)
         return self._conclude(index, member, told, finished)
 
     def _extents(self, member: Member) -> list[Extent] | None:
@@ -90,13 +87,16 @@ class SingleSender:
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[Told, Finished]:
         there = self._find_part(member)
-        take = _TAKE_REST % self._rung.checksum if there else _TAKE
-        stream = self._start(member, take + _CHECK % member.size + _publish(member))
+        ratio = choose(self._compression, [member], member.size - there)
+        begin = _RESUME % self._rung.checksum if there else _BEGIN
+        take = begin + unpack(_KEEP, ratio) + _OR_DROP + _CHECK % member.size
+        stream = self._start(member, take + _publish(member))
+        feed = Feed(stream, self._compression, ratio)
         self._shells.prepare()
         try:
-            told = self._send_rest(stream, member, there, moving) if there else None
+            told = self._send_rest(feed, member, there, moving) if there else None
             if told is None:
-                told = self._send_whole(stream, member, moving)
+                told = self._send_whole(feed, member, moving)
         except FileChangedError:
             self._abandon(stream, member)
             raise
@@ -118,26 +118,26 @@ class SingleSender:
         there = self._parts[parent].pop(part_name(member), 0)
         return there if RESUMABLE <= there <= member.size else 0
 
-    def _send_whole(self, stream: Stream, member: Member, moving: Moving) -> Told:
+    def _send_whole(self, feed: Feed, member: Member, moving: Moving) -> Told:
         with open_content(member) as source:
             sealed = Sealed(source, source.chunks(self._buffer))
             for chunk in sealed:
-                stream.write(chunk)
+                feed.write(chunk)
                 moving(len(chunk))
             return sealed.told
 
-    def _send_rest(self, stream: Stream, member: Member, there: int, moving: Moving) -> Told | None:
+    def _send_rest(self, feed: Feed, member: Member, there: int, moving: Moving) -> Told | None:
         """Send what follows the bytes that are there; None when those are not ours."""
         with open_content(member) as source:
             sealed = Sealed(source, source.chunks(self._buffer))
             ours, rest = _pass_prefix(sealed, there, moving)
-            if _read_answer(stream)[:32] != ours.encode():
-                stream.write(b"fresh\n")
+            if _read_answer(feed.stream)[:32] != ours.encode():
+                feed.stream.write(b"fresh\n")
                 return None
-            stream.write(b"append\n")
+            feed.stream.write(b"append\n")
             moving(there)
             for chunk in _chain(rest, sealed):
-                stream.write(chunk)
+                feed.write(chunk)
                 moving(len(chunk))
             return sealed.told
 
@@ -149,12 +149,15 @@ class SingleSender:
         A tar stream is complete before its end is, so nothing can be held back.
         """
         part = part_name(member)
-        stream = self._start(member, _TAKE_SPARSE + _CHECK % member.size)
         head = tar.sparse_header(part, member.size, member.modified, extents)
         length = sum(length for _, length in extents)
+        ratio = choose(self._compression, [member], length)
+        take = _BEGIN + unpack(_KEEP_SPARSE, ratio) + _OR_DROP + _CHECK % member.size
+        stream = self._start(member, take)
+        feed = Feed(stream, self._compression, ratio)
 
         def write(chunk: bytes | memoryview) -> None:
-            stream.write(chunk)
+            feed.write(chunk)
             moving(len(chunk))
 
         try:
@@ -162,7 +165,7 @@ class SingleSender:
                 chunks = source.chunks(self._buffer, extents)
                 tar.write_member(write, head, length, _alive(chunks, moving))
                 checksum = source.finish()
-            stream.write(tar.END)
+            feed.write(tar.END)
         except FileChangedError:
             self._abandon(stream, member)
             raise

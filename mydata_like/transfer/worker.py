@@ -27,6 +27,7 @@ from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session
 from mydata_like.transfer.bandwidth import LimitedSession
 from mydata_like.transfer.batch import BatchSender
+from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.protocol import (
     Allowance,
     Answer,
@@ -160,10 +161,10 @@ def _misplaced(member: Member) -> Problem:
 class ShellSender:
     """Carries payloads where there is a shell: batches by tar, the rest one by one."""
 
-    def __init__(self, session: Session, location: bytes, rung: Rung) -> None:
-        self._shells = Shells(session)
-        self._single = SingleSender(self._shells, location, rung)
-        self._batch = BatchSender(self._shells, location, rung) if rung.tar else None
+    def __init__(self, session: Session, plan: Plan, rung: Rung) -> None:
+        self._shells = Shells(session, Compression(available=plan.compress and rung.zstd))
+        self._single = SingleSender(self._shells, plan.location, rung)
+        self._batch = BatchSender(self._shells, plan.location, rung) if rung.tar else None
 
     def send(self, task: Task, moving: Moving) -> Done:
         """Carry a payload; raises `TransientError` when the line broke and none is proven."""
@@ -194,7 +195,7 @@ def _open(plan: Plan, connect: Connect, bucket: Bucket) -> tuple[Session, Sender
     session, rung = connect(plan)
     session = LimitedSession(session, bucket)
     try:
-        return session, _build_sender(session, plan.location, rung), rung
+        return session, _build_sender(session, plan, rung), rung
     except UploaderError:
         session.close()
         raise
@@ -214,11 +215,11 @@ def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:
     return session, rung
 
 
-def _build_sender(session: Session, location: bytes, rung: Rung) -> Sender:
+def _build_sender(session: Session, plan: Plan, rung: Rung) -> Sender:
     match rung.rung:
         case "shell":
-            return ShellSender(session, location, rung)
+            return ShellSender(session, plan, rung)
         case "scp":
-            return ScpSender(session, location)
+            return ScpSender(session, plan.location)
         case _:
-            return SftpSender(session.open_sftp(), location)
+            return SftpSender(session.open_sftp(), plan.location)

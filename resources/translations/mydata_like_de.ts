@@ -3247,6 +3247,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der private SSH-Schlüssel des Uploaders, wenn es nicht der beim ersten Start erzeugte ist.</translation>
     </message>
     <message>
+        <source>Compression</source>
+        <translation>Komprimierung</translation>
+    </message>
+    <message>
+        <source>Whether to compress on the way, by zstd: by itself where the connection is what limits the speed, the staging host has zstd and the data shrink, or never.</source>
+        <translation>Ob unterwegs mit zstd komprimiert wird: von selbst dort, wo die Verbindung die Geschwindigkeit begrenzt, der Annahmerechner zstd hat und die Daten kleiner werden, oder nie.</translation>
+    </message>
+    <message>
         <source>How long to wait for a staging host to accept a connection.</source>
         <translation>Wie lange auf die Annahme einer Verbindung durch einen Annahmerechner gewartet wird.</translation>
     </message>

@@ -59,6 +59,13 @@ def test_a_host_without_tar_still_has_a_shell(tmp_path, stack):
     assert "without a tar" in found.why
 
 
+@pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
+@pytest.mark.parametrize("zstd", [shutil.which("zstd"), "echo zstd", "cat #"])
+def test_a_zstd_counts_where_it_unpacks(tmp_path, stack, zstd):
+    found = probe_with(tmp_path, stack, *with_programs(tmp_path, zstd=zstd))
+    assert found.zstd == (zstd == shutil.which("zstd"))
+
+
 def test_a_tar_that_does_nothing_does_not_count(tmp_path, stack):
     found = probe_with(tmp_path, stack, *with_programs(tmp_path, tar="echo tar (GNU tar)"))
     assert (found.rung, found.tar) == ("shell", "")

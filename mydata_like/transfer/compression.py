@@ -1,0 +1,96 @@
+"""Whether compressing pays on one session: only where the line is the limit, not a processor.
+
+All of it is measured while payloads go: how long the line takes for a byte, how long compressing
+one takes, and how fast payloads went in each way. Times are given, never asked for.
+"""
+
+from typing import Final
+
+_MEMORY: Final = 8 * 1024 * 1024  # bytes after which what was measured before counts half
+_ENOUGH: Final = 2 * 1024 * 1024  # bytes, or
+_LONG_ENOUGH: Final = 0.2  # seconds of writing, after which a pace is known
+_SMALL: Final = 128 * 1024  # less is sent before another process has started
+_LARGE: Final = 32 * 1024 * 1024  # so much is worth a sample while nothing is known of the line
+_MARGIN: Final = 2.0  # times its cost is what compressing must save
+_GAIN: Final = 0.9  # of the time without it is the most that a payload may take with it
+_PAUSE: Final = 60.0  # seconds without it where it did not pay; the next pause is twice as long
+_USUAL: Final = 2.5e-9  # seconds a byte, before the first was compressed
+
+
+class Pace:
+    """How long a byte takes, as it was lately."""
+
+    def __init__(self) -> None:
+        self._bytes = 0.0
+        self._seconds = 0.0
+
+    def add(self, count: int, seconds: float) -> None:
+        """Count so many bytes that took so long."""
+        self._bytes += count
+        self._seconds += seconds
+        if self._bytes > _MEMORY:
+            self._bytes /= 2
+            self._seconds /= 2
+
+    @property
+    def known(self) -> bool:
+        return self._bytes >= _ENOUGH or self._seconds >= _LONG_ENOUGH
+
+    @property
+    def each(self) -> float:
+        """Seconds a byte; 0 before there was one."""
+        return self._seconds / self._bytes if self._bytes else 0.0
+
+
+class Compression:
+    """What one session has measured, and what follows for its payloads and their pieces."""
+
+    def __init__(self, *, available: bool) -> None:
+        self._available = available
+        self._line = Pace()  # of bytes as they went over the line
+        self._packing = Pace()  # of bytes that were compressed
+        self._plain = Pace()  # of a payload's bytes, sent as they are
+        self._packed = Pace()  # of a payload's bytes, compressed and sent
+        self._rests_until = 0.0
+        self._pause = _PAUSE
+
+    def give_up(self) -> None:
+        """Compress nothing any more."""
+        self._available = False
+
+    def may_suit(self, size: int, now: float) -> bool:
+        """Return whether a payload of this size would gain if its content shrinks."""
+        if not self._available or size < _SMALL:
+            return False
+        if not self._line.known:
+            return size >= _LARGE
+        return self.pays(0.0, now)
+
+    def pays(self, ratio: float, now: float) -> bool:
+        """Return whether to compress what shrinks to `ratio`; not while the line is unknown."""
+        if not self._line.known or now < self._rests_until:
+            return False
+        saved = self._line.each * (1 - ratio)
+        return saved > _MARGIN * (self._packing.each or _USUAL)
+
+    def note_packing(self, count: int, seconds: float) -> None:
+        """Count bytes and the time that compressing them took."""
+        self._packing.add(count, seconds)
+
+    def note_plain(self, count: int, seconds: float) -> None:
+        """Count bytes that went as they are."""
+        self._line.add(count, seconds)
+        self._plain.add(count, seconds)
+
+    def note_packed(self, count: int, sent: int, seconds: float, now: float) -> None:
+        """Count bytes that went as so many fewer; what does not pay after all rests for a while.
+
+        It may be the other side's disk that is slow, which looks as a slow line does.
+        """
+        self._line.add(sent, seconds)
+        self._packed.add(count, seconds + count * self._packing.each)
+        too_slow = self._packed.each > _GAIN * self._plain.each
+        if too_slow and self._packed.known and self._plain.known:
+            self._packed = Pace()
+            self._rests_until = now + self._pause
+            self._pause *= 2

@@ -1,0 +1,88 @@
+"""Compressing what is sent, over a real SSH server with and without zstd."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.model import Payload
+from mydata_like.core.ports import Sent
+from tests.fakes.place import checksum
+from tests.sshd_fixture import needs_sshd, script, with_programs
+from tests.staging import Staging, single, wanted
+
+pytestmark = [needs_sshd, pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")]
+
+MB = 1_000_000
+TEXT = b"".join(b"%d;%d\n" % (n, n * n % 1013) for n in range(100_000))
+
+
+def ignore(_: int) -> None: ...
+
+
+class Host(Staging):
+    """A host that notes whenever its zstd is used, or that has none."""
+
+    def __init__(self, directory: Path, *, has_zstd: bool) -> None:
+        directory.mkdir()
+        self.log = directory / "log"
+        note = f'echo used >> {self.log}\nexec {shutil.which("zstd")} "$@"\n'
+        programs = {name: shutil.which(name) for name in ("tar", "md5sum")}
+        if has_zstd:
+            programs["zstd"] = script(directory / "zstd", note)
+        super().__init__(directory, options=with_programs(directory, **programs))
+
+    @property
+    def used(self) -> int:
+        """How often zstd was used beside the probe."""
+        return len(self.log.read_text().split()) - 1 if self.log.exists() else 0
+
+
+@pytest.fixture
+def host(tmp_path, has_zstd):
+    with Host(tmp_path / "host", has_zstd=has_zstd) as host:
+        yield host
+
+
+def open_limited(transport, place):
+    """Return a channel that has learned how slow its line is, and the limit that makes it so."""
+    noise = place.write("a/noise", 1 * MB)
+    place.settle(noise)
+    channel = transport.open_channel()
+    channel.limit(3 * MB)
+    assert channel.send(single(noise), ignore) == [Sent(0, checksum(noise))]
+    return channel
+
+
+@pytest.mark.parametrize(
+    ("stack", "has_zstd"),
+    [("libssh", True), ("paramiko", True), ("system", True), ("libssh", False)],
+)
+def test_on_a_slow_line_text_is_compressed_where_the_host_unpacks(place, host, stack, has_zstd):
+    large = place.write("a/large", len(TEXT), TEXT)
+    small = [place.write(f"a/{n}", 100_000, TEXT[n:][:100_000]) for n in range(8)]
+    place.settle(large, *small)
+    transport = host.build(place.location, ssh=stack)
+    try:
+        channel = open_limited(transport, place)
+        assert host.used == 0
+        assert channel.send(single(large), ignore) == [Sent(0, checksum(large))]
+        assert host.used == (1 if has_zstd else 0)
+        sent = channel.send(Payload(2, tuple(map(wanted, small)), batched=True), ignore)
+        assert sent == [Sent(n, checksum(member)) for n, member in enumerate(small)]
+        assert host.used == (2 if has_zstd else 0)
+    finally:
+        transport.close()
+    assert all(map(place.arrived, [large, *small]))
+
+
+@pytest.mark.parametrize("has_zstd", [True])
+def test_nothing_is_compressed_where_the_settings_forbid_it(place, host):
+    large = place.write("a/large", len(TEXT), TEXT)
+    place.settle(large)
+    transport = host.build(place.location, compression="never")
+    try:
+        assert open_limited(transport, place).send(single(large), ignore)[0].checksum
+        assert host.used == 0
+    finally:
+        transport.close()

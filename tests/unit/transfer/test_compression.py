@@ -1,0 +1,92 @@
+"""When compressing pays, by what a session has measured; no clock, no data."""
+
+import pytest
+
+from mydata_like.transfer.compression import Compression
+
+MB = 1_000_000
+LARGE = 100 * MB
+SLOW = 12.5 * MB  # bytes a second, as 100 Mbit/s are
+FAST = 800 * MB
+NOW = 1000.0
+
+
+def measured(rate: float) -> Compression:
+    """Return what a session knows after a while on a line of this rate."""
+    compression = Compression(available=True)
+    compression.note_plain(4 * MB, 4 * MB / rate)
+    return compression
+
+
+@pytest.mark.parametrize(("ratio", "pays"), [(0.1, True), (0.5, True), (0.99, False), (1, False)])
+def test_on_a_slow_line_what_shrinks_is_compressed(ratio, pays):
+    assert measured(SLOW).pays(ratio, NOW) == pays
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 1])
+def test_on_a_fast_line_nothing_is_compressed(ratio):
+    assert not measured(FAST).pays(ratio, NOW)
+    assert not measured(FAST).may_suit(LARGE, NOW)
+
+
+def test_a_line_of_a_gigabit_is_slow_for_text_and_not_for_what_hardly_shrinks():
+    compression = measured(112 * MB)
+    assert compression.pays(0.25, NOW)
+    assert not compression.pays(0.7, NOW)
+
+
+def test_a_busy_processor_makes_compressing_dear():
+    compression = measured(112 * MB)
+    compression.note_packing(8 * MB, 8 * MB / (60 * MB))
+    assert not compression.pays(0.25, NOW)
+
+
+def test_while_the_line_is_unknown_only_a_large_payload_is_looked_at():
+    compression = Compression(available=True)
+    assert compression.may_suit(LARGE, NOW)
+    assert not compression.may_suit(16 * MB, NOW)
+    assert not compression.pays(0.0, NOW)
+
+
+def test_a_few_bytes_are_not_worth_a_process_on_the_other_side():
+    assert not measured(SLOW).may_suit(100_000, NOW)
+
+
+def test_a_line_that_becomes_slow_is_noticed_within_a_few_megabytes():
+    compression = measured(FAST)
+    compression.note_plain(2 * MB, 2 * MB / SLOW)
+    assert compression.pays(0.3, NOW)
+
+
+def test_a_line_that_becomes_fast_is_noticed_while_compressing():
+    compression = measured(SLOW)
+    for _ in range(30):
+        compression.note_packed(4 * MB, 1 * MB, 1 * MB / FAST, NOW)
+    assert not compression.pays(0.25, NOW)
+
+
+def test_what_pays_goes_on():
+    compression = measured(SLOW)
+    for _ in range(30):
+        compression.note_packed(4 * MB, 1 * MB, 1 * MB / SLOW, NOW)
+    assert compression.pays(0.25, NOW)
+
+
+def test_what_makes_nothing_faster_rests_for_longer_each_time():
+    """A slow disk on the other side looks as a slow line does."""
+    compression = measured(SLOW)
+    compression.note_packed(4 * MB, 1 * MB, 4 * MB / SLOW, NOW)
+    assert not compression.pays(0.25, NOW + 59)
+    assert not compression.may_suit(LARGE, NOW + 59)
+    assert compression.pays(0.25, NOW + 61)
+
+    compression.note_packed(4 * MB, 1 * MB, 4 * MB / SLOW, NOW + 61)
+    assert not compression.pays(0.25, NOW + 61 + 119)
+    assert compression.pays(0.25, NOW + 61 + 121)
+
+
+def test_nothing_is_compressed_once_it_was_given_up_or_where_it_cannot_be():
+    compression = measured(SLOW)
+    compression.give_up()
+    assert not compression.may_suit(LARGE, NOW)
+    assert not Compression(available=False).may_suit(LARGE, NOW)
