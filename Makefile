@@ -52,6 +52,7 @@ screenshots: setup
 bench: setup
 	sh benchmarks/setup.sh
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.gui
 
 kill-test: setup
 	$(BIN)/python -m tests.killtest --rounds 40

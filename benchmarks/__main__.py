@@ -19,6 +19,7 @@ from benchmarks.contest import Case, Outcome, compete
 from benchmarks.corpus import FULL, QUICK, Scale
 from benchmarks.ground import open_sshd
 from benchmarks.machine import describe_machine, is_in_memory
+from benchmarks.measure import ContestError
 from benchmarks.report import to_markdown, to_record
 
 
@@ -39,10 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     outcomes = []
     for case in chosen:
-        if case.on_disk and is_in_memory(options.disk):
-            print(f"{case.name} was left out: {options.disk} is no disk (see --disk).\n")
+        try:
+            outcome = _run(case, scale, options)
+        except ContestError as error:
+            print(f"{case.name} was left out: {error}.\n", flush=True)
             continue
-        outcome = _run(case, scale, options)
         print(to_markdown(outcome), flush=True)
         outcomes.append(outcome)
         if options.json:
@@ -96,6 +98,8 @@ def _choose(names: str) -> list[Case]:
 def _run(case: Case, scale: Scale, options: argparse.Namespace) -> Outcome:
     """Run one case in a directory of its own, which is gone afterwards."""
     place = options.disk if case.on_disk else options.directory
+    if case.on_disk and is_in_memory(place):
+        raise ContestError(f"{place} is no disk (see --disk)")
     directory = Path(tempfile.mkdtemp(prefix="mydata-like-benchmark-", dir=place))
     try:
         _say(f"{case.name}: making {case.describe(scale)}")

@@ -10,6 +10,7 @@ from benchmarks.corpus import Corpus
 from benchmarks.measure import Sample
 
 EACH_FURTHER = "µs for each further one"
+CPU_FURTHER = "CPU µs for each further one"
 ENGINE = "engine (MB)"
 
 
@@ -54,14 +55,18 @@ class Growing:
             for part in self.parts
         ]
         counts = [int(part.partition(" ")[0]) for part in self.parts]
-        costs = map(_each_further, pairwise(samples), pairwise(counts))
-        facts = [{}, *({EACH_FURTHER: cost} for cost in costs)]
+        growth = [{}, *map(_compare, pairwise(samples), pairwise(counts))]
         return [
-            sample._replace(facts={ENGINE: sample.engine / 1e6, **more})
-            for sample, more in zip(samples, facts, strict=True)
+            sample._replace(facts={ENGINE: sample.engine / 1e6, **facts})
+            for sample, facts in zip(samples, growth, strict=True)
         ]
 
 
-def _each_further(samples: tuple[Sample, Sample], counts: tuple[int, int]) -> float:
+def _compare(samples: tuple[Sample, Sample], counts: tuple[int, int]) -> dict[str, float]:
     """Return the microseconds that each file or MiB took that the part before did not have."""
-    return (samples[1].seconds - samples[0].seconds) / (counts[1] - counts[0]) * 1e6
+    before, after = samples
+    more = (counts[1] - counts[0]) / 1e6
+    return {
+        EACH_FURTHER: (after.seconds - before.seconds) / more,
+        CPU_FURTHER: (after.client - before.client) / more,
+    }

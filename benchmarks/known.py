@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.arena import Arena
 from benchmarks.contest import OURS, Entrant
 from benchmarks.corpus import modify_some
+from benchmarks.growth import ENGINE
 from benchmarks.measure import ContestError, Sample, measure
 from benchmarks.whole import Installation, both, entrants_of_run
 
@@ -50,6 +51,7 @@ class KnownRun:
             raise ContestError(f"{summary['sent']} files were sent instead of {modified}")
         about_files = sum("dataset_" in request for request in asked)
         facts = {
+            ENGINE: sample.engine / 1e6,
             "bytes sent": summary["bytes"],
             "datasets": len(arena.corpus.folders),
             "requests per dataset": about_files / len(arena.corpus.folders),

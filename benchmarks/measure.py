@@ -123,13 +123,16 @@ class _Captured:
 
 
 def _start(command: Command, captured: _Captured) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        list(command),
-        stdin=subprocess.DEVNULL,
-        stdout=captured.output,
-        stderr=captured.errors,
-        start_new_session=True,
-    )
+    try:
+        return subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=captured.output,
+            stderr=captured.errors,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ContestError(f"{command[0]} did not start: {error}") from error
 
 
 def _end(process: subprocess.Popen[bytes]) -> resource.struct_rusage:

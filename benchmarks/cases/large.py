@@ -49,7 +49,6 @@ def _read_once(_: Corpus) -> list[Contestant]:
         WholeRun(f"{OURS}, end to end"),
         peers.tar(1),
         peers.rsync(),
-        peers.md5sum_scp(1),
     ]
     return [cold(contestant) for contestant in contestants]
 

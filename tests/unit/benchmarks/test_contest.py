@@ -235,6 +235,11 @@ def test_the_cpu_of_what_a_command_started_counts():
     assert printed == ["done\n"]
 
 
+def test_a_command_that_cannot_start_has_failed():
+    with pytest.raises(ContestError, match="no-such-program did not start"):
+        measure([["no-such-program"]], [])
+
+
 def test_a_command_that_fails_says_its_last_words():
     with pytest.raises(ContestError, match="sh ended with 3: no room"):
         measure([["sh", "-c", "echo no room >&2; exit 3"]], [])

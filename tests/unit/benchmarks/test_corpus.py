@@ -19,6 +19,7 @@ from benchmarks.corpus import (
     mixed_sizes,
     modify_some,
 )
+from benchmarks.measure import ContestError
 
 SMALL = Scale(
     large_count=2,
@@ -107,6 +108,13 @@ def test_a_target_names_rows_that_there_are(case: Case, tmp_path: Path):
     named = {family for target in case.targets for family in (target.ours, *target.peers)}
 
     assert named <= families
+
+
+def test_data_that_find_no_room_are_not_made(tmp_path: Path):
+    with pytest.raises(ContestError, match=r"GB free, but .* GB are needed"):
+        make_tiny(tmp_path / "source", SMALL._replace(tiny_count=1, tiny_size=2**60))
+
+    assert not (tmp_path / "source").exists()
 
 
 def test_every_case_has_a_name_of_its_own():
