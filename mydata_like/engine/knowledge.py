@@ -4,11 +4,20 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mydata_like.core.archives import Archive, archive_path, is_archive_name
-from mydata_like.core.model import Datafile, Dataset, Entry, EntryState, LocalFile
+from mydata_like.core.model import (
+    Datafile,
+    Dataset,
+    DatasetStats,
+    Entry,
+    EntryState,
+    LocalFile,
+)
 from mydata_like.core.ports import Ledger, ServerAPI
 from mydata_like.engine.archives import Holdings, Recall, Records
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import KeyedOnce
+
+QUESTION = 100  # so many records of a listing cost as much as a question about one file
 
 
 class Knowledge:
@@ -24,14 +33,18 @@ class Knowledge:
         """Return a view of the dataset of a folder, which asks the server for numbers only."""
         return DatasetView(self, dataset, folder)
 
-    def ledger_agrees(self, dataset: Dataset) -> bool:
-        """Return whether every datafile is verified and the ledger knows as many."""
+    def find_agreed(self, dataset: Dataset) -> DatasetStats | None:
+        """Return the server's numbers where all is verified and the ledger knows as many."""
         if not dataset.id:
-            return False
+            return None
         stats = self.gate.call(lambda: self.server.fetch_stats(dataset.id))
         if stats is None or stats.total != stats.verified:
-            return False
-        return stats == self.ledger.count_entries(dataset.id)
+            return None
+        return stats if stats == self.ledger.count_entries(dataset.id) else None
+
+    def ask_for(self, dataset: Dataset, name: str) -> list[Datafile]:
+        """Return the dataset's records of this name, whatever their directories are."""
+        return self.gate.call(lambda: self.server.find_datafiles(dataset.id, name))
 
     def list_dataset(self, dataset: Dataset, folder: bytes) -> "Listing":
         """Return all records of the dataset, and what its archives hold: one listing."""
@@ -49,12 +62,18 @@ class Listing(NamedTuple):
 
 
 class DatasetView:
-    """One dataset during one run: the listing is fetched once, and only if it is needed."""
+    """One dataset during one run: the listing is fetched once, and only if it is needed.
+
+    Where the ledger agrees, few files differ as a rule: their records are asked for one by one
+    until the listing would have been cheaper.
+    """
 
     def __init__(self, knowledge: Knowledge, dataset: Dataset, folder: bytes) -> None:
         self.dataset = dataset
         self.folder = folder
-        self.agrees = knowledge.ledger_agrees(dataset)
+        agreed = knowledge.find_agreed(dataset)
+        self.agrees = agreed is not None
+        self._spare = agreed.total - QUESTION if agreed else 0
         self._knowledge = knowledge
         self._listing: KeyedOnce[str, Listing] = KeyedOnce()
 
@@ -65,11 +84,16 @@ class DatasetView:
 
     def find(self, file: LocalFile) -> Datafile | None:
         """Return the record of this name."""
-        return self._list().records.get((file.directory.decode(), file.name.decode()))
+        place = file.directory.decode(), file.name.decode()
+        if self._spare <= 0:
+            return self._list().records.get(place)
+        found = self._knowledge.ask_for(self.dataset, place[1])
+        self._spare -= QUESTION + len(found)
+        return next((it for it in found if (it.directory or "", it.name) == place), None)
 
     def find_inside(self, file: LocalFile) -> Entry | None:
         """Return the row of a file that was found in an archive which the ledger had not known."""
-        return self._list().holdings.inside.get(file.key)
+        return None if self.agrees else self._list().holdings.inside.get(file.key)
 
     def find_archive(self, path: str) -> tuple[Archive | None, Datafile | None]:
         """Return an archive that the ledger knows, and the server's record of it."""

@@ -177,6 +177,38 @@ def test_a_local_file_that_changed_after_its_upload_is_sent_again():
     assert bench.of_kind(FilesKnown) == []
 
 
+def change(bench, names, changed):
+    """Let a dataset of so many known files have changed ones; return what is wanted of them."""
+    dataset = bench.make_dataset()
+    bench.server.records.clear()
+    for name in names:
+        bench.server.add(dataset.id, a_record(name))
+    bench.ledger.record([entry(dataset, name=name) for name in names])
+    return bench(a_group(*(a_file(name, size=4 if name in changed else 3) for name in names)))
+
+
+def test_of_a_large_dataset_only_what_changed_is_asked_for():
+    bench = Bench()
+    names = [f"{number}.txt" for number in range(500)]
+
+    (wanted,) = change(bench, names, {"7.txt"})
+
+    assert wanted.datafile is not None
+    assert wanted.datafile.name == "7.txt"
+    assert (bench.server.calls["find_datafiles"], bench.server.calls["list_datafiles"]) == (1, 0)
+    assert [event.files for event in bench.of_kind(FilesKnown)] == [499]
+
+
+def test_where_much_has_changed_the_listing_is_cheaper():
+    bench = Bench()
+    names = [f"{number}.txt" for number in range(500)]
+
+    wanted = change(bench, names, set(names[:50]))
+
+    assert [item.datafile.name for item in wanted] == names[:50]
+    assert (bench.server.calls["find_datafiles"], bench.server.calls["list_datafiles"]) == (4, 1)
+
+
 def test_a_rewritten_file_is_not_taken_for_the_old_one_in_another_zone():
     bench = Bench()
     dataset = bench.make_dataset()
