@@ -11,6 +11,9 @@ from enum import StrEnum
 from typing import NamedTuple, NewType, Self
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.files import ArchiveMember as ArchiveMember
+from mydata_like.core.files import LocalFile as LocalFile
+from mydata_like.core.files import Reading as Reading
 
 ExperimentId = NewType("ExperimentId", int)
 DatasetId = NewType("DatasetId", int)
@@ -58,19 +61,6 @@ class DatasetFolder:
     group_folder: str = ""  # name of the group's folder, without the prefix; empty for none
     recursive: bool = True  # files of an experiment's own folder are taken without sub-folders
     above: int = 0  # bytes of `path` that patterns do not see: where it is outside of the root
-
-
-class LocalFile(NamedTuple):
-    """What the disk has: one regular file, as it was when it was seen."""
-
-    path: bytes  # absolute
-    key: bytes  # relative to the data directory, absolute outside of it; the ledger's key
-    directory: bytes  # of the file, relative to its dataset folder, b"" at the top
-    name: bytes
-    size: int
-    modified_ns: int
-    device: int
-    inode: int
 
 
 class FileGroup(NamedTuple):
@@ -197,21 +187,6 @@ class StagingArea:
     hosts: tuple[str, ...]
     port: int = 22
     host_keys: tuple[str, ...] = ()
-
-
-class ArchiveMember(NamedTuple):
-    """One local file of an archive, and the name that it has there."""
-
-    file: LocalFile
-    name: bytes
-    checksum: str = ""  # empty until it has been read
-
-
-class Reading(NamedTuple):
-    """What came of reading one file: its checksum, or why what was read is worthless."""
-
-    checksum: str
-    problem: Problem | None = None
 
 
 class Wanted(NamedTuple):

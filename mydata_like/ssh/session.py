@@ -1,12 +1,10 @@
 """One SSH session and its streams: the port that all SSH stacks implement alike."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """Where a session goes, as whom, and what is accepted there; small enough to be pickled.
 
     `host_keys` are pinned fingerprints (`SHA256:...`); when there are none, the key must stand

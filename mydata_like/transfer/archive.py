@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.errors import FileChangedError, Problem
-from mydata_like.core.model import ArchiveMember, LocalFile, Reading
+from mydata_like.core.files import ArchiveMember, LocalFile, Reading
 from mydata_like.transfer import tar
 from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.reading import Source, open_source

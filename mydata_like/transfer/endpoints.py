@@ -1,7 +1,6 @@
 """How the hosts before the staging area are reached: the server's word and the settings' in one."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from mydata_like.core.errors import SettingsError
@@ -29,7 +28,7 @@ def build_endpoints(
     )
     via = _find_way(plain, settings.ssh_jump, settings.host_keys)
     host_keys = (*area.host_keys, *settings.host_keys)
-    return [replace(plain, host=host, host_keys=host_keys, via=via) for host in area.hosts]
+    return [plain._replace(host=host, host_keys=host_keys, via=via) for host in area.hosts]
 
 
 def _find_way(plain: Endpoint, jumps: tuple[str, ...], trusted: tuple[str, ...]) -> Endpoint | None:
@@ -37,8 +36,8 @@ def _find_way(plain: Endpoint, jumps: tuple[str, ...], trusted: tuple[str, ...])
     via = None
     for text in jumps:
         username, host, port = parse_jump(text)
-        hop = replace(plain, host=host, port=port, username=username or plain.username, via=via)
-        via = replace(hop, also_trusted=trusted, any_key=bool(plain.agent))
+        hop = plain._replace(host=host, port=port, username=username or plain.username, via=via)
+        via = hop._replace(also_trusted=trusted, any_key=bool(plain.agent))
     return via
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
 from mydata_like.core.errors import Problem, TransientError, UploaderError
-from mydata_like.core.model import ArchiveMember, Reading
+from mydata_like.core.files import ArchiveMember, Reading
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 

@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Final, Self
 
 from mydata_like.core.errors import FileChangedError
+from mydata_like.core.files import LocalFile, Reading
 from mydata_like.core.format import format_path
-from mydata_like.core.model import LocalFile, Reading
 from mydata_like.transfer import caching
 from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.sparse import Extent, zeros

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
 
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError
+from mydata_like.core.files import ArchiveMember
 from mydata_like.core.format import format_path
-from mydata_like.core.model import ArchiveMember
 from mydata_like.transfer.archive import FORMAT, INDEX_ENDING, measure_archive
 from mydata_like.transfer.tar import BLOCK, check_name, padding
 

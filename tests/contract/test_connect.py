@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,7 +53,7 @@ def test_a_host_with_several_keys_is_known_by_any_pinned_one(endpoint, host_rsa)
     shown = fetch_host_key(endpoint)
     assert shown.type == "ssh-ed25519"
     for pin in (shown.fingerprint, host_rsa.public.fingerprint, host_rsa.public.line()):
-        with open_session(replace(endpoint, host_keys=(pin,))) as session:
+        with open_session(endpoint._replace(host_keys=(pin,))) as session:
             assert session.run(b"echo in").output == b"in\n"
 
 
@@ -71,7 +70,7 @@ def test_learning_a_host_key_tells_nobody_who_we_are(sshd, endpoint):
 
 def test_a_wrong_pin_names_the_key_that_was_shown_first(endpoint):
     with pytest.raises(HostKeyError) as raised:
-        connect(replace(endpoint, host_keys=("SHA256:" + "A" * 43,)))
+        connect(endpoint._replace(host_keys=("SHA256:" + "A" * 43,)))
     assert fetch_host_key(endpoint).fingerprint in raised.value.message
 
 
@@ -79,7 +78,7 @@ def test_an_rsa_key_of_ours_lets_us_in(sshd, endpoint, tmp_path):
     key = write_rsa(tmp_path / "MyData")
     sshd.authorize(key.public)
     pin = fetch_host_key(endpoint).fingerprint
-    with open_session(replace(endpoint, key_file=key.path, host_keys=(pin,))) as session:
+    with open_session(endpoint._replace(key_file=key.path, host_keys=(pin,))) as session:
         assert session.run(b"echo in").output == b"in\n"
 
 
@@ -153,4 +152,4 @@ def test_what_old_hosts_offer_is_enough_for_a_key_that_needs_no_sha1(tmp_path, s
         rsa = write_rsa(tmp_path / "MyData")
         sshd.authorize(rsa.public)
         with pytest.raises(AccessDeniedError):
-            connect(replace(endpoint, key_file=rsa.path))
+            connect(endpoint._replace(key_file=rsa.path))

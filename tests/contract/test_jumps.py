@@ -1,7 +1,6 @@
 """Staging hosts that are reached through others, by whatever stack speaks to them in the end."""
 
 import os
-from dataclasses import replace
 
 import psutil
 import pytest
@@ -26,7 +25,7 @@ def key_of(endpoint):
 
 def through(sshd, endpoint, via=None):
     """Return a host on the way to an endpoint."""
-    return replace(endpoint, port=sshd.port, host_keys=(sshd.fingerprint,), via=via)
+    return endpoint._replace(port=sshd.port, host_keys=(sshd.fingerprint,), via=via)
 
 
 def write_for_ever(stream):
@@ -52,7 +51,7 @@ def endpoint(request, target, jump, tmp_path):
     (tmp_path / "keys").mkdir()
     endpoint = endpoint_of(target, tmp_path / "keys", stack=request.param)
     jump.authorize(key_of(endpoint))
-    return replace(endpoint, via=through(jump, endpoint))
+    return endpoint._replace(via=through(jump, endpoint))
 
 
 def test_what_is_sent_arrives_behind_another_host(endpoint):
@@ -91,32 +90,32 @@ def test_the_key_of_a_host_behind_another_can_be_learnt(endpoint, target):
 
 
 def test_a_host_between_that_nobody_vouches_for_stops_everything(endpoint, jump):
-    stranger = replace(endpoint, via=replace(endpoint.via, host_keys=()))
+    stranger = endpoint._replace(via=endpoint.via._replace(host_keys=()))
     with pytest.raises(HostKeyError) as raised:
         connect(stranger)
     assert raised.value.problem_code == "host-key.unknown"
     assert jump.fingerprint in raised.value.message
-    vouched = replace(stranger.via, also_trusted=(jump.fingerprint,))
-    connect(replace(endpoint, via=vouched)).close()
+    vouched = stranger.via._replace(also_trusted=(jump.fingerprint,))
+    connect(endpoint._replace(via=vouched)).close()
     accept_host_key(endpoint.known_hosts, jump.host, jump.port, jump.host_key)
     connect(stranger).close()
 
 
 def test_a_host_behind_another_is_checked_too(endpoint):
     with pytest.raises(HostKeyError):
-        connect(replace(endpoint, host_keys=("SHA256:" + "A" * 43,)))
+        connect(endpoint._replace(host_keys=("SHA256:" + "A" * 43,)))
 
 
 def test_the_host_that_refuses_us_is_named(endpoint):
     with pytest.raises(AccessDeniedError, match="for nobody"):
-        connect(replace(endpoint, via=replace(endpoint.via, username="nobody")))
+        connect(endpoint._replace(via=endpoint.via._replace(username="nobody")))
 
 
 def test_a_next_host_that_is_away_is_told_with_the_one_before_it(endpoint):
     with TcpProxy(1) as proxy:
         port = proxy.port
     with pytest.raises(TransientError, match=f"port {port}") as raised:
-        connect(replace(endpoint, port=port))
+        connect(endpoint._replace(port=port))
     assert raised.value.problem_code == "link.refused"
 
 
@@ -124,14 +123,14 @@ def test_a_host_between_that_forwards_nothing_is_told(endpoint, tmp_path):
     with sshd_with(tmp_path, "AllowTcpForwarding no") as closed:
         closed.authorize(key_of(endpoint))
         with pytest.raises(TransientError) as raised:
-            connect(replace(endpoint, via=through(closed, endpoint)))
+            connect(endpoint._replace(via=through(closed, endpoint)))
     assert raised.value.problem_code == "link.refused"
 
 
 def test_a_way_that_stalls_is_given_up(endpoint, jump):
     with TcpProxy(jump.port) as proxy:
-        way = replace(endpoint.via, port=proxy.port, stall_timeout=STALL)
-        with open_session(replace(endpoint, via=way, stall_timeout=STALL)) as session:
+        way = endpoint.via._replace(port=proxy.port, stall_timeout=STALL)
+        with open_session(endpoint._replace(via=way, stall_timeout=STALL)) as session:
             stream = session.start(b"cat > /dev/null")
             proxy.stall.set()
             with pytest.raises(TransientError) as raised:
@@ -143,6 +142,6 @@ def test_two_hosts_may_lie_between(endpoint, tmp_path):
     with sshd_with(tmp_path) as second:
         second.authorize(key_of(endpoint))
         way = through(second, endpoint, via=endpoint.via)
-        with open_session(replace(endpoint, via=way)) as session:
+        with open_session(endpoint._replace(via=way)) as session:
             assert session.run(b"echo far").output == b"far\n"
         assert "Accepted publickey" in second.log

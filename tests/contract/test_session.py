@@ -115,9 +115,8 @@ def test_the_session_says_what_it_is(session, endpoint):
 
 
 def test_the_wished_cipher_is_used(endpoint):
-    from dataclasses import replace
 
-    with open_session(replace(endpoint, ciphers=("aes256-ctr",))) as session:
+    with open_session(endpoint._replace(ciphers=("aes256-ctr",))) as session:
         assert session.cipher == "aes256-ctr"
         assert session.run(b"echo fine").output == b"fine\n"
 

@@ -4,7 +4,6 @@ import gc
 import socket
 import threading
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import md5
 from pathlib import Path
 
@@ -202,7 +201,7 @@ def test_a_session_killed_while_we_wait_is_lost(sshd, stack, tmp_path):
 
 
 def test_closing_from_another_thread_wakes_who_waits(endpoint):
-    session = connect(replace(endpoint, stall_timeout=60.0))
+    session = connect(endpoint._replace(stall_timeout=60.0))
     stream = session.start(b"sleep 60")
     closer = threading.Timer(0.2, session.close)
     closer.start()

@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -51,7 +50,7 @@ def hand_over(endpoint, agent):
     public = endpoint.key_file.with_name("public")
     public.write_text(load_key(endpoint.key_file).public.line("kept by the agent") + "\n")
     endpoint.key_file.unlink()
-    return replace(endpoint, key_file=public, agent=agent)
+    return endpoint._replace(key_file=public, agent=agent)
 
 
 def find_ssh_process():
@@ -71,7 +70,7 @@ def test_an_agent_may_keep_the_key(endpoint, agent):
 
 def test_a_key_that_an_agent_keeps_is_none_for_the_libraries(endpoint, agent):
     with pytest.raises(SettingsError) as raised:
-        connect(replace(hand_over(endpoint, agent), stack="auto"))
+        connect(hand_over(endpoint, agent)._replace(stack="auto"))
     assert raised.value.problem_code == "key.elsewhere"
 
 
@@ -89,8 +88,8 @@ def test_other_keys_of_an_agent_are_not_shown_to_the_staging_host(sshd, endpoint
     sshd.forbid_all()
     sshd.authorize(load_key(other).public)
     with pytest.raises(AccessDeniedError):
-        connect(replace(endpoint, agent=agent))
-    with open_session(replace(endpoint, agent=agent, any_key=True)) as session:
+        connect(endpoint._replace(agent=agent))
+    with open_session(endpoint._replace(agent=agent, any_key=True)) as session:
         assert session.run(b"echo as a host between").status == 0
 
 

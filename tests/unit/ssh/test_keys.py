@@ -132,12 +132,12 @@ def test_a_damaged_key_of_ours_is_refused(tmp_path, place):
     assert raised.value.problem_code in ("key.unusable", "key.passphrase")
 
 
-def test_a_key_of_ours_is_loaded_without_the_package_that_takes_long(tmp_path):
+def test_a_channel_worker_starts_without_what_takes_long_to_import(tmp_path):
     create_key(tmp_path / "id")
+    spared = {"cryptography", "filelock", "paramiko", "mydata_like.core.model"}
     script = (
-        "import sys, pathlib; from mydata_like.ssh import connect, keys; import "
-        "mydata_like.transfer.worker; keys.load_key(pathlib.Path(sys.argv[1])); "
-        "sys.exit(str({'cryptography', 'filelock', 'paramiko'} & set(sys.modules)))"
+        "import sys, pathlib, mydata_like.transfer.worker; from mydata_like.ssh import connect; "
+        f"connect.load_key(pathlib.Path(sys.argv[1])); sys.exit(str({spared} & {{*sys.modules}}))"
     )
     asked = [sys.executable, "-c", script, tmp_path / "id"]
     assert subprocess.run(asked, capture_output=True, text=True).stderr.strip() == "set()"
