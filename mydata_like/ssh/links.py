@@ -120,11 +120,15 @@ def key_refused(endpoint: Endpoint) -> AccessDeniedError:
     )
 
 
-def wait_ready(line: socket.socket, *, writable: bool, seconds: float) -> bool:
-    """Wait until bytes have come (or, if so wished, can go); return whether that happened."""
+def wait_ready(line: socket.socket, bell: socket.socket, *, writable: bool, seconds: float) -> bool:
+    """Wait until bytes have come through a line (or, if so wished, can go), or the bell rings.
+
+    Return whether it was the line.
+    """
     if not hasattr(select, "poll"):  # Windows, where select has no trouble with large numbers
-        readers = [line]
-        return any(select.select(readers, readers if writable else [], [], max(seconds, 0)))
+        readers, writers, _ = select.select([line, bell], [line] if writable else [], [], seconds)
+        return line in readers or line in writers
     poll = select.poll()
     poll.register(line, select.POLLIN | (select.POLLOUT if writable else 0))
-    return bool(poll.poll(max(seconds, 0) * 1000))
+    poll.register(bell, select.POLLIN)
+    return line.fileno() in dict(poll.poll(seconds * 1000))

@@ -1,8 +1,8 @@
 """SSH sessions by libssh (the package ssh-python), which gives up the interpreter lock.
 
 The library is used without blocking: each call is repeated until it is done, and between two
-calls we wait for the socket ourselves, never longer than the stall timeout. A session belongs
-to one thread; only `close` may come from another.
+calls we wait for the socket ourselves, never longer than the stall timeout. The streams of a
+session may belong to different threads, which take turns at the library.
 """
 
 import base64
@@ -27,12 +27,12 @@ from mydata_like.ssh.algorithms import CIPHERS, HOST_KEYS, KEY_EXCHANGES, MACS
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.session import Endpoint, Finished
 from mydata_like.ssh.sftp import Sftp
+from mydata_like.ssh.vigil import Vigil
 from mydata_like.ssh.watchdog import Watchdog
 
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
 _WRITE: Final = 256 * 1024  # a quarter faster than 64 KiB
 _READ: Final = 64 * 1024
-_GLANCE: Final = 0.1  # seconds of one wait
 
 
 class LibsshSession:
@@ -87,42 +87,41 @@ class LibsshStream:
         """Write all of `data`; what a command that has ended does not read is dropped."""
         view = memoryview(data).cast("B")
         while view:
-            self._drain()
-            if self._channel.is_closed():
-                return
-            # More than the window would keep the library busy until the window grows.
-            count = min(self._channel.window_size(), len(view), _WRITE)
-            if count:
-                self._line.write(self._channel, bytes(view[:count]))
-                view = view[count:]
-                self._line.flush()
-            else:
-                self._line.wait()
+            with self._line.turn():
+                self._drain()
+                if self._channel.is_closed():
+                    return
+                # More than the window would keep the library busy until the window grows.
+                count = min(self._channel.window_size(), len(view), _WRITE)
+                if count:
+                    self._line.write(self._channel, bytes(view[:count]))
+            view = view[count:]
+            self._line.await_news(self._line.has_flushed if count else self._has_room)
 
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
-        self._drain()
-        while not self._output and not self._is_silent():
-            self._line.wait()
+        with self._line.turn():
             self._drain()
+        self._line.await_news(self._has_output)
         return self._take(size)
 
     def read_ready(self) -> bytes:
         """Return the output that has arrived, without waiting; possibly nothing."""
-        self._drain()
-        return self._take(len(self._output))
+        with self._line.turn():
+            self._drain()
+            return self._take(len(self._output))
 
     def finish(self) -> Finished:
         """Close the standard input, wait for the end."""
-        self._drain()
-        if not self._channel.is_closed():
-            self._line.repeat(self._channel.send_eof)
-        self._drain()
-        while not self._has_ended():
-            self._line.wait()
+        with self._line.turn():
             self._drain()
-        self._drain()
-        status = self._channel.get_exit_status()
+            open_still = not self._channel.is_closed()
+        if open_still:
+            self._line.repeat(self._channel.send_eof)
+        self._line.await_news(self._has_ended)
+        with self._line.turn():
+            self._drain()
+            status = self._channel.get_exit_status()
         finished = Finished(
             None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
         )
@@ -131,7 +130,7 @@ class LibsshStream:
 
     def close(self) -> None:
         """Drop the stream without waiting."""
-        with suppress(BaseSSHError):
+        with self._line.turn(), suppress(BaseSSHError):
             self._channel.close()
 
     def _take(self, size: int) -> bytes:
@@ -139,42 +138,55 @@ class LibsshStream:
         del self._output[:size]
         return taken
 
-    def _is_silent(self) -> bool:
-        return bool(self._channel.is_eof() or self._channel.is_closed())
+    def _has_room(self) -> bool:
+        self._take_in()
+        return bool(self._channel.is_closed()) or self._channel.window_size() > 0
+
+    def _has_output(self) -> bool:
+        self._take_in()
+        return bool(self._output or self._channel.is_eof() or self._channel.is_closed())
 
     def _has_ended(self) -> bool:
         """Return whether nothing more can come; a killed command has no status."""
+        self._take_in()
         if self._channel.is_closed():
             return True
         return bool(self._channel.is_eof()) and self._channel.get_exit_status() >= 0
 
     def _drain(self) -> None:
-        """Take in what has arrived; it is also what lets the library work.
+        """Let the library work, and take in what has arrived."""
+        self._line.pump()
+        self._take_in()
+
+    def _take_in(self) -> None:
+        """Take in what the library has for us.
 
         To read one kind makes the library take in the other, too. The output comes last, so
         that none of it stays there while we wait for more to arrive.
         """
-        self._line.pump()
         for kept, from_errors in ((self._errors, True), (self._output, False)):
             while more := self._line.read(self._channel, from_errors):
                 kept += more
 
 
-class Line:
-    """The library's session and its socket, made to wait within bounds and to fail in our words."""
+class Line(Vigil):
+    """The library's session and its socket, made to wait within bounds and to fail in our words.
+
+    All that its threads share is used in turns; what follows says where a caller must have one.
+    """
 
     def __init__(self, endpoint: Endpoint, wire: socket.socket) -> None:
-        self.endpoint = endpoint
-        self.foreign = Foreign()
         wire.settimeout(0)
         # The library owns and closes its descriptor; ours is for waiting, and for cutting.
         self._socket = wire.dup()
+        super().__init__(self._socket)
+        self.endpoint = endpoint
+        self.foreign = Foreign()
         self._watchdog = Watchdog(self._socket, endpoint.stall_timeout)
         weakref.finalize(self, self._watchdog.stop)
         weakref.finalize(self, self._socket.close)
         self.foreign.set_socket(wire.detach())
         self._pump: Channel | None = None
-        self._quiet = 0.0  # seconds waited since bytes last moved
 
     def greet(self, host_keys: tuple[str, ...]) -> PublicKey:
         """Shake hands and return the server's key; nothing is trusted yet."""
@@ -209,7 +221,8 @@ class Line:
     def open_channel(self) -> Channel:
         """Open a channel; raises `TransientError` where none is granted."""
         for pause in links.GRACE:
-            channel = self.call(self.foreign.channel_new)
+            with self.turn():
+                channel = self.call(self.foreign.channel_new)
             if self.grants(channel.open_session):
                 return channel
             time.sleep(pause)
@@ -227,22 +240,25 @@ class Line:
 
     def repeat(self, request: Callable[[], int]) -> None:
         """Repeat a call of the library until it is done."""
-        self.call(self._until, request, _AGAIN)
+        try:
+            self._until(request, _AGAIN)
+        except BaseSSHError as error:
+            raise self._broken(error) from error
 
     def call(self, function: Callable[..., Any], *arguments: object) -> Any:
-        """Call the library; raises `TransientError` when the connection broke."""
+        """Call the library, in a turn; raises `TransientError` when the connection broke."""
         try:
             return function(*arguments)
         except BaseSSHError as error:
             raise self._broken(error) from error
 
     def write(self, channel: Channel, data: bytes) -> None:
-        """Write what the channel's window has room for."""
+        """Write what the channel's window has room for, in a turn."""
         with self._watchdog:
             self.call(channel.write, data)
 
     def read(self, channel: Channel, from_errors: bool) -> bytes:  # noqa: FBT001 - the library's
-        """Return output that has arrived, or nothing."""
+        """Return output that has arrived, or nothing; in a turn."""
         try:
             more: bytes = channel.read_nonblocking(_READ, from_errors)[1]
         except EOF:
@@ -255,30 +271,25 @@ class Line:
 
     def pump(self) -> None:
         """Let the library take in what has arrived; raises `TransientError` if it is the end."""
-        assert self._pump is not None
+        if self._pump is None:
+            return
         self.call(self._pump.poll)
         if not self.foreign.is_connected():
             raise links.lost(self.endpoint)
 
-    def flush(self) -> None:
-        """Wait until what was written has left the library's buffer."""
-        while self.foreign.get_poll_flags() & SSH_WRITE_PENDING:
-            self.wait()
-            self.pump()
+    def is_pending(self) -> bool:
+        return bool(self.foreign.get_poll_flags() & SSH_WRITE_PENDING)
 
-    def wait(self) -> None:
-        """Wait a little for bytes to move; raises `TransientError` when none have for too long.
+    def has_flushed(self) -> bool:
+        """Return whether what was written has left the library's buffer; in a turn."""
+        return not self.is_pending()
 
-        Callers look again after each wait, even in vain: what they wait for may have come in
-        with something else that was read.
+    def await_news(self, is_ready: Callable[[], bool]) -> None:
+        """Wait until something is ready; raises `TransientError` when no byte moves for too long.
+
+        It is asked for in turns, by whichever thread has taken something in.
         """
-        writable = bool(self.foreign.get_poll_flags() & SSH_WRITE_PENDING)
-        pause = min(_GLANCE, self.endpoint.stall_timeout)
-        if links.wait_ready(self._socket, writable=writable, seconds=pause):
-            self._quiet = 0.0
-            return
-        self._quiet += pause
-        if self._quiet >= self.endpoint.stall_timeout:
+        if not self.wait(is_ready, self.endpoint.stall_timeout):
             self._stall()
 
     def cut(self) -> None:
@@ -289,14 +300,7 @@ class Line:
 
     def _until(self, request: Callable[[], int], again: int) -> None:
         """Repeat a request that shows no progress until it is done; all of it is bounded."""
-        deadline = time.monotonic() + self.endpoint.stall_timeout
-        while request() == again:
-            links.hurry(self._socket)
-            self._wait(deadline - time.monotonic())
-
-    def _wait(self, seconds: float) -> None:
-        writable = bool(self.foreign.get_poll_flags() & SSH_WRITE_PENDING)
-        if not links.wait_ready(self._socket, writable=writable, seconds=seconds):
+        if not self.wait(lambda: request() != again, self.endpoint.stall_timeout, in_all=True):
             self._stall()
 
     def _stall(self) -> NoReturn:

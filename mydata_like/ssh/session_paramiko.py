@@ -2,7 +2,7 @@
 
 Paramiko waits without limit in several places. Its socket is therefore one that gives up when
 somebody waits and no byte has moved for the stall timeout; that ends the library's own thread,
-and with it every wait. A session is meant for one thread; `close` may come from any.
+and with it every wait. The streams of a session may belong to different threads.
 """
 
 import io

@@ -1,7 +1,7 @@
 """SSH sessions by the system's `ssh`: for hosts behind others, and keys that are kept elsewhere.
 
 One ssh is logged in for a session and shares its connection; a command is a request to it and
-three pipes. A session belongs to one thread; only `close` may come from another.
+three pipes. The streams of a session may belong to different threads.
 """
 
 import fcntl

@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, Self
 
 from mydata_like.ssh.links import hurry
@@ -14,7 +15,9 @@ class WatchedSocket(socket.socket):
     """A socket that gives up when somebody waits and no byte moves for so many seconds."""
 
     patience: float
-    _due: float | None = None  # when to give up; None while nobody waits
+    _counting: Lock
+    _due = 0.0  # when to give up, while somebody waits
+    _waiting = 0  # threads that do
     _hurried = False
 
     @classmethod
@@ -23,15 +26,19 @@ class WatchedSocket(socket.socket):
         family, kind, protocol = connected.family, connected.type, connected.proto
         adopted = cls(family, kind, protocol, fileno=connected.detach())
         adopted.patience = patience
+        adopted._counting = Lock()
         return adopted
 
     def watch(self) -> None:
-        """Somebody waits from now on."""
-        self._due = time.monotonic() + self.patience
+        """One more waits from now on."""
+        with self._counting:
+            self._waiting += 1
+            self._due = time.monotonic() + self.patience
 
     def unwatch(self) -> None:
-        """Nobody waits any more."""
-        self._due = None
+        """One less waits."""
+        with self._counting:
+            self._waiting -= 1
 
     @contextmanager
     def hurried(self) -> Iterator[None]:
@@ -44,7 +51,7 @@ class WatchedSocket(socket.socket):
 
     @property
     def has_stalled(self) -> bool:
-        return self._due is not None and time.monotonic() > self._due
+        return self._waiting > 0 and time.monotonic() > self._due
 
     def send(self, data: Any, flags: int = 0) -> int:
         """Send what can be sent; raises OSError when nothing has moved for too long."""
@@ -73,5 +80,4 @@ class WatchedSocket(socket.socket):
             raise ConnectionAbortedError(errno.ECONNABORTED, "nothing moved")
 
     def _postpone(self) -> None:
-        if self._due is not None:
-            self._due = time.monotonic() + self.patience
+        self._due = time.monotonic() + self.patience

@@ -1,4 +1,4 @@
-"""One line to the staging area: what the engine asks of it, told to a worker process."""
+"""One channel to the staging area: what the engine asks of it, told to a worker process."""
 
 from contextlib import suppress
 from threading import Lock
@@ -9,7 +9,7 @@ from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import Payload, Wanted
 from mydata_like.core.ports import Emit, Progress, Sent, Unsent
 from mydata_like.transfer.process import WorkerProcess
-from mydata_like.transfer.protocol import Allowance, Done, Fate, Member, Moved, Task
+from mydata_like.transfer.protocol import Allowance, Cut, Done, Fate, Member, Moved, Task
 
 
 class Workers(Protocol):
@@ -22,11 +22,16 @@ class Workers(Protocol):
 
     def host_of(self, worker: WorkerProcess) -> str: ...
 
+    def leave(self, worker: WorkerProcess, number: int) -> None: ...
+
     def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None: ...
 
 
 class SshChannel:
-    """One SSH session, as `core.ports.Channel`; after a failure the next send opens another."""
+    """One channel of an SSH session, as `core.ports.Channel`.
+
+    A failure ends its session, and the other channels of it; the next send opens another.
+    """
 
     def __init__(self, workers: Workers, number: int) -> None:
         self._workers = workers
@@ -41,7 +46,7 @@ class SshChannel:
         return self._number
 
     def open(self) -> WorkerProcess:
-        """Make sure that there is a worker with a session."""
+        """Make sure that there is a worker whose session grants the channel."""
         if self._worker is None:
             self._worker = self._workers.open_worker(self._number)
             self._tell_rate()
@@ -56,9 +61,11 @@ class SshChannel:
             self._give_up(worker, _cut_off() if self._cut else error)
             raise
         finally:
-            self._cut = False
+            cut, self._cut = self._cut, False
         if done.broken:
             self._give_up(worker, TransientError("The line broke.", code="channel.lost"))
+        if cut:
+            raise _cut_off()
         return [_tell(fate) for fate in done.fates]
 
     def limit(self, rate: float) -> None:
@@ -67,25 +74,27 @@ class SshChannel:
         self._tell_rate()
 
     def cut(self) -> None:
-        """Break off the payload under way; its worker ends with it."""
+        """Break off the payload under way; what has arrived of it may be sent again."""
         self._cut = True
-        if self._worker is not None:
-            self._worker.kill()
+        with suppress(TransientError):  # a worker that has ended carries nothing
+            if self._worker is not None:
+                self._worker.tell(self._number, Cut())
 
     def close(self) -> None:
         """Give the channel up, when it carries nothing."""
         if self._worker is not None:
             host = self._workers.host_of(self._worker)
-            self._workers.drop(self._worker)
+            self._workers.leave(self._worker, self._number)
             self._worker = None
             self._workers.emit(ChannelChanged(channel=self._number, state="closed", host=host))
 
     def _carry(self, worker: WorkerProcess, payload: Payload, progress: Progress) -> Done:
+        task = Task(tuple(map(describe_member, payload.members)), payload.batched)
+        worker.tell(self._number, task)
         if self._cut:
-            raise _cut_off()
-        worker.tell(Task(tuple(map(describe_member, payload.members)), payload.batched))
+            worker.tell(self._number, Cut())  # again: it may have come before the task
         while True:
-            answer = worker.hear(self._workers.patience)
+            answer = worker.hear(self._number, self._workers.patience)
             if isinstance(answer, Done):
                 return answer
             assert isinstance(answer, Moved)
@@ -94,7 +103,7 @@ class SshChannel:
     def _tell_rate(self) -> None:
         with self._pacing, suppress(TransientError):  # one that has ended needs no limit
             if self._worker is not None:
-                self._worker.tell(Allowance(self._rate))
+                self._worker.tell(self._number, Allowance(self._rate))
 
     def _give_up(self, worker: WorkerProcess, error: UploaderError) -> None:
         host = self._workers.host_of(worker)

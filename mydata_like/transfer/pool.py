@@ -1,7 +1,8 @@
-"""The transport over SSH: a bounded pool of channels, each a process with a session of its own."""
+"""The transport over SSH: a bounded pool of channels, several to a session and its process."""
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -23,17 +24,23 @@ from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
 from mydata_like.transfer.endpoints import build_endpoints
 from mydata_like.transfer.process import Work, WorkerProcess
-from mydata_like.transfer.protocol import Opened, Plan
+from mydata_like.transfer.protocol import Join, Leave, Opened, Plan
 from mydata_like.transfer.rota import Rota
 from mydata_like.transfer.worker import work
 
 _STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
 _PATIENCE: Final = 1.5  # times the time limit that a worker keeps by itself
+_TOGETHER: Final = 4  # channels of one session; OpenSSH grants ten, and each has a spare one
+_MANY: Final = 16  # channels for which no further session is shared
 _AWAY: Final = (TransientError, ServerUnavailableError)
 
 
 class SshTransport:
-    """Carries payloads to the staging area over up to `capacity` SSH sessions.
+    """Carries payloads to the staging area over up to `capacity` channels.
+
+    There are as many sessions, each with a process, as both sides have processors: encryption
+    takes one on either side. Further channels share those: what the way is long for, or the
+    other side slow to acknowledge, wants more in flight, not more logins.
 
     Any number of threads may use it, each its own channels. `explain` is asked why the staging
     hosts refuse our key.
@@ -71,10 +78,8 @@ class SshTransport:
     @property
     def capacity(self) -> int:
         """How many channels there may be at once; known better once the first is open."""
-        limits = [_count_cpus()]
-        hosts = len(self._rota.endpoints)
-        limits += [rung.cpus * hosts for rung in self._rungs.values() if rung.cpus]
-        return max(1, min(limits))
+        sessions = self._most_sessions()
+        return min(sessions * self._most_together(), max(sessions, _MANY))
 
     def open_channel(self) -> SshChannel:
         """Open one more channel.
@@ -109,10 +114,12 @@ class SshTransport:
             self.drop(worker)
 
     def open_worker(self, number: int) -> WorkerProcess:
-        """Start a worker and wait for its session, on the first host that lets us in.
+        """Return the worker that a channel has joined, a new one on the first host that lets us in.
 
         A host that is not the one we know (`HostKeyError`) is no matter of taking another.
         """
+        if shared := self._share(number):
+            return self._join(number, shared)
         failures: list[tuple[Endpoint, UploaderError]] = []
         while endpoint := self._rota.take([tried for tried, _ in failures]):
             try:
@@ -124,6 +131,17 @@ class SshTransport:
                 self._tell_refusal(failure)
             return worker
         raise self._worst([failure for _, failure in failures])
+
+    def leave(self, worker: WorkerProcess, number: int) -> None:
+        """Let a channel that carries nothing leave its worker, and the last one end it."""
+        with self._lock:
+            worker.channels.discard(number)
+            deserted = not worker.channels
+        if deserted:
+            self.drop(worker)
+            return
+        with suppress(TransientError):  # one that has ended needs not be told
+            worker.tell(number, Leave())
 
     def drop(self, worker: WorkerProcess, *, failed: bool = False) -> None:
         """Give a worker up for good; after a failure its host rests."""
@@ -140,15 +158,46 @@ class SshTransport:
             endpoint = self._workers.get(worker)
         return endpoint.host if endpoint else ""
 
+    def _most_sessions(self) -> int:
+        hosts = len(self._rota.endpoints)
+        limits = [rung.cpus * hosts for rung in self._rungs.values() if rung.cpus]
+        return max(1, min([_count_cpus(), *limits]))
+
+    def _most_together(self) -> int:
+        """Return how many channels a session has; one where each is asked for by every payload."""
+        return 1 if any(rung.rung == "scp" for rung in self._rungs.values()) else _TOGETHER
+
+    def _share(self, number: int) -> WorkerProcess | None:
+        """Return the worker that one more channel has to join; None where it may have its own."""
+        with self._lock:
+            if len(self._workers) < self._most_sessions():
+                return None
+            shared = min(self._workers, key=lambda worker: len(worker.channels))
+            if len(shared.channels) >= self._most_together():
+                raise TransientError("Every session has all its channels.", code=NO_CHANNEL)
+            shared.channels.add(number)
+            return shared
+
+    def _join(self, number: int, worker: WorkerProcess) -> WorkerProcess:
+        host = self.host_of(worker)
+        try:
+            opened = self._enter(number, worker)
+        except UploaderError:
+            self.leave(worker, number)
+            raise
+        self._announce(number, host, opened)
+        return worker
+
     def _connect(self, number: int, endpoint: Endpoint) -> WorkerProcess:
-        worker = WorkerProcess(self._work, f"channel {number}")
+        worker = WorkerProcess(self._work, f"session {number}")
+        worker.channels.add(number)
         with self._lock:
             self._workers[worker] = endpoint
             closed = self._closed
         try:
             if closed:
                 raise _closed()
-            opened = self._begin(worker, endpoint)
+            opened = self._begin(number, worker, endpoint)
         except UploaderError:
             self.drop(worker, failed=True)
             raise
@@ -170,18 +219,25 @@ class SshTransport:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
-    def _begin(self, worker: WorkerProcess, endpoint: Endpoint) -> Opened:
+    def _begin(self, number: int, worker: WorkerProcess, endpoint: Endpoint) -> Opened:
         """Let a worker connect; it probes where no other has, while others wait for that."""
         if endpoint.host in self._rungs:
-            return self._order(worker, endpoint)
+            return self._order(number, worker, endpoint)
         with self._probing:
-            return self._order(worker, endpoint)
+            return self._order(number, worker, endpoint)
 
-    def _order(self, worker: WorkerProcess, endpoint: Endpoint) -> Opened:
-        worker.tell(Plan(endpoint, self._location, self._rungs.get(endpoint.host), self._compress))
-        opened = worker.hear(self._opening_patience)
-        assert isinstance(opened, Opened)
+    def _order(self, number: int, worker: WorkerProcess, endpoint: Endpoint) -> Opened:
+        rung = self._rungs.get(endpoint.host)
+        worker.begin(Plan(endpoint, self._location, rung, self._compress))
+        opened = self._enter(number, worker)
         self._rungs[endpoint.host] = opened.rung
+        return opened
+
+    def _enter(self, number: int, worker: WorkerProcess) -> Opened:
+        """Let a channel join a worker, which may still have to connect."""
+        worker.tell(number, Join())
+        opened = worker.hear(number, self._opening_patience)
+        assert isinstance(opened, Opened)
         return opened
 
     def _announce(self, number: int, host: str, opened: Opened) -> None:

@@ -5,26 +5,27 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from threading import Lock
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
 
 from mydata_like.core.errors import TransientError
 from mydata_like.transfer.protocol import (
+    ALL,
     LOST,
-    Allowance,
     Answer,
     Failed,
+    Order,
     Plan,
-    Task,
+    Said,
+    Told,
+    pack_error,
     unpack_error,
 )
 
-Order = Plan | Task | Allowance
-Work = Callable[
-    ["Connection[Answer, Task | Allowance]", Plan], None
-]  # importable: processes are spawned
+Work = Callable[["Connection[Said, Told]", Plan], None]  # importable: processes are spawned
 
 
-def wait_for_plan(work: Work, pipe: "Connection[Answer, Task | Allowance]") -> None:
+def wait_for_plan(work: Work, pipe: "Connection[Said, Told]") -> None:
     """Do the work once the plan has come; the process has started up meanwhile."""
     try:
         plan = pipe.recv()
@@ -35,7 +36,11 @@ def wait_for_plan(work: Work, pipe: "Connection[Answer, Task | Allowance]") -> N
 
 
 class WorkerProcess:
-    """One channel worker, which begins with its plan; ends for good with `kill` and `reap`."""
+    """One channel worker, which begins with its plan; ends for good with `kill` and `reap`.
+
+    `channels` are the numbers of those that it carries payloads for; whoever shares workers
+    out keeps them.
+    """
 
     def __init__(self, work: Work, name: str) -> None:
         context = multiprocessing.get_context("spawn")
@@ -43,47 +48,49 @@ class WorkerProcess:
         self._process = context.Process(
             target=wait_for_plan, args=(work, theirs), name=name, daemon=True
         )
+        self.channels: set[int] = set()
+        self._inboxes: dict[int, SimpleQueue[Answer]] = {}
+        self._last: Failed | None = None  # what all hear from now on
+        self._sorting = Lock()  # of what was said into the inboxes
         self._telling = Lock()  # of the pipe's way there
-        self._hearing = Lock()  # of the pipe's way back
         self._handle = Lock()  # of the process, which is killed while the pipe is in use
+        self._early: list[Told] | None = []  # orders before the plan
         self._reaped = False
         with _interrupts_held():
             self._process.start()
         theirs.close()
+        self._listener = Thread(target=self._listen, name=f"hear {name}", daemon=True)
+        self._listener.start()
 
-    def tell(self, order: Order) -> None:
-        """Give the worker its plan, then a task; an allowance at any time, from any thread."""
+    def begin(self, plan: Plan) -> None:
+        """Give the worker its plan, and what was told before."""
         with self._telling:
-            if self._reaped:
-                raise _lost()
-            try:
-                self._pipe.send(order)
-            except OSError as error:
-                raise _lost() from error
+            early, self._early = self._early, None
+            for message in (plan, *(early or ())):
+                self._send(message)
 
-    def hear(self, patience: float) -> Answer:
-        """Wait so many seconds for the worker to say something.
+    def tell(self, channel: int, order: Order) -> None:
+        """Give a channel an order, from any thread."""
+        with self._telling:
+            if self._early is None:
+                self._send(Told(channel, order))
+            else:
+                self._early.append(Told(channel, order))
 
-        Raises what the worker failed with, or `TransientError` where it is gone or silent.
+    def hear(self, channel: int, patience: float) -> Answer:
+        """Wait so many seconds for a channel to say something.
+
+        Raises what it failed with, or `TransientError` where the worker is gone or silent.
         """
-        with self._hearing:
-            answer = self._receive(patience)
+        try:
+            answer = self._inbox(channel).get(timeout=patience)
+        except Empty:
+            raise TransientError(
+                f"A channel said nothing for {patience:.0f} seconds.", code="channel.stalled"
+            ) from None
         if isinstance(answer, Failed):
             raise unpack_error(answer)
         return answer
-
-    def _receive(self, patience: float) -> Answer:
-        if self._reaped:
-            raise _lost()
-        try:
-            if self._pipe.poll(patience):
-                answer: Answer = self._pipe.recv()
-                return answer
-        except (EOFError, OSError) as error:
-            raise _lost() from error
-        raise TransientError(
-            f"A channel said nothing for {patience:.0f} seconds.", code="channel.stalled"
-        )
 
     def kill(self) -> None:
         """End the process at once; whoever waits to hear from it hears that it is gone."""
@@ -93,13 +100,49 @@ class WorkerProcess:
 
     def reap(self) -> None:
         """Give back all that a killed process took; again and again, from any thread."""
-        with self._telling, self._hearing, self._handle:
+        with self._telling, self._handle:
             if self._reaped:
                 return
             self._reaped = True
+            self._listener.join()
             self._pipe.close()
             self._process.join()
             self._process.close()
+
+    def _send(self, message: Plan | Told) -> None:
+        if self._reaped:
+            raise _lost()
+        try:
+            self._pipe.send(message)
+        except OSError as error:
+            raise _lost() from error
+
+    def _listen(self) -> None:
+        """Sort what is said until nothing more can come."""
+        try:
+            while True:
+                said: Said = self._pipe.recv()
+                if said.channel == ALL:
+                    assert isinstance(said.answer, Failed)
+                    self._tell_last(said.answer)
+                else:
+                    self._inbox(said.channel).put(said.answer)
+        except (EOFError, OSError):
+            self._tell_last(pack_error(_lost()))
+
+    def _inbox(self, channel: int) -> "SimpleQueue[Answer]":
+        with self._sorting:
+            if channel not in self._inboxes:
+                self._inboxes[channel] = SimpleQueue()
+                if self._last:
+                    self._inboxes[channel].put(self._last)
+            return self._inboxes[channel]
+
+    def _tell_last(self, failed: Failed) -> None:
+        with self._sorting:
+            self._last = self._last or failed
+            for inbox in self._inboxes.values():
+                inbox.put(self._last)
 
 
 def _lost() -> TransientError:

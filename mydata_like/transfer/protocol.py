@@ -1,14 +1,22 @@
 """What the engine process and its channel workers say to each other.
 
-Small named tuples over a pipe, made of plain values: a worker starts within a fraction of a
-second because nothing here, or in what it imports, knows the settings, the events or the GUI.
+A worker keeps one SSH session and carries payloads over several channels of it; each order and
+each answer says which of them is meant. They are small named tuples over a pipe, made of plain
+values: a worker starts within a fraction of a second because nothing here, or in what it imports,
+knows the settings, the events or the GUI.
 """
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
-from mydata_like.core.errors import Problem, TransientError, UploaderError
+from mydata_like.core.errors import (
+    Problem,
+    RejectedError,
+    StagingError,
+    TransientError,
+    UploaderError,
+)
 from mydata_like.core.files import ArchiveMember, Reading
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
@@ -37,12 +45,20 @@ class Member(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a worker is born with; it probes the host where `rung` is None."""
+    """What a worker begins with; it probes the host where `rung` is None."""
 
     endpoint: Endpoint
     location: bytes
     rung: Rung | None = None
     compress: bool = False  # where that pays
+
+
+class Join(NamedTuple):
+    """One more channel shall carry payloads."""
+
+
+class Leave(NamedTuple):
+    """The channel will get no further payload."""
 
 
 class Task(NamedTuple):
@@ -58,8 +74,16 @@ class Allowance(NamedTuple):
     rate: float
 
 
+class Cut(NamedTuple):
+    """The payload under way is not wanted any more."""
+
+
+Doing = Task | Allowance | Cut | Leave
+Order = Join | Doing
+
+
 class Opened(NamedTuple):
-    """The worker's session stands."""
+    """The worker's session stands, and grants the channel."""
 
     rung: Rung
     stack: str
@@ -93,7 +117,7 @@ class Done(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Nothing is known of the payload, or no session came about."""
+    """Nothing is known of the payload, or no channel came about."""
 
     kind: str
     problem: Problem
@@ -101,6 +125,23 @@ class Failed(NamedTuple):
 
 
 Answer = Opened | Moved | Done | Failed
+
+ALL: Final = 0  # the number that stands for every channel of a worker
+
+
+class Told(NamedTuple):
+    """An order for a channel."""
+
+    channel: int
+    order: Order
+
+
+class Said(NamedTuple):
+    """An answer of a channel, or what all have to hear."""
+
+    channel: int
+    answer: Answer
+
 
 Moving = Callable[[int], None]  # so many more bytes of the payload have gone; 0 is a sign of life
 
@@ -118,7 +159,13 @@ LOST: Final = "channel.lost"
 
 
 def pack_error(error: UploaderError) -> Failed:
-    """Return an error as it travels through the pipe."""
+    """Return an error as it travels through the pipe.
+
+    What refuses us as a whole is no matter of one file.
+    """
+    if isinstance(error, RejectedError):
+        code, message, hint = error.problem
+        error = StagingError(message, hint=hint, code=code)
     wait = error.retry_after if isinstance(error, TransientError) else 0.0
     return Failed(type(error).__name__, error.problem, wait)
 

@@ -3,9 +3,10 @@
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from threading import Thread
 from typing import Final
 
-from mydata_like.core.errors import TransientError
+from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.remote import quote
 from mydata_like.ssh.session import Finished, Session, Stream
@@ -65,22 +66,53 @@ def finish_refused(stream: Stream, error: TransientError) -> Finished:
 class Shells:
     """Starts scripts over one session; one shell is kept waiting, so that none waits for it.
 
+    A shell takes two round trips to start, so that happens beside the script before.
+
     `compression` is what is known of compressing their input.
     """
 
     def __init__(self, session: Session, compression: Compression | None = None) -> None:
         self.compression = compression or Compression(available=False)
         self._session = session
-        self._waiting: Stream | None = None
+        self._coming: _Shell | None = None
+        self._spares = True  # whether the server grants more than is needed
+
+    def open(self) -> None:
+        """Have a shell wait for the first script; raises `TransientError` where not granted."""
+        self._coming = _Shell(self._session)
+        self._coming.begin()
 
     def start(self, script: bytes) -> Stream:
         """Start a script whose input then is the stream's."""
         if b"\n" in script:  # a name with a newline; such a script is no line
             return self._open(b"exec sh -c " + quote(_PREAMBLE + script))
-        stream, self._waiting = self._waiting, None
-        stream = stream or self._open(_WAITING)
+        stream = self._take() or self._open(_WAITING)
         stream.write(_PREAMBLE + script + b"\n")
         return stream
+
+    def prepare(self) -> None:
+        """Have a shell start for the next script; nothing is lost where none is granted."""
+        if self._coming is None and self._spares:
+            self._coming = _Shell(self._session)
+            self._coming.start()
+
+    def run(self, script: bytes) -> bytes:
+        """Run a short script to its end and return its output."""
+        return self.start(script).finish().output
+
+    def close(self) -> None:
+        if stream := self._take():
+            stream.close()
+
+    def _take(self) -> Stream | None:
+        """Return the shell that was prepared; None without one."""
+        coming, self._coming = self._coming, None
+        if coming is None:
+            return None
+        if coming.is_alive():
+            coming.join()
+        self._spares = coming.stream is not None
+        return coming.stream
 
     def _open(self, command: bytes) -> Stream:
         """Start a command; a server that grants only one needs a moment to end the last."""
@@ -93,17 +125,19 @@ class Shells:
             time.sleep(_PAUSE)
         return self._session.start(command)
 
-    def prepare(self) -> None:
-        """Have a shell wait for the next script; nothing is lost where none is granted."""
-        if self._waiting is None:
-            with suppress(TransientError):
-                self._waiting = self._session.start(_WAITING)
 
-    def run(self, script: bytes) -> bytes:
-        """Run a short script to its end and return its output."""
-        return self.start(script).finish().output
+class _Shell(Thread):
+    """A shell that starts, and then waits for its script."""
 
-    def close(self) -> None:
-        if self._waiting is not None:
-            self._waiting.close()
-            self._waiting = None
+    def __init__(self, session: Session) -> None:
+        super().__init__(name="shell", daemon=True)
+        self._session = session
+        self.stream: Stream | None = None
+
+    def begin(self) -> None:
+        """Start it here and now; raises `TransientError` where it is not granted."""
+        self.stream = self._session.start(_WAITING)
+
+    def run(self) -> None:
+        with suppress(UploaderError):  # then the next script does without
+            self.begin()

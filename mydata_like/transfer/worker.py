@@ -1,7 +1,9 @@
 """A channel worker: the process that owns one SSH session and moves payloads over it.
 
-It is spawned with a pipe and a plan, says `Opened`, then answers each task with a few `Moved`
-and one `Done` or `Failed`. It ends at once when the pipe does, so it never outlives the engine.
+It is spawned with a pipe, and connects when it is told its plan. Each channel that joins is a
+thread which says `Opened`, then answers each task with a few `Moved` and one `Done` or `Failed`:
+while one of them waits for the other side, the others go on. The first failure ends the process,
+which never outlives the engine either.
 """
 
 import os
@@ -9,19 +11,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Final
 
 from mydata_like.core.bandwidth import Bucket
-from mydata_like.core.errors import (
-    Problem,
-    RejectedError,
-    StagingError,
-    TransientError,
-    UploaderError,
-)
+from mydata_like.core.errors import Problem, TransientError, UploaderError
 from mydata_like.core.format import format_path
 from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session
@@ -29,17 +26,25 @@ from mydata_like.transfer.bandwidth import LimitedSession
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.protocol import (
+    ALL,
+    LOST,
     Allowance,
     Answer,
+    Cut,
+    Doing,
     Done,
     Fate,
+    Join,
+    Leave,
     Member,
     Moved,
     Moving,
     Opened,
     Plan,
+    Said,
     Sender,
     Task,
+    Told,
     pack_error,
 )
 from mydata_like.transfer.scp import ScpSender
@@ -53,69 +58,121 @@ _BEAT: Final = 0.1  # seconds between two reports of progress
 
 
 Connect = Callable[[Plan], tuple[Session, Rung]]
+Say = Callable[[int, Answer], None]  # on behalf of a channel
 
 
-def work(
-    pipe: "Connection[Answer, Task | Allowance]", plan: Plan, connect: Connect | None = None
-) -> None:
-    """Do the tasks that come through the pipe until the session or the engine ends."""
+def work(pipe: "Connection[Said, Told]", plan: Plan, connect: Connect | None = None) -> None:
+    """Do what comes through the pipe until the session or the engine ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine decides what an interrupt means
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.setswitchinterval(_SWITCH)
-    tasks: SimpleQueue[Task] = SimpleQueue()
-    reporter = Reporter(pipe.send)
-    bucket = Bucket(reporter.say_alive)
-    Thread(target=_listen, args=(pipe, tasks, bucket), name="listen", daemon=True).start()
+    worker = _Worker(pipe, plan)
+    Thread(target=worker.listen, name="listen", daemon=True).start()
     try:
-        _serve(reporter, tasks, _open(plan, connect or connect_by_ssh, bucket))
-    except RejectedError as error:  # what refuses us as a whole is no matter of one file
-        code, message, hint = error.problem
-        pipe.send(pack_error(StagingError(message, hint=hint, code=code)))
+        session, rung = (connect or connect_by_ssh)(plan)
     except UploaderError as error:
-        pipe.send(pack_error(error))
+        worker.say(ALL, pack_error(error))
+        return
+    worker.serve(session, rung)
+    session.close()
+    os._exit(0)  # other threads may be in the middle of a library that would be torn down
 
 
-def _listen(
-    pipe: "Connection[Answer, Task | Allowance]", tasks: "SimpleQueue[Task]", bucket: Bucket
-) -> None:
-    """Pass on what comes; end the process when the engine is gone, whatever it is doing."""
-    try:
-        while True:
-            order = pipe.recv()
-            if isinstance(order, Allowance):
-                bucket.limit(order.rate)
-            else:
-                tasks.put(order)
-    except (EOFError, OSError):
-        os._exit(0)
+class _Worker:
+    """What the channels of one session share."""
+
+    def __init__(self, pipe: "Connection[Said, Told]", plan: Plan) -> None:
+        self._pipe = pipe
+        self._plan = plan
+        self._speaking = Lock()
+        self._coming: SimpleQueue[_Channel | None] = SimpleQueue()  # None: it is over
+
+    def listen(self) -> None:
+        """Pass on what comes; end the process when the engine is gone, whatever it is doing."""
+        channels: dict[int, _Channel] = {}
+        try:
+            while True:
+                told: Told = self._pipe.recv()
+                if isinstance(told.order, Join):
+                    channels[told.channel] = _Channel(partial(self.say, told.channel))
+                    self._coming.put(channels[told.channel])
+                else:
+                    channels[told.channel].obey(told.order)
+        except (EOFError, OSError):
+            os._exit(0)
+
+    def say(self, channel: int, answer: Answer) -> None:
+        """Tell the engine something."""
+        with self._speaking:
+            self._pipe.send(Said(channel, answer))
+
+    def serve(self, session: Session, rung: Rung) -> None:
+        """Let channels join until one of them fails."""
+        while channel := self._coming.get():
+            arguments = channel, session, rung
+            Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
+
+    def _work(self, channel: "_Channel", session: Session, rung: Rung) -> None:
+        limited = LimitedSession(session, channel.bucket)
+        try:
+            sender = _build_sender(limited, self._plan, rung)
+        except UploaderError as error:
+            channel.answer(pack_error(error))
+            return
+        channel.answer(Opened(rung, session.stack, session.cipher))
+        try:
+            channel.serve(sender)
+            sender.close()
+        except UploaderError as error:
+            channel.answer(pack_error(error))
+            self._coming.put(None)
+        except BaseException:
+            self._coming.put(None)
+            raise
 
 
-def _serve(
-    reporter: "Reporter",
-    tasks: "SimpleQueue[Task]",
-    opened: tuple[Session, Sender, Rung],
-) -> None:
-    session, sender, rung = opened
-    reporter.answer(Opened(rung, session.stack, session.cipher))
-    try:
-        broken = False
-        while not broken:
-            task = tasks.get()
-            reporter.begin()
-            done = _carry(sender, task, reporter)
-            reporter.answer(done)
-            broken = done.broken
-    finally:
-        sender.close()
-        session.close()
-
-
-class Reporter:
-    """Tells the engine how much of a payload has gone, ten times a second."""
+class _Channel:
+    """One channel of the session: what it is told, and what it answers."""
 
     def __init__(self, answer: Callable[[Answer], None]) -> None:
         self.answer = answer
+        self._reporter = Reporter(answer)
+        self.bucket = Bucket(self._reporter.say_alive)
+        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+
+    def obey(self, order: Doing) -> None:
+        """Take an order, while a payload may be under way."""
+        match order:
+            case Allowance(rate):
+                self.bucket.limit(rate)
+            case Cut():
+                self._reporter.cut = True
+            case Task():
+                self._reporter.cut = False
+                self._tasks.put(order)
+            case Leave():
+                self._tasks.put(None)
+
+    def serve(self, sender: Sender) -> None:
+        """Carry payloads until none will come; raises `TransientError` when the line broke."""
+        while task := self._tasks.get():
+            self._reporter.begin()
+            done = _carry(sender, task, self._reporter)
+            self.answer(done)
+            if done.broken:
+                raise TransientError("The line broke.", code=LOST)
+
+
+class Reporter:
+    """Tells the engine how much of a payload has gone, ten times a second.
+
+    Where the payload was `cut`, it raises `TransientError` instead.
+    """
+
+    def __init__(self, answer: Callable[[Answer], None]) -> None:
+        self._answer = answer
+        self.cut = False
         self.begin()
 
     def begin(self) -> None:
@@ -132,7 +189,9 @@ class Reporter:
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _BEAT
-            self.answer(Moved(self._moved))
+            self._answer(Moved(self._moved))
+        if self.cut:
+            raise TransientError("The payload was cut off.", code=LOST)
 
 
 def _carry(sender: Sender, task: Task, moving: Moving) -> Done:
@@ -163,6 +222,7 @@ class ShellSender:
 
     def __init__(self, session: Session, plan: Plan, rung: Rung) -> None:
         self._shells = Shells(session, Compression(available=plan.compress and rung.zstd))
+        self._shells.open()
         self._single = SingleSender(self._shells, plan.location, rung)
         self._batch = BatchSender(self._shells, plan.location, rung) if rung.tar else None
 
@@ -188,17 +248,6 @@ def _salvage(fates: list[Fate], count: int, error: TransientError) -> Done:
         raise error
     rest = (Fate(index, "", error.problem, again=True) for index in range(len(fates), count))
     return Done((*fates, *rest), broken=True)
-
-
-def _open(plan: Plan, connect: Connect, bucket: Bucket) -> tuple[Session, Sender, Rung]:
-    """Connect, find out what the host allows where that is not known, and build the sender."""
-    session, rung = connect(plan)
-    session = LimitedSession(session, bucket)
-    try:
-        return session, _build_sender(session, plan, rung), rung
-    except UploaderError:
-        session.close()
-        raise
 
 
 def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:

@@ -84,7 +84,7 @@ def test_a_limited_channel_is_cut_at_once_and_opens_anew(place, channel):
     begun = threading.Event()
     cut = threading.Thread(target=lambda: begun.wait(20) and channel.cut())
     cut.start()
-    with pytest.raises(Exception, match="process ended"):
+    with pytest.raises(Exception, match="cut off"):
         channel.send(single(member), lambda _: begun.set())
     cut.join()
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import threading
 
 import pytest
 
@@ -153,3 +154,33 @@ def test_an_accepted_host_key_is_known_from_then_on(sshd, tmp_path, stack):
     accept_host_key(endpoint.known_hosts, endpoint.host, endpoint.port, sshd.host_key)
     with open_session(endpoint) as session:
         assert session.run(b"echo known").output == b"known\n"
+
+
+def test_streams_of_one_session_work_side_by_side(session):
+    contents = [os.urandom(3 << 20) for _ in range(4)]
+    sums = {}
+
+    def send(content: bytes) -> None:
+        stream = session.start(b"sleep 0.05; md5sum")
+        stream.write(content)
+        sums[content] = stream.finish().output.split()[0].decode()
+
+    threads = [threading.Thread(target=send, args=(content,)) for content in contents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert sums == {content: hashlib.md5(content).hexdigest() for content in contents}
+
+
+def test_a_stream_that_waits_does_not_keep_others_waiting(session):
+    waiting = session.start(b"cat")
+    answers = []
+    reader = threading.Thread(target=lambda: answers.append(waiting.read(100)))
+    reader.start()
+    for number in range(50):
+        assert session.run(b"echo %d" % number).output == b"%d\n" % number
+    waiting.write(b"at last")
+    reader.join(30)
+    assert answers == [b"at last"]
+    waiting.finish()

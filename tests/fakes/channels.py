@@ -47,6 +47,9 @@ def connect(plan: Plan) -> tuple[Session, Rung]:
         return (StuckSession(dies=False) if _first(Path(host[6:])) else LocalSession()), SHELL
     if host.startswith("dies "):
         return (StuckSession(dies=True) if _first(Path(host[5:])) else LocalSession()), SHELL
+    if host.startswith("one dies "):
+        session = StuckSession(dies=True) if _first(Path(host[9:])) else LocalSession()
+        return session, SHELL._replace(cpus=1)
     if host == "no tar":
         return LocalSession(), SHELL._replace(tar="", cpus=1)
     return LocalSession(), SHELL._replace(why="known" if plan.rung else "probed")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -59,6 +60,14 @@ def build(place, events):
     yield transport
     for each in made:
         each.close()
+
+
+def run_together(*actions) -> None:
+    threads = [threading.Thread(target=action) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
 
 
 def states(events) -> list[str]:
@@ -125,6 +134,7 @@ def test_closing_from_elsewhere_ends_a_send_and_leaves_nothing_behind(place, bui
     member = place.write("a/large", 12 << 20)
     place.settle(member)
     build().open_channel()  # what the system starts once for all stays
+    threads = threading.active_count()
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
     children = set(psutil.Process().children())
     transport = build(f"stuck {tmp_path}/marker")
@@ -138,17 +148,13 @@ def test_closing_from_elsewhere_ends_a_send_and_leaves_nothing_behind(place, bui
             caught.append(error)
 
     moved = threading.Event()
-    thread = threading.Thread(target=send)
-    thread.start()
-    moved.wait(1)
-    transport.close()
-    thread.join(5)
+    run_together(send, lambda: (moved.wait(1), transport.close()))
     assert caught
     with pytest.raises(TransientError):
         channels[1].send(single(member), ignore)
     assert set(psutil.Process().children()) <= children
     assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
-    assert threading.active_count() == 1
+    assert threading.active_count() == threads
 
 
 def test_the_next_host_is_taken_when_one_is_away(place, build, events):
@@ -226,10 +232,60 @@ def test_the_host_is_probed_once_for_all_channels(build, events):
 
 def test_capacity_is_bounded_by_processors(build):
     ours = len(os.sched_getaffinity(0))
-    assert build().capacity == ours
+    assert build().capacity == min(4 * ours, max(ours, 16))
     transport = build("no tar")
     transport.open_channel()
-    assert transport.capacity == 1  # the server has but one processor
+    assert transport.capacity == 4  # the server has but one processor
+
+
+def test_more_channels_than_processors_share_sessions(place, build):
+    before = set(psutil.Process().children())
+    members = [place.write(f"a/{n}", 3 << 20) for n in range(4)]
+    place.settle(*members)
+    transport = build("no tar")  # which has one processor
+    channels = [transport.open_channel() for _ in members]
+    assert len(set(psutil.Process().children()) - before) == 1
+    fates = {}
+
+    def send(channel, member) -> None:
+        fates[member] = channel.send(single(member), ignore)
+
+    run_together(*(partial(send, *pair) for pair in zip(channels, members, strict=True)))
+    assert fates == {member: [Sent(0, checksum(member))] for member in members}
+    with pytest.raises(TransientError) as caught:
+        transport.open_channel()
+    assert caught.value.problem_code == "channel.refused"
+    for channel in channels:
+        channel.close()
+    assert set(psutil.Process().children()) <= before
+
+
+def test_a_failure_ends_all_channels_of_a_session_which_open_again(place, build, events, tmp_path):
+    large, small = place.write("a/large", 12 << 20), place.write("a/small", 5)
+    place.settle(large, small)
+    transport = build(f"one dies {tmp_path}/marker")
+    first, second = transport.open_channel(), transport.open_channel()
+    for channel, member in ((first, large), (second, small)):
+        with pytest.raises(TransientError) as caught:
+            channel.send(single(member), ignore)
+        assert caught.value.problem_code == "channel.lost"
+    for channel, member in ((second, small), (first, large)):
+        assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert states(events) == ["open", "open", "lost", "lost", "open", "open"]
+
+
+def test_what_is_cut_off_leaves_the_session_to_the_others(place, build, events):
+    large, small = place.write("a/large", 64 << 20), place.write("a/small", 5)
+    place.settle(large, small)
+    channel, other = (transport := build("no tar")).open_channel(), transport.open_channel()
+    channel.limit(4e6)
+    with pytest.raises(TransientError) as caught:
+        channel.send(single(large), lambda moved: channel.cut())
+    assert caught.value.problem_code == "file.cancelled"
+    assert other.send(single(small), ignore) == [Sent(0, checksum(small))]
+    channel.limit(0)
+    assert channel.send(single(large), ignore) == [Sent(0, checksum(large))]
+    assert states(events) == ["open", "open"]
 
 
 def test_a_host_without_tar_takes_batches_file_by_file_and_says_so_once(place, build, events):

@@ -1,0 +1,150 @@
+"""One socket, and the threads that wait for what comes through it.
+
+A library that keeps a connection lets one thread in at a time, and what it takes in for one may
+be news for another. So one of those who wait watches the socket for all, and whoever used the
+library calls the others for whom something has come.
+"""
+
+import socket
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Lock
+from typing import Final
+
+from mydata_like.ssh import links
+
+_GLANCE: Final = 0.1  # seconds of one wait
+
+
+class _Waiter:
+    """A thread that waits until something `is_ready`, which may also fail."""
+
+    def __init__(self, is_ready: Callable[[], bool]) -> None:
+        self._is_ready = is_ready
+        self._error: Exception | None = None
+        self.called = Event()
+        self.done = False
+
+    def look(self) -> bool:
+        """Return whether the wait has just come to its end; only in a turn."""
+        if self.done:
+            return False
+        try:
+            self.done = self._is_ready()
+        except Exception as error:  # noqa: BLE001 - whoever waits is to have it, not who looks
+            self._error, self.done = error, True
+        return self.done
+
+    def conclude(self) -> None:
+        """Raise what the question was answered with, if it failed."""
+        if self._error is not None:
+            raise self._error
+
+
+class Vigil(ABC):
+    """A connection whose library takes turns, and whose socket many threads may wait for."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self._lock = Lock()
+        self._waiting: list[_Waiter] = []
+        self._watcher: _Waiter | None = None
+        self._watches_pending = False
+        self._moved = 0.0
+        self._bell, self._rope = socket.socketpair()
+        for end in (self._bell, self._rope):
+            end.settimeout(0)
+            weakref.finalize(self, end.close)
+
+    @abstractmethod
+    def pump(self) -> None:
+        """Let the library take in what has arrived; called in turns, may raise."""
+
+    @abstractmethod
+    def is_pending(self) -> bool:
+        """Return whether the library has bytes that could not go yet; called in turns."""
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Have the library to oneself."""
+        with self._lock:
+            yield
+            if self._waiting:
+                self._call()
+
+    def wait(self, is_ready: Callable[[], bool], patience: float, *, in_all: bool = False) -> bool:
+        """Wait until something is ready; it is asked for in turns, by any thread.
+
+        Return False once nothing has moved for so many seconds, or after that time `in_all`.
+        What is asked may raise, and so may the library.
+        """
+        waiter = _Waiter(is_ready)
+        with self.turn():
+            if waiter.look():
+                waiter.conclude()
+                return True
+            self._waiting.append(waiter)
+        began = time.monotonic()
+        try:
+            while not waiter.done:
+                since = began if in_all else max(began, self._moved)
+                if time.monotonic() - since >= patience:
+                    return False
+                self._attend(waiter, min(patience, _GLANCE), in_all=in_all)
+        finally:
+            self._leave(waiter)
+        waiter.conclude()
+        return True
+
+    def _attend(self, waiter: _Waiter, seconds: float, *, in_all: bool) -> None:
+        """Watch the socket, or wait a moment to be called by the one who does."""
+        with self._lock:
+            pending = self.is_pending()
+            if self._watcher is not None and pending and not self._watches_pending:
+                self._ring()  # it has to look for one more thing
+            watches = self._watcher is None
+            if watches:
+                self._watcher, self._watches_pending = waiter, pending
+        if not watches:
+            waiter.called.wait(seconds)
+            waiter.called.clear()
+            return
+        if in_all:
+            links.hurry(self._line)
+        try:
+            moved = self._watch(seconds, writable=pending)
+        finally:
+            self._watcher = None
+        if moved:
+            self._moved = time.monotonic()
+        with self.turn():
+            self.pump()
+
+    def _watch(self, seconds: float, *, writable: bool) -> bool:
+        """Wait for the socket or the bell; return whether it was the socket."""
+        ready = links.wait_ready(self._line, self._bell, writable=writable, seconds=seconds)
+        with suppress(BlockingIOError):
+            self._bell.recv(4096)
+        return ready
+
+    def _leave(self, waiter: _Waiter) -> None:
+        """Wait no more; somebody else has to watch from now on."""
+        with self._lock:
+            self._waiting.remove(waiter)
+            if self._waiting and self._watcher is None:
+                self._waiting[0].called.set()
+
+    def _call(self) -> None:
+        """Call those who need not wait any longer."""
+        for waiter in self._waiting:
+            if waiter.look():
+                waiter.called.set()
+                if waiter is self._watcher:
+                    self._ring()
+
+    def _ring(self) -> None:
+        with suppress(BlockingIOError):
+            self._rope.send(b"\0")
