@@ -89,10 +89,11 @@ def _scale(options: argparse.Namespace) -> Scale:
 
 def _choose(names: str) -> list[Case]:
     wanted = {name.strip().upper() for name in names.split(",") if name.strip()}
-    unknown = wanted - {case.name for case in CASES}
+    known = {name for case in CASES for name in case.names}
+    unknown = wanted - known
     if unknown:
         raise SystemExit(f"There is no case {', '.join(sorted(unknown))}; see --list.")
-    return [case for case in CASES if not wanted or case.name in wanted]
+    return [case for case in CASES if not wanted or wanted & case.names]
 
 
 def _run(case: Case, scale: Scale, options: argparse.Namespace) -> Outcome:

@@ -108,9 +108,9 @@ class Arena:
         path.write_text("".join(f"{one}\n" for one in paths))
         return path
 
-    def pipe_tar(self, tar: Sequence[str]) -> list[str]:
+    def pipe_tar(self, tar: Sequence[str], *options: str) -> list[str]:
         """Return the command that unpacks in the target what a tar command writes."""
-        unpack = shlex.join(["tar", "-C", str(self.target), "-xf", "-"])
+        unpack = shlex.join(["tar", "-C", str(self.target), *options, "-xf", "-"])
         ssh = shlex.join([*self.link.ssh(), self.link.destination, unpack])
         return ["sh", "-c", f"{shlex.join(tar)} | {ssh}"]
 

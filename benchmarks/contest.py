@@ -106,6 +106,12 @@ class Case:
     targets: tuple[Target, ...]
     describe: Callable[[Scale], str]
     wire: Wire | None = None
+
+    @property
+    def names(self) -> set[str]:
+        """The words that choose it: P6B goes by P6 as well."""
+        return {self.name, self.name.rstrip("ABCD")}
+
     on_disk: bool = False
 
 

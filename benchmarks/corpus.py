@@ -4,7 +4,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,8 @@ _MODIFIED = 1000  # one file in so many
 
 # An archive of a facility: shares of its files, and their sizes in powers of ten.
 ARCHIVE_MIX = ((0.28, 2, 3), (0.47, 3, 4), (0.16, 4, 5), (0.06, 5, 6), (0.024, 6, 7), (0.007, 7, 8))
+
+Write = Callable[[Path, random.Random, int], None]
 
 
 class Corpus(NamedTuple):
@@ -82,6 +84,11 @@ FULL = Scale(
 def make_large(root: Path, scale: Scale) -> Corpus:
     """Make a few large files in one folder."""
     return _make(root, {"dataset-000": [scale.large_size] * scale.large_count})
+
+
+def make_text(root: Path, scale: Scale) -> Corpus:
+    """Make a few large files of measured values, as text."""
+    return _make(root, {"dataset-000": [scale.large_size] * scale.large_count}, write=_write_text)
 
 
 def make_single(root: Path, scale: Scale) -> Corpus:
@@ -180,7 +187,28 @@ def _growing_counts(counts: Iterable[int], size: int) -> dict[str, list[int]]:
     }
 
 
-def _make(root: Path, sizes_by_folder: dict[str, list[int]], copies: int = 2) -> Corpus:
+def _write(path: Path, generator: random.Random, size: int) -> None:
+    """Write incompressible bytes, the same every time and no two files alike."""
+    with path.open("wb") as file:
+        for begin in range(0, size, _PIECE):
+            file.write(generator.randbytes(min(_PIECE, size - begin)))
+
+
+def _write_text(path: Path, generator: random.Random, size: int) -> None:
+    """Write lines of a time and two values, the same every time and no two files alike."""
+    with path.open("wb") as file:
+        second = 0
+        while file.tell() < size:
+            first, other = generator.random(), generator.gauss(20, 3)
+            line = f"2024-03-05T{second // 3600 % 24:02}:{second // 60 % 60:02}:{second % 60:02}"
+            file.write(f"{line};sensor-{second % 7};{first:.3f};{other:.2f};ok\n".encode())
+            second += 1
+        file.truncate(size)
+
+
+def _make(
+    root: Path, sizes_by_folder: dict[str, list[int]], copies: int = 2, write: Write = _write
+) -> Corpus:
     sizes = [size for sizes in sizes_by_folder.values() for size in sizes]
     _check_room(root.parent, sizes, copies)
     modified = time.time() - _AGE
@@ -189,7 +217,7 @@ def _make(root: Path, sizes_by_folder: dict[str, list[int]], copies: int = 2) ->
         (root / folder).mkdir(parents=True)
         for number, size in enumerate(sizes_here):
             name = f"{folder}/image-{number:06}.raw"
-            _write(root / name, random.Random(name), size)
+            write(root / name, random.Random(name), size)
             os.utime(root / name, (modified, modified))
             files.append(name)
     return Corpus(root, tuple(files), sum(sizes), tuple(sizes_by_folder), sum(sizes))
@@ -212,13 +240,6 @@ def _make_sparse(root: Path, size_by_folder: dict[str, int], held: int) -> Corpu
         files.append(name)
     total = held * len(size_by_folder)
     return Corpus(root, tuple(files), sum(size_by_folder.values()), tuple(size_by_folder), total)
-
-
-def _write(path: Path, generator: random.Random, size: int) -> None:
-    """Write incompressible bytes, the same every time and no two files alike."""
-    with path.open("wb") as file:
-        for begin in range(0, size, _PIECE):
-            file.write(generator.randbytes(min(_PIECE, size - begin)))
 
 
 def _check_room(directory: Path, sizes: Iterable[int], copies: int) -> None:

@@ -19,17 +19,20 @@ class Sending:
     The seconds begin with the start of the channel workers and end with the last proof; the
     start of Python itself is left out, since `mydata-like run` is measured as a whole. CPU and
     memory are of the whole process tree. `hog` is where something keeps a processor busy meanwhile.
+    `settings` are further ones of the transport, by name.
     """
 
     channels: int
     family: str = OURS
     hog: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def entrants(self) -> Sequence[Entrant]:
         plural = "" if self.channels == 1 else "s"
         hog = f", a hog {self.hog}" if self.hog else ""
         name = f"mydata-like, sending alone, {self.channels} channel{plural}{hog}"
+        name = ", ".join([name, *(f"{key} {value}" for key, value in self.settings)])
         return [Entrant(name, self.family, _CHECKS)]
 
     def prepare(self, arena: Arena) -> None:
@@ -64,4 +67,5 @@ class Sending:
             "list": str(arena.write_list("files", arena.corpus.files)),
             "channels": self.channels,
             "hog": self.hog,
+            "settings": dict(self.settings),
         }

@@ -25,6 +25,18 @@ def scp(streams: int, mode: str, cipher: str | None = CIPHER) -> Peer:
     return Peer(entrant, commands)
 
 
+def scp_compressed(streams: int) -> Peer:
+    """Several `scp -C` at once."""
+    entrant = Entrant(f"scp -C x{streams}", "scp -C", "", ("scp",))
+
+    def commands(arena: Arena) -> list[Command]:
+        # ssh heeds what it is told first, and the arena's options refuse compression.
+        scp = ["scp", "-C", *_scp(arena, "scp protocol", CIPHER)[1:]]
+        return [[*scp, *_paths(arena, share), _there(arena)] for share in arena.shares(streams)]
+
+    return Peer(entrant, commands)
+
+
 def md5sum_scp(streams: int) -> Peer:
     """The same with a checksum of every file first: two passes, the work that ours does."""
     entrant = Entrant(f"md5sum, then scp x{streams}", "md5sum+scp", "source MD5", ("md5sum", "scp"))
@@ -93,6 +105,17 @@ def tar(streams: int, *, sparse: bool = False) -> Peer:
             for number, share in enumerate(arena.shares(streams))
         ]
         return [arena.pipe_tar([*pack, "-T", str(path)]) for path in lists]
+
+    return Peer(entrant, commands)
+
+
+def tar_compressed() -> Peer:
+    """`tar | ssh tar` with zstd on both sides."""
+    entrant = Entrant("tar --zstd | ssh tar --zstd", "tar --zstd", "", ("tar", "ssh", "zstd"))
+
+    def commands(arena: Arena) -> list[Command]:
+        pack = ["tar", "-C", str(arena.corpus.root), "--zstd", "-cf", "-", "."]
+        return [arena.pipe_tar(pack, "--zstd")]
 
     return Peer(entrant, commands)
 

@@ -61,7 +61,7 @@ def _open_transport(plan: dict[str, Any]) -> Any:
     )
     return SshTransport(
         area,
-        Transfer(channels=plan["channels"], ciphers=(plan["cipher"],)),
+        Transfer(channels=plan["channels"], ciphers=(plan["cipher"],), **plan["settings"]),
         key_file=Path(plan["key_file"]),
         known_hosts=Path(plan["known_hosts"]),
         emit=lambda event: None,

@@ -1,6 +1,6 @@
 """The cases: what is carried, who competes, what ours must reach."""
 
-from benchmarks.cases import growth, holes, large, second, start, tiny
+from benchmarks.cases import distant, growth, holes, large, second, start, tiny
 
 CASES = (
     large.MANY,
@@ -8,6 +8,7 @@ CASES = (
     tiny.SENDING,
     tiny.WHOLE,
     tiny.MIXED,
+    *distant.CASES,
     second.UNCHANGED,
     second.MODIFIED,
     holes.SPARSE,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.arena import Arena, Link
+from benchmarks.cases.distant import OneFolder
 from benchmarks.contest import OURS, Case, Entrant, Outcome, Peer, Row, Target, compete, turns
 from benchmarks.corpus import Corpus, Scale, make_growing, make_large, make_tiny
 from benchmarks.growth import EACH_FURTHER, Growing
@@ -134,6 +135,14 @@ def test_a_peer_that_leaves_a_file_out_has_failed(arena: Arena):
 
     with pytest.raises(ContestError, match="1 files of 10 bytes instead of 6 of 60"):
         lazy.run(arena)
+
+
+def test_a_slow_peer_carries_one_folder_and_counts_as_if_it_had_all(tmp_path: Path, arena: Arena):
+    many = make_tiny(tmp_path / "many", SMALL._replace(tiny_count=3000))
+
+    [sample] = OneFolder(Scripted(Entrant("slow", "peer"), [2.0])).run(replace(arena, corpus=many))
+
+    assert (sample.seconds, sample.client) == (6.0, 6.0)
 
 
 def test_the_target_is_empty_before_each_run(arena: Arena):

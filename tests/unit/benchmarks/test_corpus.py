@@ -1,5 +1,6 @@
 """What the benchmarks carry has the shape that it is said to have, the same every time."""
 
+import zlib
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from benchmarks.corpus import (
     make_growing,
     make_mixed,
     make_sparse,
+    make_text,
     make_tiny,
     mixed_sizes,
     modify_some,
@@ -59,6 +61,16 @@ def test_a_sparse_file_occupies_little_more_than_it_holds(tmp_path: Path):
     found = (made.root / name).stat()
     assert found.st_size == made.bytes == SMALL.sparse_size
     assert made.held <= found.st_blocks * 512 <= 1.5 * made.held
+
+
+def test_text_has_the_size_that_is_asked_for_and_shrinks_well(tmp_path: Path):
+    made = make_text(tmp_path / "source", SMALL._replace(large_size=100_000))
+
+    first, second = ((made.root / path).read_bytes() for path in made.files)
+
+    assert first != second
+    assert len(first) == len(second) == 100_000
+    assert len(zlib.compress(first, 1)) < 100_000 / 2
 
 
 def test_a_part_is_a_corpus_of_its_own(tmp_path: Path):
@@ -115,6 +127,13 @@ def test_data_that_find_no_room_are_not_made(tmp_path: Path):
         make_tiny(tmp_path / "source", SMALL._replace(tiny_count=1, tiny_size=2**60))
 
     assert not (tmp_path / "source").exists()
+
+
+def test_a_case_is_called_by_its_number_too():
+    names = {case.name: case.names for case in CASES}
+
+    assert names["P6B"] == {"P6B", "P6"}
+    assert names["P1"] == {"P1"}
 
 
 def test_every_case_has_a_name_of_its_own():
