@@ -171,7 +171,7 @@ def open_place(directory: Path | None, folders: int, folder_size: int) -> Iterat
             (top / "data" / name).mkdir(parents=True)
             (top / "data" / name / FIRST).write_bytes(name.encode().ljust(SIZE))
             os.utime(top / "data" / name / FIRST, (then, then))
-        corpus = Corpus(top / "data", (), 0, names)
+        corpus = Corpus(root=top / "data", files=(), bytes=0, folders=names, held=0)
         (top / "sshd").mkdir()
         ground = stack.enter_context(open_sshd(top / "sshd"))
         arena = Arena(

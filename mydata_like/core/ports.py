@@ -1,6 +1,14 @@
 """What the engine asks of the outside world; implementations say how in their names."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+    Set,
+)
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -261,10 +269,10 @@ class Ledger(Protocol):
     def forget_archive(self, archive: Archive) -> None:
         """Drop an archive which the server has lost; its members are in none then."""
 
-    def shelve(self, records: Iterable[Datafile]) -> Mapping[tuple[str, str], Datafile]:
-        """Return a dataset's records by directory and name, however many they are.
+    def open_room(self) -> MutableMapping[tuple[str, str], T]:
+        """Return an empty mapping by directory and name, for this run.
 
-        They take no more than a certain amount of memory, and vanish with what is returned.
+        All of them together take no more than a certain amount of memory.
         """
 
     def flush(self) -> None:

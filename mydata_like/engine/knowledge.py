@@ -1,6 +1,6 @@
 """What is known about a dataset: from the ledger where it agrees with the server's numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import NamedTuple
 
 from mydata_like.core.archives import Archive, archive_path, is_archive_name
@@ -50,8 +50,14 @@ class Knowledge:
         """Return all records of the dataset, and what its archives hold: one listing."""
         if not dataset.id:
             return Listing({}, Holdings({}, {}))
-        records = self.gate.call(lambda: self.ledger.shelve(self.server.list_datafiles(dataset.id)))
+        records = self.gate.call(lambda: self._fetch(dataset))
         return Listing(records, self._recall(dataset, folder, records))
+
+    def _fetch(self, dataset: Dataset) -> Records:
+        records: MutableMapping[tuple[str, str], Datafile] = self.ledger.open_room()
+        for record in self.server.list_datafiles(dataset.id):
+            records[record.directory or "", record.name] = record
+        return records
 
 
 class Listing(NamedTuple):

@@ -1,8 +1,9 @@
 """Waits until the server has compared its replicas with our checksums, and records it."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from enum import Enum
+from itertools import chain, islice
 
 from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
@@ -85,7 +86,8 @@ class Verify:
     def _watch(self, item: Registered) -> None:
         dataset = item.wanted.dataset
         if dataset.id not in self._watches:
-            self._watches[dataset.id] = _Watch(dataset, self._clock.monotonic())
+            room: MutableMapping[Key, Registered] = self._ledger.open_room()
+            self._watches[dataset.id] = _Watch(dataset, self._clock.monotonic(), room)
         self._watches[dataset.id].add(item)
 
     def _look_patiently(self, watch: "_Watch") -> Iterator[Wanted]:
@@ -109,7 +111,8 @@ class Verify:
     def _look(self, watch: "_Watch") -> Iterator[Wanted]:
         stats = self._gate.call(lambda: self._server.fetch_stats(watch.dataset))
         if stats is not None and stats.total == stats.verified:
-            self._finish(watch.take_new())
+            for items in watch.take_new():
+                self._finish(items)
         quiet = self._quiet(watch)
         if watch and watch.deserves_listing(stats, quiet):
             yield from self._compare(watch, impatient=quiet >= ASK_AFTER)
@@ -170,7 +173,7 @@ class Verify:
                 self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum))
 
     def _give_up(self, watch: "_Watch") -> None:
-        for item in watch.take_all():
+        for item in chain.from_iterable(watch.take_all()):
             for file in item.wanted.files:
                 self._emit(
                     FileWaiting(
@@ -205,12 +208,12 @@ def judge(record: Datafile, item: Registered) -> Verdict:
 class _Watch:
     """What is open in one dataset: datafiles new in this run, and older ones by their ids."""
 
-    def __init__(self, dataset: Dataset, now: float) -> None:
+    def __init__(self, dataset: Dataset, now: float, room: MutableMapping[Key, Registered]) -> None:
         self.dataset = dataset.id
         self.progressed = now
         self._offset = dataset.files  # records come in the order of their making
         self._listed = 0
-        self._new: dict[Key, Registered] = {}
+        self._new = room
         self._old: dict[DatafileId, Registered] = {}
         self._asked: set[DatafileId] = set()
 
@@ -233,28 +236,36 @@ class _Watch:
         return worth
 
     def fetch(self, server: ServerAPI, *, thorough: bool) -> list[Datafile]:
-        """Return the records of what is open.
+        """Return the records of what is open and the server has looked at; of new ones only those.
 
-        Records that vanish on the server move later ones forward: `thorough` looks at all.
+        It looks in the order of their making, more or less: after many that it has not looked at
+        the rest is left for later. `thorough` looks at all, as records that vanish move later ones
+        forward, and returns a few of the pending ones.
         """
         if thorough:
             self._offset = 0
         records = server.fetch_datafiles(list(self._old)) if self._old else []
         if self._new:
-            records += self._list_new(server)
+            records += self._list_new(server, thorough=thorough)
         return records
 
-    def _list_new(self, server: ServerAPI) -> list[Datafile]:
-        """Return the records of what is new, of a listing of any length."""
-        found: list[Datafile] = []
-        done, all_verified = 0, True
+    def _list_new(self, server: ServerAPI, *, thorough: bool) -> list[Datafile]:
+        told: list[Datafile] = []
+        pending: list[Datafile] = []
+        done, leading, in_a_row = 0, True, 0
         for record in server.list_datafiles(self.dataset, self._offset):
-            all_verified = all_verified and record.verified
-            done += all_verified
-            if self.find(record):
-                found.append(record)
+            leading = leading and record.verified
+            done += leading
+            in_a_row = 0 if record.verified else in_a_row + 1
+            if in_a_row > MANY and not thorough:
+                break
+            item = self.find(record)
+            if item and judge(record, item) is not Verdict.PENDING:
+                told.append(record)
+            elif item and thorough and len(pending) < ASK_AT_ONCE:
+                pending.append(record)
         self._offset += done
-        return found
+        return told + pending
 
     def find(self, record: Datafile) -> Registered | None:
         return self._old.get(record.id) or self._new.get(_key(record))
@@ -274,16 +285,17 @@ class _Watch:
         self._asked.add(record.id)
         self.add(item._replace(datafile=record.id, since=told))
 
-    def take_new(self) -> list[Registered]:
-        items = list(self._new.values())
+    def take_new(self) -> Iterator[list[Registered]]:
+        """Yield what is new in this run, a part at a time, and let it go."""
+        items = iter(self._new.values())
+        while part := list(islice(items, MANY)):
+            yield part
         self._new.clear()
-        return items
 
-    def take_all(self) -> list[Registered]:
-        items = [*self._new.values(), *self._old.values()]
-        self._new.clear()
+    def take_all(self) -> Iterator[list[Registered]]:
+        yield from self.take_new()
+        yield list(self._old.values())
         self._old.clear()
-        return items
 
 
 def _key(record: Datafile) -> Key:

@@ -3,7 +3,7 @@
 import json
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
@@ -18,7 +18,6 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.model import (
     NO_RISK,
     AtRisk,
-    Datafile,
     DatasetId,
     DatasetStats,
     Entry,
@@ -30,7 +29,7 @@ from mydata_like.core.model import (
 from mydata_like.core.ports import Clock
 from mydata_like.core.sources import Destination, KnownSource, Source
 from mydata_like.store import schema
-from mydata_like.store.records import shelve
+from mydata_like.store.stock import Room, Stock
 
 logger = logging.getLogger(__name__)
 
@@ -196,6 +195,7 @@ class SqliteLedger:
         self._lock = Lock()
         self._damaged = False
         self._reads_only = False
+        self._stock = Stock()
         self._directory = b""
         self._root = NO_ROOT
 
@@ -331,9 +331,9 @@ class SqliteLedger:
             cursor.execute(FORGET_ARCHIVE, place)
             cursor.execute(EMPTY, place)
 
-    def shelve(self, records: Iterable[Datafile]) -> Mapping[tuple[str, str], Datafile]:
-        """Return a dataset's records by directory and name, however many they are."""
-        return shelve(records)
+    def open_room(self) -> Room[Any]:
+        """Return an empty mapping by directory and name, however much comes into it."""
+        return self._stock.open_room()
 
     def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None:
         """Keep what is not well, for those who ask later; forget the paths that are well now."""
@@ -436,6 +436,7 @@ class SqliteLedger:
 
     def close(self) -> None:
         """Close the file; again and again if need be."""
+        self._stock.close()
         with self._lock:
             try:
                 self._connection.close()

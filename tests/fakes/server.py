@@ -46,6 +46,7 @@ class ScriptedServer:
         self.faults: dict[str, list[BaseException]] = {}
         self.late_faults: dict[str, list[BaseException]] = {}
         self.calls: Counter[str] = Counter()
+        self.listed = 0  # records that were given in listings
         self.bad: set[str] = set()
         self.contents: dict[str, bytes] = {}
         self.refused: set[str] = set()
@@ -126,7 +127,12 @@ class ScriptedServer:
 
     def list_datafiles(self, dataset: DatasetId, offset: int = 0) -> Iterator[Datafile]:
         self._called("list_datafiles")
-        return islice(iter(self._of(dataset)), offset, None)
+        return self._counted(islice(iter(self._of(dataset)), offset, None))
+
+    def _counted(self, records: Iterator[Datafile]) -> Iterator[Datafile]:
+        for record in records:
+            self.listed += 1
+            yield record
 
     def fetch_datafiles(self, ids: Sequence[DatafileId]) -> list[Datafile]:
         self._called("fetch_datafiles")

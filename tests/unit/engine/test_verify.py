@@ -2,12 +2,14 @@
 
 from random import Random
 
-from mydata_like.core.errors import RejectedError, TransientError
+import pytest
+
+from mydata_like.core.errors import Cancelled, RejectedError, TransientError
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
 from mydata_like.core.model import EntryState, Registered
 from mydata_like.engine.register import _registration
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.verify import Verify
+from mydata_like.engine.verify import MANY, Verify
 from mydata_like.engine.workers import CancelFlag, WorkQueue
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
@@ -31,6 +33,13 @@ class Bench:
 
     def register(self, *names):
         self.server.register([_registration(a_staged(name), "staging") for name in names])
+        return [Registered(a_wanted(name), CHECKSUM) for name in names]
+
+    def add_records(self, number):
+        """Return so many registered files, of which the server knows."""
+        names = list(map(str, range(number)))
+        for name in names:
+            self.server.add(DATASET.id, a_record(name, verified=False))
         return [Registered(a_wanted(name), CHECKSUM) for name in names]
 
     def __call__(self, *items, polls=200):
@@ -173,6 +182,31 @@ def test_what_is_verified_is_told_while_more_keeps_coming():
     list(stream)
 
     assert bench.server.calls["fetch_stats"] > 10
+
+
+def test_a_listing_is_left_where_the_server_has_looked_at_nothing_for_long():
+    bench = Bench()
+    items = bench.add_records(5 * MANY)
+    bench.server.verify(lambda record: int(record.name) < MANY)
+    bench.server.faults["request_verification"] = [Cancelled()]  # asked for once all was listed
+
+    with pytest.raises(Cancelled):
+        bench(items)
+
+    assert len(bench.of_kind(FileVerified)) == MANY
+    assert bench.server.listed == (2 * MANY + 1) + 5 * MANY
+
+
+def test_what_is_verified_behind_much_that_is_not_is_found_in_the_end():
+    bench = Bench()
+    items = bench.add_records(3 * MANY)
+    bench.server.verify(lambda record: int(record.name) >= 2 * MANY)
+    bench.server.faults["request_verification"] = [RejectedError("no")] * 2 * MANY
+
+    bench(items)
+
+    assert len(bench.of_kind(FileVerified)) == MANY
+    assert len(bench.of_kind(FileWaiting)) == 2 * MANY
 
 
 def test_a_dataset_that_cannot_be_looked_at_holds_no_other_back():
