@@ -20,7 +20,7 @@ from benchmarks.corpus import FULL, QUICK, Scale
 from benchmarks.ground import open_sshd
 from benchmarks.machine import describe_machine, is_in_memory
 from benchmarks.measure import ContestError
-from benchmarks.report import to_markdown, to_record
+from benchmarks.report import table, to_markdown, to_record
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,8 +118,7 @@ def _say(line: str) -> None:
 
 
 def _facts_table(facts: dict[str, str]) -> str:
-    rows = [f"| {name} | {value} |" for name, value in facts.items()]
-    return "\n".join(["| machine and programs | |", "| --- | --- |", *rows, ""])
+    return "\n".join([*table(("machine and programs", ""), list(facts.items())), ""])
 
 
 def _write_json(

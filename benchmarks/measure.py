@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 
 import psutil
 
-DEADLINE = 3600.0  # seconds a contestant may take before it counts as failed
+DEADLINE = 10_800.0  # seconds a contestant may take before it counts as failed
 _BEAT = 0.1  # seconds between two looks at the memory
 _SECTOR = 512  # bytes in which the system counts what is read
 _SETTLING = 5.0  # seconds to wait for the server's processes of a contestant to end

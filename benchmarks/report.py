@@ -30,9 +30,9 @@ def to_markdown(outcome: Outcome) -> str:
     case = outcome.case
     lines = [f"## {case.name}: {case.title}", "", _subtitle(outcome), ""]
     ranked = sorted(outcome.rows, key=lambda row: row.seconds if row.samples else float("inf"))
-    lines += _table(_HEAD, [_row(outcome, row) for row in ranked])
+    lines += table(_HEAD, [_row(outcome, row) for row in ranked])
     verdicts = [_verdict(outcome, target) for target in case.targets]
-    lines += ["", *_table(("target", "wanted", "measured", "per round", "met"), verdicts)]
+    lines += ["", *table(("target", "wanted", "measured", "per round", "met"), verdicts)]
     notes = [line for row in ranked for line in _facts(row)] + outcome.skipped
     return "\n".join([*lines, *([""] if notes else []), *(f"- {note}" for note in notes), ""])
 
@@ -67,7 +67,8 @@ def _subtitle(outcome: Outcome) -> str:
     )
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
     cells = [head, ["---"] * len(head), *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
 

@@ -41,7 +41,10 @@ class WholeRun:
         arena.clear()
         with contextlib.ExitStack() as stack:
             installation = Installation.create(arena, arena.whole, stack)
-            sample, summary = installation.run(self.hog)
+            try:
+                sample, summary = installation.run(self.hog)
+            finally:
+                installation.server.kill()  # it may be busy for long, and nobody waits for it
         if summary["sent"] != len(arena.corpus.files):
             raise ContestError(f"{summary['sent']} files were sent")
         return both(sample, summary)
