@@ -3,15 +3,19 @@
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mydata_like import __version__
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 
 def main() -> None:
     """Open the window, or run the command that is given.
 
-    The version is told before anything else is imported, and the window opens without what
-    only commands need: a second start, which shows the window that is open, ends at once.
+    The version is told before anything else is imported, a run without what only other commands
+    need, and the window without all commands: a second start, which shows it, ends at once.
     """
     words = sys.argv[1:]
     if words in (["--version"], ["version"]):
@@ -23,10 +27,20 @@ def main() -> None:
     else:
         import multiprocessing
 
-        from mydata_like.cli.main import app
-
         multiprocessing.freeze_support()  # in a bundle the channel workers start here
+        app = _import_app(words[0])
         app(prog_name="mydata-like", obj=open_window)
+
+
+def _import_app(command: str) -> "Typer":
+    from mydata_like.system.garbage import imported_for_good
+
+    with imported_for_good():
+        if command in ("run", "scan"):
+            from mydata_like.cli.uploading import app
+        else:
+            from mydata_like.cli.main import app
+    return app
 
 
 def open_window(config: Path | None, paths: tuple[Path, ...], *, hidden: bool) -> int:

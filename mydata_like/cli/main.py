@@ -13,31 +13,14 @@ from mydata_like.cli import (
     settings,
     standing,
     support,
+    uploading,
     watching,
     whereabouts,
     window,
 )
-from mydata_like.cli.options import (
-    AcceptOption,
-    AsOption,
-    BriefOption,
-    ConfigOption,
-    EventsOption,
-    JsonOption,
-    OnlyOption,
-    SetOption,
-    ShardOption,
-    SourceOption,
-)
-from mydata_like.cli.running import Task, carry_out, choose_shape, read_shard
+from mydata_like.cli.options import JsonOption
 
-app = typer.Typer(
-    help="Carry instrument data to a MyTardis server, and prove that every byte arrived.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = uploading.app  # "run" and "scan"
 app.command("free")(freeing.free)
 app.command("register")(registering.register)
 app.command("status")(standing.status)
@@ -48,55 +31,6 @@ app.command("gui")(window.gui)
 settings.app.command("import")(importing.import_settings)
 app.add_typer(settings.app)
 app.add_typer(archives.app)
-
-
-@app.command()
-def run(  # noqa: PLR0913 - each is an option of its own
-    *,
-    config: ConfigOption = None,
-    assignments: SetOption = None,
-    accept: AcceptOption = None,
-    sources: SourceOption = None,
-    becoming: AsOption = None,
-    only: OnlyOption = "",
-    shard: ShardOption = "",
-    events: EventsOption = False,
-    brief: BriefOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Scan the data directory and upload what the server lacks, until all is verified."""
-    shape = choose_shape(events=events, brief=brief, as_json=as_json)
-    if sum(map(bool, (only, sources, shard))) > 1:
-        raise typer.BadParameter("--only, --source and --shard exclude each other.")
-    task = Task(
-        config,
-        tuple(assignments or ()),
-        shape,
-        tuple(accept or ()),
-        only=only,
-        shard=read_shard(shard),
-    )
-    raise typer.Exit(carry_out(task, sources or (), becoming or ()))
-
-
-@app.command()
-def scan(  # noqa: PLR0913 - each is an option of its own
-    *,
-    config: ConfigOption = None,
-    assignments: SetOption = None,
-    sources: SourceOption = None,
-    becoming: AsOption = None,
-    shard: ShardOption = "",
-    events: EventsOption = False,
-    brief: BriefOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Do a dry run: tell what would be uploaded; nothing is sent and nothing is made."""
-    shape = choose_shape(events=events, brief=brief, as_json=as_json)
-    if sources and shard:
-        raise typer.BadParameter("--source and --shard exclude each other.")
-    task = Task(config, tuple(assignments or ()), shape, dry_run=True, shard=read_shard(shard))
-    raise typer.Exit(carry_out(task, sources or (), becoming or ()))
 
 
 @app.command()

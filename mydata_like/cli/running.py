@@ -21,7 +21,6 @@ from mydata_like.cli.report import (
     PlainLines,
     Preview,
     Report,
-    live_bars,
     print_json,
     print_lines,
     summarise,
@@ -234,6 +233,8 @@ def _open_report(shape: Shape, tally: Tally) -> Iterator[Report]:
     elif shape is Shape.JSON:
         yield PlainLines(sys.stderr.write)
     elif sys.stdout.isatty():
+        from mydata_like.cli.bars import live_bars  # here: a run that nobody watches needs none
+
         with live_bars(tally, sys.stdout) as report:
             yield report
     else:

@@ -4,16 +4,15 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import Item
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.problems import InvalidSettingsError, SettingProblem, unknown_key
 from mydata_like.settings.schema import settings_by_key
 from mydata_like.settings.writing import write_private
+
+if TYPE_CHECKING:
+    from tomlkit.items import Item
 
 _LARGEST = 1024 * 1024
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -246,6 +245,9 @@ def _says(text: str, wanted: dict[str, Any]) -> bool:
 
 def _edit(text: str, changes: Mapping[str, object]) -> str | None:
     """Return the edited text, or None where the editing library cannot do it."""
+    import tomlkit  # here: settings are read at every start, and hardly ever edited
+    from tomlkit.exceptions import TOMLKitError
+
     try:
         document = tomlkit.parse(text)
         for key, value in changes.items():
@@ -261,7 +263,9 @@ def _edit(text: str, changes: Mapping[str, object]) -> str | None:
         return None
 
 
-def _item(value: object) -> Item:
+def _item(value: object) -> "Item":
+    import tomlkit
+
     item = tomlkit.item(value)
     if isinstance(value, list) and len(value) > 3:
         item.multiline(True)  # type: ignore[attr-defined]  # noqa: FBT003

@@ -13,8 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-import tomlkit
-
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.values import server_origin
 from mydata_like.settings.writing import write_private
@@ -112,6 +110,8 @@ class FileSecrets:
             self._write(table)
 
     def _write(self, table: Mapping[str, Mapping[str, str]]) -> None:
+        import tomlkit  # here: a run only reads
+
         write_private(self._path, tomlkit.dumps(table).encode())
 
     def _load(self) -> dict[str, dict[str, str]]:

@@ -302,3 +302,14 @@ def _read_events_page() -> dict[str, set[str]]:
         _, name, names, *_ = (cell.strip(" `") for cell in line.split("|"))
         found[name] = set(names.split())
     return found
+
+
+def test_a_run_and_its_channel_workers_import_nothing_that_they_do_not_need(site, monkeypatch):
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter tells what it imports
+
+    ended = site.run()
+
+    lines = ended.complaints.splitlines()
+    named = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+    assert {"mydata_like", "requests", "ssh"} <= named
+    assert not named & {"PySide6", "asyncio", "keyring", "numpy", "paramiko", "rich", "tomlkit"}

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
+from mydata_like.cli.bars import _Picture
 from mydata_like.cli.report import (
     NAMED_PROBLEMS,
     EventLines,
     PlainLines,
     Preview,
-    _Picture,
     describe_event,
     summarise,
 )
