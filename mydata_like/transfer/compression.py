@@ -6,11 +6,11 @@ one takes, and how fast payloads went in each way. Times are given, never asked 
 
 from typing import Final
 
-_MEMORY: Final = 8 * 1024 * 1024  # bytes after which what was measured before counts half
+_MEMORY: Final = 32 * 1024 * 1024  # bytes after which what was measured before counts half
 _ENOUGH: Final = 2 * 1024 * 1024  # bytes, or
-_LONG_ENOUGH: Final = 0.2  # seconds of writing, after which a pace is known
+_LONG_ENOUGH: Final = 1.0  # seconds of it, after which a pace is known; a busy processor hiccups
 _SMALL: Final = 128 * 1024  # less is sent before another process has started
-_LARGE: Final = 32 * 1024 * 1024  # so much is worth a sample while nothing is known of the line
+_LARGE: Final = 20 * 1024 * 1024  # so much is worth a sample while the line is unknown; no batch
 _MARGIN: Final = 2.0  # times its cost is what compressing must save
 _GAIN: Final = 0.9  # of the time without it is the most that a payload may take with it
 _PAUSE: Final = 60.0  # seconds without it where it did not pay; the next pause is twice as long

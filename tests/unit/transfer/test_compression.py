@@ -14,7 +14,7 @@ NOW = 1000.0
 def measured(rate: float) -> Compression:
     """Return what a session knows after a while on a line of this rate."""
     compression = Compression(available=True)
-    compression.note_plain(4 * MB, 4 * MB / rate)
+    compression.note_plain(40 * MB, 40 * MB / rate)
     return compression
 
 
@@ -54,13 +54,13 @@ def test_a_few_bytes_are_not_worth_a_process_on_the_other_side():
 
 def test_a_line_that_becomes_slow_is_noticed_within_a_few_megabytes():
     compression = measured(FAST)
-    compression.note_plain(2 * MB, 2 * MB / SLOW)
+    compression.note_plain(4 * MB, 4 * MB / SLOW)
     assert compression.pays(0.3, NOW)
 
 
 def test_a_line_that_becomes_fast_is_noticed_while_compressing():
     compression = measured(SLOW)
-    for _ in range(30):
+    for _ in range(200):
         compression.note_packed(4 * MB, 1 * MB, 1 * MB / FAST, NOW)
     assert not compression.pays(0.25, NOW)
 

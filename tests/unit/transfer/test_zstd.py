@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.core.errors import TransientError
+from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.remote import Rung
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.compression import Compression
@@ -235,3 +235,47 @@ def test_a_corrupt_stream_is_no_proof(place, count):
     assert not session.spoils
     assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
     assert all(map(place.arrived, members))
+
+
+@pytest.fixture
+def small_disk(place):
+    """Have the location lie on a disk of one mebibyte."""
+    place.location.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place.location)]
+    if os.geteuid() or subprocess.run(command, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield place.location
+    subprocess.run(["umount", "-l", str(place.location)], check=True)
+
+
+@pytest.mark.parametrize("count", [1, 6])
+def test_a_full_disk_is_told_and_keeps_nothing_of_a_single_file(place, small_disk, count):
+    size = 3 * MIB // count
+    members = [place.write(f"a/{n}", size, text(size, n)) for n in range(count)]
+    place.settle(*members)
+    compression = slow()
+    with pytest.raises(StagingError) as caught:
+        send(place, *members, compression=compression)
+    assert caught.value.problem_code == "staging.full"
+    assert compression.may_suit(100 * MIB, 0.0)  # it is not zstd that failed
+    assert count > 1 or list((small_disk / "a").iterdir()) == []
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_file_that_changes_on_its_way_fails_alone(place, count):
+    members = [place.write(f"a/{n}", 2 * MIB, text(2 * MIB, n)) for n in range(count)]
+    place.settle(*members)
+
+    class Meddling(LocalSession):
+        """Changes the first file once its first bytes are on their way."""
+
+        def _allow(self, written):
+            allowed = super()._allow(written)
+            if self.written > 150_000:
+                os.utime(os.fsdecode(members[0].path))
+            return allowed
+
+    fates = send(place, *members, session=Meddling())
+    assert fates[0].problem.code == "file.changed"
+    assert [fate.checksum for fate in fates[1:]] == [checksum(member) for member in members[1:]]
+    assert count > 1 or list(place.there(members[0]).parent.iterdir()) == []
