@@ -8,18 +8,22 @@ O_SEQUENTIAL with which all files are opened.
 
 import os
 import sys
+from contextlib import suppress
 from typing import Final
 
 if sys.platform == "darwin":
     import fcntl
+elif sys.platform == "linux":
+    import resource
 
 LARGE: Final = 8 * 1024 * 1024  # smaller files leave too little to care about
 
-ADVISES: Final = hasattr(os, "posix_fadvise")  # whether the system can be told of reading ahead
-
 
 class Trail:
-    """The pages of one open file behind the place up to which we have read it."""
+    """The pages of one open file behind the place up to which we have read it.
+
+    To be made just before the first read: asking what is there already leaves traces.
+    """
 
     def __init__(self, descriptor: int, size: int) -> None:
         self._descriptor = descriptor
@@ -28,8 +32,9 @@ class Trail:
             self._ours = False
             return
         self._ours = not _is_cached(descriptor, size)
-        if sys.platform == "darwin":  # what is in memory already is used, and stays
-            fcntl.fcntl(descriptor, fcntl.F_NOCACHE, 1)
+        if sys.platform == "darwin":
+            with suppress(OSError):  # it is advice: what is in memory already is used, and stays
+                fcntl.fcntl(descriptor, fcntl.F_NOCACHE, 1)
         _advise(descriptor, 0, 0, "POSIX_FADV_SEQUENTIAL")
 
     def drop(self, position: int, *, end: bool) -> None:
@@ -38,6 +43,13 @@ class Trail:
         if self._ours and (length >= LARGE or end):
             _advise(self._descriptor, self._dropped, length, "POSIX_FADV_DONTNEED")
             self._dropped = position
+
+
+def count_fetched() -> int:
+    """Return how many blocks a disk had to read for this thread so far; 0 where nobody counts."""
+    if sys.platform == "linux":
+        return resource.getrusage(resource.RUSAGE_THREAD).ru_inblock
+    return 0
 
 
 def fetch(descriptor: int) -> None:
@@ -66,5 +78,5 @@ def _is_there(descriptor: int, offset: int) -> bool:
 
 def _advise(descriptor: int, offset: int, length: int, advice: str) -> None:
     """Tell the system how a file is read; nothing where it cannot be told."""
-    if ADVISES:
+    if hasattr(os, "posix_fadvise"):
         os.posix_fadvise(descriptor, offset, length, getattr(os, advice))

@@ -58,7 +58,6 @@ class Source:
         self._before = before
         self._started = started
         self._checksum = hashlib.md5(usedforsecurity=False)
-        self._trail = caching.Trail(descriptor, self.size)
 
     @property
     def may_have_holes(self) -> bool:
@@ -79,9 +78,12 @@ class Source:
         and then as a sign of life. Call it once.
         """
         view = memoryview(buffer)
+        trail = caching.Trail(self.fileno(), self.size)
         for offset, length in [(0, self.size)] if extents is None else extents:
             yield from self._pass_hole(offset - (self.size - self.remaining))
-            yield from self._read(offset, length, view)
+            for chunk in self._read(offset, length, view):
+                yield chunk
+                trail.drop(self.size - self.remaining, end=not self.remaining)
         yield from self._pass_hole(self.remaining)
 
     def finish(self) -> str:
@@ -122,7 +124,6 @@ class Source:
             length -= count
             self.remaining -= count
             yield chunk
-            self._trail.drop(self.size - self.remaining, end=not self.remaining)
 
     def _pass_hole(self, length: int) -> Iterator[memoryview]:
         for number, chunk in enumerate(zeros(length)):

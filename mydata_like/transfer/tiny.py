@@ -15,7 +15,6 @@ from mydata_like.transfer.reading import Seen, changed, check_unchanged, open_se
 TINY: Final = 64 * 1024  # read_tiny's callers keep whole files of up to this size
 
 _TOGETHER: Final = 32  # tiny files that are open at once, at most
-_WAIT: Final = 0.00005  # seconds for one of them, from which on it was waited for
 
 
 class Fetched(NamedTuple):
@@ -27,17 +26,17 @@ class Fetched(NamedTuple):
 
 
 def fetch_ahead(
-    files: Sequence[Seen], clock: Callable[[], float] = time.perf_counter
+    files: Sequence[Seen], count_fetched: Callable[[], int] = caching.count_fetched
 ) -> Generator[Fetched | None, None, None]:
     """Yield for each file what `read_tiny` may want of it: None where it opens the file itself.
 
-    Where the first of some files had to be waited for, the others are fetched together, which
-    takes a quarter of the time, even of a disk without moving parts.
+    Where the first of some files came from a disk, the others are fetched together, which
+    takes a fraction of the waiting, even for a disk without moving parts.
     """
     for begin in range(0, len(files), _TOGETHER):
-        before = clock()
+        before = count_fetched()
         yield None
-        waited = clock() - before > _WAIT
+        waited = count_fetched() > before
         others = files[begin + 1 : begin + _TOGETHER]
         yield from _fetch_all(others) if waited else repeat(None, len(others))
 
@@ -54,7 +53,7 @@ def _fetch_all(files: Sequence[Seen]) -> Iterator[Fetched | None]:
 
 def _fetch(seen: Seen) -> Fetched | None:
     """Open a tiny file that can be opened, and have the system fetch it."""
-    if seen.size > TINY or not caching.ADVISES:
+    if seen.size > TINY:
         return None
     started = time.time_ns()
     try:

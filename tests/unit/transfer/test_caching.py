@@ -7,7 +7,7 @@ import pytest
 
 from mydata_like.transfer.caching import LARGE
 from tests.settled import settle
-from tests.unit.transfer.test_reading import read_whole, seen
+from tests.unit.transfer.test_reading import opened, read_whole, seen
 
 SIZE = 4 * LARGE
 PLACES = [place * LARGE + 12_345 for place in range(4)]
@@ -62,6 +62,16 @@ def test_what_was_in_memory_before_us_stays(large):
     read_whole(seen(large))
 
     assert all(is_there(large, place) for place in PLACES)
+
+
+def test_looking_at_a_file_before_it_is_read_does_not_make_it_somebody_elses(large):
+    forget(large)
+    for _ in range(4):
+        opened(seen(large)).close()
+
+    read_whole(seen(large))
+
+    assert not any(is_there(large, place) for place in PLACES)
 
 
 def test_a_file_of_which_only_the_beginning_was_in_memory_does_not_stay(large):

@@ -22,32 +22,32 @@ def files(tmp_path):
     return paths
 
 
-def ahead_of(files, seconds):
-    """Fetch ahead of a reader who takes so many seconds for each file."""
-    ticks = count(0, seconds)
-    return closing(fetch_ahead(files, lambda: next(ticks)))
+def ahead_of(files, blocks):
+    """Fetch ahead of a reader for whom so many blocks come from the disk with each file."""
+    fetched = count(0, blocks)
+    return closing(fetch_ahead(files, lambda: next(fetched)))
 
 
-def test_where_no_file_is_waited_for_none_is_opened_before_its_turn(files):
-    with ahead_of([seen(path) for path in files], 0.00001) as ahead:
+def test_where_no_file_comes_from_the_disk_none_is_opened_before_its_turn(files):
+    with ahead_of([seen(path) for path in files], blocks=0) as ahead:
         assert list(ahead) == [None] * len(files)
 
 
-def test_files_of_a_slow_disk_are_open_before_their_turn_and_read_as_always(files):
+def test_files_on_the_disk_are_open_before_their_turn_and_read_as_always(files):
     members = [seen(path) for path in files]
     early = 0
 
-    with ahead_of(members, 0.001) as ahead:
+    with ahead_of(members, blocks=8) as ahead:
         for path, member, fetched in zip(files, members, ahead, strict=True):
             early += fetched is not None
             assert read_tiny(member, fetched) == (path.read_bytes(), md5(path.read_bytes()))
 
-    assert early == 70 - 3 - 1  # three are waited for, one is not tiny
+    assert early == 70 - 3 - 1  # three tell where the others are, one is not tiny
 
 
 def test_a_file_that_changes_after_it_was_fetched_fails(files):
     members = [seen(path) for path in files]
-    with ahead_of(members, 0.001) as ahead:
+    with ahead_of(members, blocks=8) as ahead:
         next(ahead)
         fetched = next(ahead)
         files[1].write_bytes(b"x")
@@ -61,7 +61,7 @@ def test_a_file_that_changes_after_it_was_fetched_fails(files):
 def test_a_file_that_cannot_be_opened_early_fails_at_its_turn(files):
     members = [seen(path) for path in files]
     files[1].unlink()
-    with ahead_of(members, 0.001) as ahead:
+    with ahead_of(members, blocks=8) as ahead:
         next(ahead)
         with pytest.raises(FileChangedError, match="no longer there"):
             read_tiny(members[1], next(ahead))
@@ -70,7 +70,7 @@ def test_a_file_that_cannot_be_opened_early_fails_at_its_turn(files):
 def test_a_reader_who_gives_up_leaves_no_file_open(files):
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only their number counts
 
-    with ahead_of([seen(path) for path in files], 0.001) as ahead:
+    with ahead_of([seen(path) for path in files], blocks=8) as ahead:
         next(ahead)
         os.close(next(ahead).descriptor)
 
