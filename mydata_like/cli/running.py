@@ -58,6 +58,23 @@ from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
 
+LEVELS: dict[type[Event], int] = {  # of the events in the log; all others are for DEBUG
+    FileFailed: logging.WARNING,
+    FolderFailed: logging.WARNING,
+    RunPaused: logging.WARNING,
+    Notice: logging.WARNING,
+    TransferRetried: logging.WARNING,
+    RunStarted: logging.INFO,
+    RunFinished: logging.INFO,
+    RunScheduled: logging.INFO,
+    RunResumed: logging.INFO,
+    ChannelChanged: logging.INFO,
+    LimitsChanged: logging.INFO,
+    FileRetried: logging.INFO,
+    CommandDone: logging.INFO,
+    CommandRefused: logging.INFO,
+}
+
 
 class Shape(Enum):
     """How a run is shown: to a person, as one final JSON object, as a line an event.
@@ -251,14 +268,4 @@ def _tell_end(task: Task, finished: RunFinished, preview: list[str]) -> None:
 
 def log_event(event: Event) -> None:
     """Keep for the maintainer what a person may ask about later."""
-    match event:
-        case FileFailed() | FolderFailed() | RunPaused() | Notice() | TransferRetried():
-            logger.warning("%s", event)
-        case RunStarted() | RunFinished() | RunScheduled() | RunResumed():
-            logger.info("%s", event)
-        case ChannelChanged() | LimitsChanged():
-            logger.info("%s", event)
-        case FileRetried() | CommandDone() | CommandRefused():
-            logger.info("%s", event)
-        case _:
-            logger.debug("%s", event)
+    logger.log(LEVELS.get(type(event), logging.DEBUG), "%s", event)

@@ -1,7 +1,7 @@
 """Keeps in the ledger what is not well and how each folder stands, for those who look later."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
@@ -41,25 +41,25 @@ class Chronicle:
         self._changed: set[bytes] = set()
         self._outcomes: dict[bytes, Outcome] = {}
         self._well: list[bytes] = []
+        self._steps: dict[type[Event], Callable[[Any], None]] = {
+            FolderFound: self._open_folder,
+            FolderSkipped: self._note_folder,
+            FolderFailed: self._note_folder,
+            FilesSeen: self._count_group,
+            FilesKnown: self._count_group,
+            FileVerified: self._note_well,
+            FileRetried: self._note_well,
+            FileWaiting: self._note_ill,
+            FileSkipped: self._note_ill,
+            FileFailed: self._note_ill,
+        }
 
     def add(self, event: Event) -> None:
         """Take the next event into account."""
-        with self._lock:
-            match event:
-                case FolderFound():
-                    self._open_folder(event)
-                case FolderSkipped(path=path, problem=problem):
-                    self._outcomes[path] = Outcome(path, 0, 0, "folder-skipped", problem)
-                case FolderFailed(path=path, problem=problem):
-                    self._outcomes[path] = Outcome(path, 0, 0, "folder-failed", problem)
-                case FilesSeen() | FilesKnown():
-                    self._count_group(event)
-                case FileVerified() | FileRetried():
-                    self._note_well(event)
-                case FileWaiting() | FileSkipped() | FileFailed():
-                    self._note_ill(event)
-                case _:
-                    pass
+        step = self._steps.get(type(event))
+        if step is not None:
+            with self._lock:
+                step(event)
 
     def write(self) -> None:
         """Keep in the ledger what has come since the last time."""
@@ -77,6 +77,10 @@ class Chronicle:
         sums = FolderSums(event.path, event.dataset, event.title, event.owner, event.group)
         self._folders.setdefault(event.path, sums)  # single files may come from one folder
         self._changed.add(event.path)
+
+    def _note_folder(self, event: FolderSkipped | FolderFailed) -> None:
+        kind = "folder-skipped" if isinstance(event, FolderSkipped) else "folder-failed"
+        self._outcomes[event.path] = Outcome(event.path, 0, 0, kind, event.problem)
 
     def _count_group(self, event: FilesSeen | FilesKnown) -> None:
         sums = self._folders.get(event.folder)
