@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -60,8 +61,9 @@ def _find_overlapping(note: Path, shard: Shard) -> list[Shard]:
 
 def find_shards(state: Path) -> list[Shard]:
     """Return the shards that have ever been at work with this state, in their order."""
-    names = (path.name.split("-") for path in state.glob("shard-*-of-*"))
-    return sorted((Shard(int(name[1]), int(name[3])) for name in names), key=lambda it: it[::-1])
+    found = (re.fullmatch(r"shard-(\d+)-of-(\d+)", path.name) for path in state.glob("shard-*"))
+    shards = (Shard(int(name[1]), int(name[2])) for name in found if name)
+    return sorted(shards, key=lambda shard: (shard.total, shard.number))
 
 
 def is_locked(state: Path, data_directory: bytes, clock: Clock, shard: Shard = WHOLE) -> bool:

@@ -110,6 +110,7 @@ def test_shards_of_one_split_work_side_by_side(state: Path, data: bytes) -> None
         lock_data_directory(state, data, FakeClock(), Shard(1, 2)),
         lock_data_directory(state, data, FakeClock(), Shard(2, 2)),
     ):
+        (state / "shard-of-glass").mkdir()
         assert find_shards(state) == [Shard(1, 2), Shard(2, 2)]
         assert is_locked(state, data, FakeClock(), Shard(2, 2))
         assert not is_locked(state, data, FakeClock())
