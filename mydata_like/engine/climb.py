@@ -21,6 +21,7 @@ FILE_WORTH: Final = 20_000
 ALIKE: Final = 0.35  # by which the parts that files have in the work may differ
 
 GAIN: Final = 1.05  # less than this is none: fewer channels are as good
+WORSE: Final = 1.15  # by which fewer have to be better before still fewer are tried
 DOUBTFUL: Final = (0.92, 1.15)  # gains that one window does not tell from none
 LOOKS: Final = 3  # windows that do
 FULL: Final = 0.8  # of what as many more channels could gain: the next step is larger then
@@ -172,14 +173,13 @@ class Climb:
     def _find_unknown(self, best: int, ceiling: int) -> int | None:
         """Return the number beside the best one that should be tried, None for none.
 
-        Fewer are tried only where more were clearly worse: else they are worse as well.
+        Fewer are tried only where more were clearly worse: else they most often are, too.
         """
-        above = min([step for step in STEPS if step > best] + [ceiling])
-        above = min(above, ceiling)
+        above = min([ceiling, *(step for step in STEPS if step > best)])
         if above > best and above not in self._speeds:
             return self._stride(best, above, ceiling)
         below = max((step for step in STEPS if step < best), default=best)
-        worse = above > best and self._speeds[above].work * GAIN < self._speeds[best].work
+        worse = above > best and self._speeds[above].work * WORSE < self._speeds[best].work
         return below if worse and below not in self._speeds else None
 
     def _stride(self, best: int, above: int, ceiling: int) -> int:
