@@ -82,14 +82,21 @@ class Climb:
         There may be `ceiling` channels, and `bandwidth` bytes a second, 0 for any number.
         """
         if self.channels > ceiling:
-            self._move(ceiling)
-            self._settle(sight.moment)
+            self._bow_to(ceiling)
         speed = self._window.add(sight, self.channels, self._seconds)
-        if speed is None or (bandwidth and speed.bytes > LIMITED * bandwidth):
+        if speed is None or not speed.work:  # a line that has stalled tells nothing
+            return ""
+        if bandwidth and speed.bytes > LIMITED * bandwidth:
             return ""
         if self._searching:
             return self._search(speed, ceiling, sight.moment)
         return self._watch(speed, ceiling, sight.moment)
+
+    def _bow_to(self, ceiling: int) -> None:
+        """Make do with fewer channels than there are, or were."""
+        self._move(ceiling)
+        self._origin = min(self._origin, ceiling)
+        self._speeds = {number: s for number, s in self._speeds.items() if number <= ceiling}
 
     def _search(self, speed: Speed, ceiling: int, moment: float) -> str:
         if not all(speed.is_like(known) for known in self._speeds.values()):
@@ -156,13 +163,11 @@ class Climb:
     def _choose(self, ceiling: int, moment: float) -> str:
         """Go to the next number that should be known, or else to the best one."""
         best = self._find_best()
-        wanted = self._find_unknown(best, ceiling)
-        reason = self._explain(best, wanted)
-        if wanted is None:
-            self._move(best)
+        unknown = self._find_unknown(best, ceiling)
+        reason = self._explain(unknown or best)
+        self._move(unknown or best)
+        if unknown is None:
             self._settle(moment)
-        else:
-            self._move(wanted)
         return reason
 
     def _find_best(self) -> int:
@@ -191,18 +196,18 @@ class Climb:
         gain = self._speeds[best].work / self._speeds[last].work
         return min(2 * best, ceiling) if gain >= FULL * best / last else above
 
-    def _explain(self, best: int, wanted: int | None) -> str:
+    def _explain(self, wanted: int) -> str:
+        """Return why there shall be so many channels, empty where there are."""
         here = self.channels
-        if (best if wanted is None else wanted) == here:
+        if wanted == here:
             return ""
-        parts = [f"{_count(here)} {_verb(here)} {self._show(here)}"]
-        others = [number for number in self._speeds if number != here]
-        if others:
-            other = best if best != here else max(others, key=lambda n: (n < here, n))
-            parts.insert(0, f"{_count(other)} carried {self._show(other)}")
-            parts[1] = f"{here} {_verb(here)} {self._show(here)}"
-        decision = f"back to {best}" if wanted is None else f"trying {wanted}"
-        return f"{', '.join(parts)}: {decision}"
+        decision = f"back to {wanted}" if wanted in self._speeds else f"trying {wanted}"
+        carried = f"{'carry' if here > 1 else 'carries'} {self._show(here)}: {decision}"
+        others = self._speeds.keys() - {here}
+        if not others:
+            return f"{_count(here)} {carried}"
+        other = max(others, key=lambda number: self._speeds[number].work)
+        return f"{_count(other)} carried {self._show(other)}, {here} {carried}"
 
     def _show(self, number: int) -> str:
         speed = self._speeds[number]
@@ -260,7 +265,3 @@ def _all_busy(before: Sight, after: Sight, channels: int) -> bool:
 
 def _count(channels: int) -> str:
     return f"{channels} channel{'s' * (channels != 1)}"
-
-
-def _verb(channels: int) -> str:
-    return "carry" if channels != 1 else "carries"

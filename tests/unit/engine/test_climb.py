@@ -112,6 +112,26 @@ def test_a_refusal_is_obeyed_at_once_and_nothing_more_is_tried_for_minutes():
     assert len(trip.moves) == moves
 
 
+def test_what_a_host_grants_is_measured_and_taken_if_it_is_worth_it():
+    trip = Trip(LONG, noise=0)
+    trip.go(12, LARGE)
+    assert trip.climb.channels == 12
+
+    trip.capacity = 10
+    trip.go(28, LARGE)
+
+    assert trip.climb.channels == 10
+    assert trip.moves[-1][1] == 12
+
+
+def test_a_line_that_stalls_is_not_judged():
+    climb = Climb()
+    for tick in range(200):
+        assert climb.look(Sight(tick / 2, 0, 0, tick), 16) == ""
+
+    assert climb.look(Sight(102, 300 * MB, 0, 204), 16) == "2 channels carry 100.0 MB/s: trying 3"
+
+
 def test_what_has_nothing_to_send_is_not_judged():
     trip = Trip(LONG)
     trip.go(60, LARGE, supply=0.5)
@@ -158,6 +178,16 @@ def test_when_the_road_changes_the_number_follows():
 
 
 def test_other_files_are_not_compared_with_those_before():
+    trip = Trip(LAN, noise=0)
+    trip.go(4, LARGE)
+    assert trip.climb.channels == 3
+
+    trip.go(4, TINY)
+
+    assert trip.moves[-1][1:] == (2, "other files than before: back to 2")
+
+
+def test_where_kinds_of_files_take_turns_the_number_does_not_wander():
     for seed in SEEDS:
         trip = Trip(replace(LAN, cores=4), seed=seed)
         trip.go(60, LARGE)
