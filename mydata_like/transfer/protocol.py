@@ -6,8 +6,8 @@ values: a worker starts within a fraction of a second because nothing here, or i
 knows the settings, the events or the GUI.
 """
 
-from collections.abc import Callable
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
 from mydata_like.core.errors import (
@@ -67,6 +67,14 @@ class Task(NamedTuple):
     members: tuple[Member, ...]
     batched: bool
 
+    # Thousands of plain tuples are pickled and read in half the time of as many named ones.
+    def __reduce__(self) -> tuple[object, ...]:
+        return _make_task, (tuple(map(tuple, self.members)), self.batched)
+
+
+def _make_task(members: Iterable[Iterable[Any]], batched: bool) -> Task:  # noqa: FBT001 - pickle's
+    return Task(tuple(map(Member._make, members)), batched)
+
 
 class Allowance(NamedTuple):
     """So many bytes a second may go from now on, also of the payload under way; 0 is no limit."""
@@ -114,6 +122,13 @@ class Done(NamedTuple):
 
     fates: tuple[Fate, ...]
     broken: bool = False
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _make_done, (tuple(map(tuple, self.fates)), self.broken)
+
+
+def _make_done(fates: Iterable[Iterable[Any]], broken: bool) -> Done:  # noqa: FBT001 - pickle's
+    return Done(tuple(map(Fate._make, fates)), broken)
 
 
 class Failed(NamedTuple):
