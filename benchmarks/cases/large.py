@@ -120,10 +120,10 @@ HOG = Case(
     targets=(
         Target((_BESIDE,), "it costs the sending no more than beside it", 0.9, ours=_INSIDE),
         Target(
-            (f"{_BESIDE}, end to end",),
-            "nor the whole run",
+            (f"{_BESIDE}, end to end, summary",),
+            "nor a whole run, once Python has started",
             0.9,
-            ours=f"{_INSIDE}, end to end",
+            ours=f"{_INSIDE}, end to end, summary",
         ),
     ),
     describe=_describe,
