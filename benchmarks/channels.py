@@ -204,6 +204,8 @@ def note(trace: Trace, sent: dict[int, int], at: float, event: dict[str, Any]) -
             trace.sent.append((at, sum(sent.values())))
         case "limits_changed":
             trace.changes.append((at, event["channels"]))
+        case _:
+            pass
 
 
 def _started(command: Sequence[str], errors: IO[bytes]) -> subprocess.Popen[bytes]:

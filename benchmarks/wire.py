@@ -41,9 +41,11 @@ class Wire(NamedTuple):
 @contextmanager
 def open_wire(wire: Wire, port: int) -> Iterator[tuple[int, int]]:
     """Lay a wire to a local port; yield the port at its near end, and its process id."""
-    words = (str(port), "--round-trip", str(wire.round_trip * 1e3))
-    words += ("--rate", str(wire.rate * 8e-6), "--window", str(wire.window))
-    command = [sys.executable, "-m", "benchmarks.wire", *words]
+    command = [
+        *(sys.executable, "-m", "benchmarks.wire", str(port)),
+        *("--round-trip", str(wire.round_trip * 1e3)),
+        *("--rate", str(wire.rate * 8e-6), "--window", str(wire.window)),
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin
         assert process.stdout
