@@ -202,6 +202,9 @@ class Transport(Protocol):
     def capacity(self) -> int:
         """How many channels there may be at once."""
 
+    def prepare(self) -> None:
+        """Begin what takes time, since something is to be sent soon; again and again."""
+
     def open_channel(self) -> Channel:
         """Open one more channel; raises as `Channel.send` does."""
 

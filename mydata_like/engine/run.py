@@ -174,7 +174,14 @@ class Run:
     def _checked(self, group: WorkerGroup, found: Iterable[FileGroup]) -> WorkQueue[CheckedGroup]:
         choices = self._around.controls.choices
         wanted = takewhile(lambda _: not choices.finishing, found)
-        return stage(group, self._stages.check, wanted, workers=CHECKS)
+        return stage(group, self._check, wanted, workers=CHECKS)
+
+    def _check(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
+        """Check; the transport prepares itself as soon as there is something to send."""
+        for checked in self._stages.check(groups):
+            if any(isinstance(file, Wanted) for file in checked.open):
+                self._around.transport.prepare()
+            yield checked
 
     def _deliver(
         self, group: WorkerGroup, checked: WorkQueue[Open] | Iterable[Open]

@@ -77,6 +77,9 @@ class HttpTransport:
     def capacity(self) -> int:
         return self._channels
 
+    def prepare(self) -> None:
+        """Do nothing: no channel takes time to open."""
+
     def open_channel(self) -> "HttpChannel":
         """Return one more channel; no connection is made before it sends."""
         if self.closed:

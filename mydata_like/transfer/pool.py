@@ -71,6 +71,7 @@ class SshTransport:
         self._probing = Lock()  # the first to connect probes for all
         self._lock = Lock()
         self._workers: dict[WorkerProcess, Endpoint] = {}
+        self._spare: WorkerProcess | None = None  # has started, and waits for its plan
         self._opened = 0
         self._noticed: set[str] = set()
         self._closed = False
@@ -80,6 +81,12 @@ class SshTransport:
         """How many channels there may be at once; known better once the first is open."""
         sessions = self._most_sessions()
         return min(sessions * self._most_together(), max(sessions, _MANY))
+
+    def prepare(self) -> None:
+        """Start the first worker's process, so that it has started when a channel is wanted."""
+        with self._lock:
+            if not (self._workers or self._spare or self._closed):
+                self._spare = WorkerProcess(self._work, "session 1")
 
     def open_channel(self) -> SshChannel:
         """Open one more channel.
@@ -107,7 +114,8 @@ class SshTransport:
         """End all workers at once; sends under way raise `TransientError`."""
         with self._lock:
             self._closed = True
-            workers = list(self._workers)
+            workers = [*self._workers, *([self._spare] if self._spare else [])]
+            self._spare = None
         for worker in workers:
             worker.kill()
         for worker in workers:
@@ -189,7 +197,7 @@ class SshTransport:
         return worker
 
     def _connect(self, number: int, endpoint: Endpoint) -> WorkerProcess:
-        worker = WorkerProcess(self._work, f"session {number}")
+        worker = self._take_spare() or WorkerProcess(self._work, f"session {number}")
         worker.channels.add(number)
         with self._lock:
             self._workers[worker] = endpoint
@@ -203,6 +211,11 @@ class SshTransport:
             raise
         self._announce(number, endpoint.host, opened)
         return worker
+
+    def _take_spare(self) -> WorkerProcess | None:
+        with self._lock:
+            spare, self._spare = self._spare, None
+        return spare
 
     def _worst(self, errors: list[UploaderError]) -> UploaderError:
         """Return what keeps us from every host: most telling is that our key is refused."""

@@ -313,3 +313,11 @@ def test_a_run_and_its_channel_workers_import_nothing_that_they_do_not_need(site
     named = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
     assert {"mydata_like", "requests", "ssh"} <= named
     assert not named & {"PySide6", "asyncio", "keyring", "numpy", "paramiko", "rich", "tomlkit"}
+
+
+def test_a_run_that_finds_nothing_new_starts_no_channel_worker(site, monkeypatch):
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # the interpreter tells what it imports
+
+    starts = [site.run().complaints.count("mydata_like.transfer.worker\n") for _ in range(2)]
+
+    assert starts[0] > starts[1] == 1  # the engine's own import

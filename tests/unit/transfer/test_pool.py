@@ -30,6 +30,15 @@ from tests.staging import single, wanted
 def ignore(_: int) -> None: ...
 
 
+def new_workers(before):
+    """Return the processes of workers that have started since."""
+    return [
+        one
+        for one in psutil.Process().children()
+        if one not in before and "spawn_main" in " ".join(one.cmdline())
+    ]
+
+
 @pytest.fixture
 def events():
     return []
@@ -236,6 +245,35 @@ def test_capacity_is_bounded_by_processors(build):
     transport = build("no tar")
     transport.open_channel()
     assert transport.capacity == 4  # the server has but one processor
+
+
+def test_a_prepared_process_becomes_that_of_the_first_channel(place, build):
+    member = place.write("a/one", 1000)
+    place.settle(member)
+    transport = build()
+    before = psutil.Process().children()
+    transport.prepare()
+    transport.prepare()
+    (prepared,) = new_workers(before)
+
+    channel = transport.open_channel()
+    transport.prepare()
+
+    assert new_workers(before) == [prepared]
+    assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+
+
+def test_a_prepared_process_that_nobody_needs_ends_with_the_others(build):
+    transport = build()
+    before = psutil.Process().children()
+    transport.prepare()
+    (prepared,) = new_workers(before)
+
+    transport.close()
+    transport.prepare()
+
+    assert not prepared.is_running()
+    assert new_workers(before) == []
 
 
 def test_more_channels_than_processors_share_sessions(place, build):
