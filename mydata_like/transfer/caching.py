@@ -68,7 +68,7 @@ def _is_cached(descriptor: int, size: int) -> bool:
 
 def _is_there(descriptor: int, offset: int) -> bool:
     """Return whether a byte can be read without waiting; False where the system cannot tell."""
-    if sys.platform != "linux":
+    if sys.platform != "linux" or not hasattr(os, "RWF_NOWAIT"):  # Python built on an old system
         return False
     try:
         return os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
