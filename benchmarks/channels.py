@@ -93,6 +93,8 @@ class Found(NamedTuple):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
+    # Ended politely, it takes its gigabytes out of the memory on its way.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     numbers = [*map(int, options.numbers.split(",")), BY_ITSELF]
     print(_line("mix", "round trip", *map(_name, numbers), *_FIGURES))
     print(_line(*["---"] * (len(numbers) + len(_FIGURES) + 2)))
