@@ -7,7 +7,7 @@ one takes, and how fast payloads went in each way. Times are given, never asked 
 from typing import Final
 
 _MEMORY: Final = 32 * 1024 * 1024  # bytes after which what was measured before counts half
-_ENOUGH: Final = 2 * 1024 * 1024  # bytes, or
+_ENOUGH: Final = 4 * 1024 * 1024  # bytes, or
 _LONG_ENOUGH: Final = 1.0  # seconds of it, after which a pace is known; a busy processor hiccups
 _SMALL: Final = 128 * 1024  # less is sent before another process has started
 _LARGE: Final = 20 * 1024 * 1024  # so much is worth a sample while the line is unknown; no batch
@@ -21,31 +21,36 @@ class Pace:
     """How long a byte takes, as it was lately."""
 
     def __init__(self) -> None:
+        self.seconds = 0.0
         self._bytes = 0.0
-        self._seconds = 0.0
 
     def add(self, count: int, seconds: float) -> None:
         """Count so many bytes that took so long."""
         self._bytes += count
-        self._seconds += seconds
+        self.seconds += seconds
         if self._bytes > _MEMORY:
             self._bytes /= 2
-            self._seconds /= 2
+            self.seconds /= 2
 
     @property
     def known(self) -> bool:
-        return self._bytes >= _ENOUGH or self._seconds >= _LONG_ENOUGH
+        return self._bytes >= _ENOUGH or self.seconds >= _LONG_ENOUGH
 
     @property
     def each(self) -> float:
         """Seconds a byte; 0 before there was one."""
-        return self._seconds / self._bytes if self._bytes else 0.0
+        return self.seconds / self._bytes if self._bytes else 0.0
 
 
 class Compression:
-    """What one session has measured, and what follows for its payloads and their pieces."""
+    """What one session has measured, and what follows for its payloads and their pieces.
+
+    Its channels use it at the same time; a count that is lost when two count at the very same
+    moment does no harm. `writing` are those that wait for the line just now.
+    """
 
     def __init__(self, *, available: bool) -> None:
+        self.writing: set[int] = set()
         self._available = available
         self._line = Pace()  # of bytes as they went over the line
         self._packing = Pace()  # of bytes that were compressed
@@ -90,7 +95,7 @@ class Compression:
         self._line.add(sent, seconds)
         self._packed.add(count, seconds + count * self._packing.each)
         too_slow = self._packed.each > _GAIN * self._plain.each
-        if too_slow and self._packed.known and self._plain.known:
+        if too_slow and self._packed.seconds > _LONG_ENOUGH and self._plain.known:
             self._packed = Pace()
             self._rests_until = now + self._pause
             self._pause *= 2

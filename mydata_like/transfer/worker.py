@@ -109,14 +109,17 @@ class _Worker:
 
     def serve(self, session: Session, rung: Rung) -> None:
         """Let channels join until one of them fails."""
+        compression = Compression(available=self._plan.compress and rung.zstd)
         while channel := self._coming.get():
-            arguments = channel, session, rung
+            arguments = channel, session, rung, compression
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
-    def _work(self, channel: "_Channel", session: Session, rung: Rung) -> None:
+    def _work(
+        self, channel: "_Channel", session: Session, rung: Rung, compression: Compression
+    ) -> None:
         limited = LimitedSession(session, channel.bucket)
         try:
-            sender = _build_sender(limited, self._plan, rung)
+            sender = _build_sender(limited, self._plan.location, rung, compression)
         except UploaderError as error:
             channel.answer(pack_error(error))
             return
@@ -220,11 +223,13 @@ def _misplaced(member: Member) -> Problem:
 class ShellSender:
     """Carries payloads where there is a shell: batches by tar, the rest one by one."""
 
-    def __init__(self, session: Session, plan: Plan, rung: Rung) -> None:
-        self._shells = Shells(session, Compression(available=plan.compress and rung.zstd))
+    def __init__(
+        self, session: Session, location: bytes, rung: Rung, compression: Compression
+    ) -> None:
+        self._shells = Shells(session, compression)
         self._shells.open()
-        self._single = SingleSender(self._shells, plan.location, rung)
-        self._batch = BatchSender(self._shells, plan.location, rung) if rung.tar else None
+        self._single = SingleSender(self._shells, location, rung)
+        self._batch = BatchSender(self._shells, location, rung) if rung.tar else None
 
     def send(self, task: Task, moving: Moving) -> Done:
         """Carry a payload; raises `TransientError` when the line broke and none is proven."""
@@ -264,11 +269,13 @@ def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:
     return session, rung
 
 
-def _build_sender(session: Session, plan: Plan, rung: Rung) -> Sender:
+def _build_sender(
+    session: Session, location: bytes, rung: Rung, compression: Compression
+) -> Sender:
     match rung.rung:
         case "shell":
-            return ShellSender(session, plan, rung)
+            return ShellSender(session, location, rung, compression)
         case "scp":
-            return ScpSender(session, plan.location)
+            return ScpSender(session, location)
         case _:
-            return SftpSender(session.open_sftp(), plan.location)
+            return SftpSender(session.open_sftp(), location)

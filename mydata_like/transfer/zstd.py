@@ -107,12 +107,18 @@ class Feed:
             self._compression.note_packed(len(piece), len(frame), seconds, time.monotonic())
 
     def _send(self, content: bytes | memoryview) -> float:
-        """Write, and return how long that took."""
+        """Write, and return how long that took, of the time that channels share."""
+        writing = self._compression.writing
         begun = time.monotonic()
-        self.stream.write(content)
+        writing.add(id(self))
+        try:
+            self.stream.write(content)
+        finally:
+            sharing = len(writing)
+            writing.discard(id(self))
         seconds = time.monotonic() - begun
         self._ahead = 0 if seconds > _WAITED else self._ahead - len(content)
-        return seconds
+        return seconds / sharing
 
 
 def fill(frame: bytes, size: int) -> bytes:

@@ -54,7 +54,7 @@ def test_a_few_bytes_are_not_worth_a_process_on_the_other_side():
 
 def test_a_line_that_becomes_slow_is_noticed_within_a_few_megabytes():
     compression = measured(FAST)
-    compression.note_plain(4 * MB, 4 * MB / SLOW)
+    compression.note_plain(6 * MB, 6 * MB / SLOW)
     assert compression.pays(0.3, NOW)
 
 
@@ -72,15 +72,21 @@ def test_what_pays_goes_on():
     assert compression.pays(0.25, NOW)
 
 
+def test_a_moment_of_waiting_is_no_reason_to_rest():
+    compression = measured(SLOW)
+    compression.note_packed(4 * MB, 1 * MB, 4 * MB / SLOW, NOW)
+    assert compression.pays(0.25, NOW)
+
+
 def test_what_makes_nothing_faster_rests_for_longer_each_time():
     """A slow disk on the other side looks as a slow line does."""
     compression = measured(SLOW)
-    compression.note_packed(4 * MB, 1 * MB, 4 * MB / SLOW, NOW)
+    compression.note_packed(16 * MB, 4 * MB, 16 * MB / SLOW, NOW)
     assert not compression.pays(0.25, NOW + 59)
     assert not compression.may_suit(LARGE, NOW + 59)
     assert compression.pays(0.25, NOW + 61)
 
-    compression.note_packed(4 * MB, 1 * MB, 4 * MB / SLOW, NOW + 61)
+    compression.note_packed(16 * MB, 4 * MB, 16 * MB / SLOW, NOW + 61)
     assert not compression.pays(0.25, NOW + 61 + 119)
     assert compression.pays(0.25, NOW + 61 + 121)
 
