@@ -46,10 +46,10 @@ def host(tmp_path, has_zstd):
 
 def open_limited(transport, place):
     """Return a channel that has learned how slow its line is, and the limit that makes it so."""
-    noise = place.write("a/noise", 5 * MB)
+    noise = place.write("a/noise", 13 * MB // 10)
     place.settle(noise)
     channel = transport.open_channel()
-    channel.limit(8 * MB)
+    channel.limit(1 * MB)
     assert channel.send(single(noise), ignore) == [Sent(0, checksum(noise))]
     return channel
 
