@@ -7,9 +7,9 @@ from mydata_like.gui.memory import Memory
 from mydata_like.gui.tray.leaving import SAID
 from tests.gui.conftest import QUICK
 from tests.gui.test_screen import TITLE, running
-from tests.gui.xvfb import DEADLINE, needs_screen
+from tests.gui.xvfb import DEADLINE, needs_screen, patient
 
-pytestmark = needs_screen
+pytestmark = [needs_screen, patient]
 SLOW = QUICK | {"schedule.kind": "startup", "limits.bandwidth": 1.5}  # MB/s: some seconds
 
 

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
-from tests.gui.xvfb import DEADLINE, needs_screen, open_screen
+from tests.gui.xvfb import DEADLINE, needs_screen, open_screen, patient
 
-pytestmark = needs_screen
+pytestmark = [needs_screen, patient]
 TITLE = "^mydata-like$"
 
 

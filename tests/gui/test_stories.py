@@ -11,10 +11,10 @@ from mydata_like.demo.faults import Fault, Reply
 from tests.gui.conftest import QUICK
 from tests.gui.person import open_person
 from tests.gui.setting_up import open_town
-from tests.gui.xvfb import needs_screen
+from tests.gui.xvfb import needs_screen, patient
 from tests.sshd_fixture import needs_sshd
 
-pytestmark = [needs_screen, needs_sshd]
+pytestmark = [needs_screen, needs_sshd, patient]
 SLOW = QUICK | {"limits.bandwidth": 0.1}  # MB/s: longer than any story
 SAFE = "safe on the server"
 

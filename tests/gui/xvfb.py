@@ -18,7 +18,8 @@ PROGRAMS = ("Xvfb", "openbox", "trayer", "xdotool", "xwininfo", "xprop")
 needs_screen = pytest.mark.skipif(
     not all(map(shutil.which, PROGRAMS)), reason="needs an X server, a window manager and a tray"
 )
-DEADLINE = 40.0  # seconds after which something counts as hanging
+DEADLINE = 90.0  # seconds after which something counts as hanging, on a busy machine too
+patient = pytest.mark.timeout(300)  # for a test that waits for several things
 ICON = 22  # pixels of an icon in the tray, which has a border beside the first one
 SHOOT = """
 import sys
