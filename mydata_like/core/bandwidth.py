@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from threading import Lock
 from typing import Final
 
 _GRAIN: Final = 0.05  # seconds' worth of bytes that go at once
@@ -11,9 +12,9 @@ _GLANCE: Final = 0.1  # seconds of one wait
 
 
 class Bucket:
-    """Lets its one sender send no more than so many bytes a second; 0 sets no limit.
+    """Lets its senders together send no more than so many bytes a second; 0 sets no limit.
 
-    A leaky bucket kept as the time at which the next bytes are due. While its sender waits,
+    A leaky bucket kept as the time at which the next bytes are due. While a sender waits,
     `alive` is called ten times a second; what it raises ends the wait.
     """
 
@@ -27,7 +28,8 @@ class Bucket:
         self._alive = alive
         self._monotonic = monotonic
         self._sleep = sleep
-        self._asked = 0.0  # the rate as any thread may set it; the rest is the sender's own
+        self._counting = Lock()
+        self._asked = 0.0  # the rate as any thread may set it; the rest is the senders' own
         self._rate = 0.0
         self._due = 0.0
 
@@ -47,17 +49,19 @@ class Bucket:
         while (rest := self._delay()) > 0:
             self._sleep(min(rest, _GLANCE))
             self._alive()
-        if not self._rate:
-            return most
-        count = min(most, max(_LEAST, int(self._rate * _GRAIN)))
-        self._due = max(self._due, self._monotonic() - _CREDIT) + count / self._rate
-        return count
+        with self._counting:
+            if not self._rate:
+                return most
+            count = min(most, max(_LEAST, int(self._rate * _GRAIN)))
+            self._due = max(self._due, self._monotonic() - _CREDIT) + count / self._rate
+            return count
 
     def _delay(self) -> float:
         """Return how long to wait at the rate as it is now; what was sent too much stays owed."""
-        if self._asked != self._rate:
-            now = self._monotonic()
-            owed = max(0.0, self._due - now) * self._rate
-            self._rate = self._asked
-            self._due = now + owed / self._rate if self._rate else now
-        return self._due - self._monotonic() if self._rate else 0.0
+        with self._counting:
+            if self._asked != self._rate:
+                now = self._monotonic()
+                owed = max(0.0, self._due - now) * self._rate
+                self._rate = self._asked
+                self._due = now + owed / self._rate if self._rate else now
+            return self._due - self._monotonic() if self._rate else 0.0

@@ -24,13 +24,12 @@ from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
 from mydata_like.transfer.endpoints import build_endpoints
 from mydata_like.transfer.process import Work, WorkerProcess
-from mydata_like.transfer.protocol import Join, Leave, Opened, Plan
+from mydata_like.transfer.protocol import STREAMS, Join, Leave, Opened, Plan
 from mydata_like.transfer.rota import Rota
 from mydata_like.transfer.worker import work
 
 _STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
 _PATIENCE: Final = 1.5  # times the time limit that a worker keeps by itself
-_TOGETHER: Final = 4  # channels of one session; OpenSSH grants ten, and each has a spare one
 _MANY: Final = 16  # channels for which no further session is shared
 _AWAY: Final = (TransientError, ServerUnavailableError)
 
@@ -173,7 +172,7 @@ class SshTransport:
 
     def _most_together(self) -> int:
         """Return how many channels a session has; one where each is asked for by every payload."""
-        return 1 if any(rung.rung == "scp" for rung in self._rungs.values()) else _TOGETHER
+        return 1 if any(rung.rung == "scp" for rung in self._rungs.values()) else STREAMS
 
     def _share(self, number: int) -> WorkerProcess | None:
         """Return the worker that one more channel has to join; None where it may have its own."""

@@ -171,6 +171,7 @@ class Sender(Protocol):
 
 
 LOST: Final = "channel.lost"
+STREAMS: Final = 4  # that carry payloads over one session; OpenSSH grants ten, and each may prepare
 
 
 def pack_error(error: UploaderError) -> Failed:

@@ -1,9 +1,10 @@
 """Remote scripts, and a shell that already waits for the next one."""
 
+import math
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from threading import Thread
+from threading import Lock, Thread
 from typing import Final
 
 from mydata_like.core.errors import TransientError, UploaderError
@@ -75,18 +76,24 @@ class Shells:
         self.compression = compression or Compression(available=False)
         self._session = session
         self._coming: _Shell | None = None
+        self._taking = Lock()
         self._spares = True  # whether the server grants more than is needed
+        self.round_trip = math.inf  # seconds, the shortest that a shell has needed
 
     def open(self) -> None:
         """Have a shell wait for the first script; raises `TransientError` where not granted."""
         self._coming = _Shell(self._session)
         self._coming.begin()
 
-    def start(self, script: bytes) -> Stream:
-        """Start a script whose input then is the stream's."""
+    def start(self, script: bytes, *, patient: bool = True) -> Stream:
+        """Start a script whose input then is the stream's; by any thread.
+
+        Raises `TransientError` with the code `channel.refused` where it is not granted, which
+        may need to be waited for.
+        """
         if b"\n" in script:  # a name with a newline; such a script is no line
-            return self._open(b"exec sh -c " + quote(_PREAMBLE + script))
-        stream = self._take() or self._open(_WAITING)
+            return self._open(b"exec sh -c " + quote(_PREAMBLE + script), patient=patient)
+        stream = self._take() or self._open(_WAITING, patient=patient)
         stream.write(_PREAMBLE + script + b"\n")
         return stream
 
@@ -106,17 +113,19 @@ class Shells:
 
     def _take(self) -> Stream | None:
         """Return the shell that was prepared; None without one."""
-        coming, self._coming = self._coming, None
+        with self._taking:
+            coming, self._coming = self._coming, None
         if coming is None:
             return None
         if coming.is_alive():
             coming.join()
         self._spares = coming.stream is not None
+        self.round_trip = min(self.round_trip, coming.round_trip)
         return coming.stream
 
-    def _open(self, command: bytes) -> Stream:
+    def _open(self, command: bytes, *, patient: bool) -> Stream:
         """Start a command; a server that grants only one needs a moment to end the last."""
-        for _ in range(_TRIES):
+        for _ in range(_TRIES if patient else 0):
             try:
                 return self._session.start(command)
             except TransientError as error:
@@ -133,10 +142,13 @@ class _Shell(Thread):
         super().__init__(name="shell", daemon=True)
         self._session = session
         self.stream: Stream | None = None
+        self.round_trip = math.inf
 
     def begin(self) -> None:
         """Start it here and now; raises `TransientError` where it is not granted."""
+        began = time.monotonic()
         self.stream = self._session.start(_WAITING)
+        self.round_trip = (time.monotonic() - began) / 2  # one for the channel, one for the command
 
     def run(self) -> None:
         with suppress(UploaderError):  # then the next script does without

@@ -6,21 +6,23 @@ the local file is known to have stayed the same, so nothing torn ever gets its f
 """
 
 import hashlib
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
-from mydata_like.core.errors import FileChangedError, StagingError, TransientError
+from mydata_like.core.errors import FileChangedError, StagingError, TransientError, UploaderError
 from mydata_like.ssh.remote import Rung, quote
 from mydata_like.ssh.session import Finished, Stream
-from mydata_like.transfer import tar
+from mydata_like.transfer import striped, tar
 from mydata_like.transfer.archive import ArchiveSource, Told, open_content
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Fate, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
 from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, finish_refused, make
 from mydata_like.transfer.sparse import Extent, find_extents
+from mydata_like.transfer.striped import Room
 from mydata_like.transfer.zstd import NOT_UNPACKED, Feed, choose, unpack
 
 CHUNK: Final = 256 * 1024
@@ -32,7 +34,8 @@ _MARK: Final = b"mydata:"
 # Scripts in the file's directory, `$t` its temporary name. Status 92 is shell.NO_GROUND, 94 says
 # that not all bytes came (they are kept: the line may have broken), 95 that they could not be
 # written, 96 that the file has no place.
-_BEGIN: Final = b'rm -f -- "./$t"; '
+_DROP: Final = b'rm -f -- "./$t" "./$t.at"'
+_BEGIN: Final = _DROP + b"; "
 _RESUME: Final = (
     b'echo "mydata:$(%b < "./$t")"; IFS= read -r how; [ "$how" = append ] || rm -f -- "./$t"; '
 )
@@ -41,7 +44,7 @@ _KEEP_SPARSE: Final = b"tar -x -o --no-same-permissions -f -"
 _OR_DROP: Final = b' || { rm -f -- "./$t"; exit 95; }; '
 # What is there after a line broke is kept for the next attempt.
 _CHECK: Final = b'set -- $(ls -ldn "./$t"); [ "$5" = %d ] || exit 94; '
-_LIST_PARTS: Final = (
+_LIST_PARTS: Final = striped.MEND + (
     b"for t in .mydata-*.part; do "
     b'if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); echo "mydata:$t:$5"; fi; done'
 )
@@ -50,8 +53,12 @@ _LIST_PARTS: Final = (
 class SingleSender:
     """Sends files one by one over one session; knows which directories it has seen made."""
 
-    def __init__(self, shells: Shells, location: bytes, rung: Rung) -> None:
+    def __init__(
+        self, shells: Shells, location: bytes, rung: Rung, room: Room | None = None
+    ) -> None:
         self._shells = shells
+        self._room = room or Room(0)
+        self._stripes = rung.tar == "gnu"  # whose dd may know enough
         self._compression = shells.compression
         self._location = location
         self._rung = rung
@@ -88,6 +95,11 @@ class SingleSender:
     def _send_plain(self, member: Member, moving: Moving) -> tuple[Told, Finished]:
         there = self._find_part(member)
         ratio = choose(self._compression, [member], member.size - there)
+        if ratio is None and self._may_stripe(member.size - there):
+            sent = self._send_striped(member, there, moving)
+            if sent is not None:
+                return sent
+            there = 0
         begin = _RESUME % self._rung.checksum if there else _BEGIN
         take = begin + unpack(_KEEP, ratio) + _OR_DROP + _CHECK % member.size
         stream = self._start(member, take + _publish(member))
@@ -103,6 +115,50 @@ class SingleSender:
         except TransientError as error:
             return Told(""), finish_refused(stream, error)
         return told, stream.finish()
+
+    def _may_stripe(self, size: int) -> bool:
+        """Return whether several streams may be faster than one."""
+        far = striped.FAR <= self._shells.round_trip < math.inf
+        return self._stripes and far and size >= striped.LARGE
+
+    def _send_striped(
+        self, member: Member, there: int, moving: Moving
+    ) -> tuple[Told, Finished] | None:
+        """Send by several streams; None where that does not work, or what is there is not ours.
+
+        It is published by a script of its own, once the file is known to have stayed the same.
+        """
+        with open_content(member) as source:
+            chunks = source.chunks(self._buffer)
+            ours, rest = _pass_prefix(chunks, there, moving) if there else ("", memoryview(b""))
+            begin = striped.BEGIN
+            if there:
+                begin = striped.GO_ON % (self._rung.checksum, ours.encode(), there)
+            begun = self._start(member, begin).finish()
+            if begun.status != 0:
+                self._stripes = begun.status != striped.UNABLE
+                return None
+            moving(there)
+            crew = striped.Crew(
+                lambda helps: self._start(member, striped.TAKE, patient=not helps),
+                self._room,
+                self._shells.round_trip,
+                moving,
+            )
+            try:
+                crew.carry(_chain(rest, chunks), there)
+                told = Told("" if source.remaining else source.finish(), source.inside)
+            except UploaderError as error:
+                crew.dismiss()
+                if isinstance(error, FileChangedError):
+                    self._start(member, _DROP).finish()
+                raise
+        if failed := crew.finish():
+            if failed.status == striped.UNWRITTEN:
+                self._start(member, _DROP).finish()
+            return told, failed
+        publish = _CHECK % member.size + b'rm -f -- "./$t.at"; ' + _publish(member)
+        return told, self._start(member, publish).finish()
 
     def _find_part(self, member: Member) -> int:
         """Return how much an earlier attempt left of a large file, 0 for nothing of use.
@@ -176,18 +232,19 @@ class SingleSender:
             return Told(checksum), taken
         return Told(checksum), self._start(member, _publish(member)).finish()
 
-    def _start(self, member: Member, script: bytes) -> Stream:
+    def _start(self, member: Member, script: bytes, *, patient: bool = True) -> Stream:
         """Start a script in the file's directory, which is made where it is not known."""
         parent = member.remote.rpartition(b"/")[0]
         directories = [] if parent in self._known else ancestors(member.remote)
         into = b"cd -- %b || exit 96; " % quote(b"./" + parent)
         name = b"t=%b; " % part_name(member)
-        return self._shells.start(enter(self._location) + make(directories) + into + name + script)
+        ground = enter(self._location) + make(directories)
+        return self._shells.start(ground + into + name + script, patient=patient)
 
     def _abandon(self, stream: Stream, member: Member) -> None:
         """Drop a file that changed under us, and what the other side has of it."""
         stream.close()
-        self._start(member, b"rm -f -- ./$t").finish()
+        self._start(member, _DROP).finish()
 
     def _conclude(self, index: int, member: Member, told: Told, finished: Finished) -> Fate:
         parent = member.remote.rpartition(b"/")[0]

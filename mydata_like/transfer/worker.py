@@ -15,7 +15,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Final
+from typing import Final, NamedTuple
 
 from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import Problem, TransientError, UploaderError
@@ -28,6 +28,7 @@ from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.protocol import (
     ALL,
     LOST,
+    STREAMS,
     Allowance,
     Answer,
     Cut,
@@ -51,6 +52,7 @@ from mydata_like.transfer.scp import ScpSender
 from mydata_like.transfer.sftp import SftpSender
 from mydata_like.transfer.shell import Shells
 from mydata_like.transfer.single import SingleSender
+from mydata_like.transfer.striped import Room
 from mydata_like.transfer.tar import is_plain
 
 _SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the others
@@ -77,6 +79,15 @@ def work(pipe: "Connection[Said, Told]", plan: Plan, connect: Connect | None = N
     worker.serve(session, rung)
     session.close()
     os._exit(0)  # other threads may be in the middle of a library that would be torn down
+
+
+class Shared(NamedTuple):
+    """What the channels of one session have in common."""
+
+    location: bytes
+    rung: Rung
+    compression: Compression
+    room: Room
 
 
 class _Worker:
@@ -110,20 +121,19 @@ class _Worker:
     def serve(self, session: Session, rung: Rung) -> None:
         """Let channels join until one of them fails."""
         compression = Compression(available=self._plan.compress and rung.zstd)
+        shared = Shared(self._plan.location, rung, compression, Room(STREAMS))
         while channel := self._coming.get():
-            arguments = channel, session, rung, compression
+            arguments = channel, session, shared
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
-    def _work(
-        self, channel: "_Channel", session: Session, rung: Rung, compression: Compression
-    ) -> None:
+    def _work(self, channel: "_Channel", session: Session, shared: "Shared") -> None:
         limited = LimitedSession(session, channel.bucket)
         try:
-            sender = _build_sender(limited, self._plan.location, rung, compression)
+            sender = _build_sender(limited, shared)
         except UploaderError as error:
             channel.answer(pack_error(error))
             return
-        channel.answer(Opened(rung, session.stack, session.cipher))
+        channel.answer(Opened(shared.rung, session.stack, session.cipher))
         try:
             channel.serve(sender)
             sender.close()
@@ -175,6 +185,7 @@ class Reporter:
 
     def __init__(self, answer: Callable[[Answer], None]) -> None:
         self._answer = answer
+        self._counting = Lock()
         self.cut = False
         self.begin()
 
@@ -188,11 +199,12 @@ class Reporter:
         self(0)
 
     def __call__(self, count: int) -> None:
-        self._moved += count
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + _BEAT
-            self._answer(Moved(self._moved))
+        with self._counting:  # several streams may carry one file
+            self._moved += count
+            now = time.monotonic()
+            if now >= self._next:
+                self._next = now + _BEAT
+                self._answer(Moved(self._moved))
         if self.cut:
             raise TransientError("The payload was cut off.", code=LOST)
 
@@ -223,16 +235,20 @@ def _misplaced(member: Member) -> Problem:
 class ShellSender:
     """Carries payloads where there is a shell: batches by tar, the rest one by one."""
 
-    def __init__(
-        self, session: Session, location: bytes, rung: Rung, compression: Compression
-    ) -> None:
-        self._shells = Shells(session, compression)
+    def __init__(self, session: Session, shared: Shared) -> None:
+        self._room = shared.room
+        self._shells = Shells(session, shared.compression)
         self._shells.open()
-        self._single = SingleSender(self._shells, location, rung)
+        location, rung = shared.location, shared.rung
+        self._single = SingleSender(self._shells, location, rung, shared.room)
         self._batch = BatchSender(self._shells, location, rung) if rung.tar else None
 
     def send(self, task: Task, moving: Moving) -> Done:
         """Carry a payload; raises `TransientError` when the line broke and none is proven."""
+        with self._room.used():
+            return self._send(task, moving)
+
+    def _send(self, task: Task, moving: Moving) -> Done:
         if task.batched and self._batch and not any(b"\n" in m.remote for m in task.members):
             return self._batch.send(task.members, moving)
         fates: list[Fate] = []
@@ -269,13 +285,11 @@ def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:
     return session, rung
 
 
-def _build_sender(
-    session: Session, location: bytes, rung: Rung, compression: Compression
-) -> Sender:
-    match rung.rung:
+def _build_sender(session: Session, shared: Shared) -> Sender:
+    match shared.rung.rung:
         case "shell":
-            return ShellSender(session, location, rung, compression)
+            return ShellSender(session, shared)
         case "scp":
-            return ScpSender(session, location)
+            return ScpSender(session, shared.location)
         case _:
-            return SftpSender(session.open_sftp(), location)
+            return SftpSender(session.open_sftp(), shared.location)

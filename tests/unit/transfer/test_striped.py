@@ -1,0 +1,153 @@
+"""Large files over several streams at once: each byte in its place, or no file at all."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from mydata_like.core.errors import StagingError, TransientError
+from mydata_like.ssh.links import NO_CHANNEL
+from mydata_like.ssh.remote import Rung
+from mydata_like.transfer import striped
+from mydata_like.transfer.shell import Shells
+from mydata_like.transfer.single import SingleSender, part_name
+from mydata_like.transfer.striped import Room
+from tests.fakes.place import MODIFIED, checksum
+from tests.fakes.session import LocalSession
+
+SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
+SIZE = striped.LARGE + (9 << 20) + 12_345
+
+
+class FarSession(LocalSession):
+    """Takes a while to start a command, as a host far away does; grants so many `at_once`."""
+
+    def __init__(self, limit: int | None = None, at_once: int = 100) -> None:
+        super().__init__(limit)
+        self._at_once = at_once
+        self._streams = []
+
+    def start(self, command: bytes):
+        threading.Event().wait(2.2 * striped.FAR)
+        self._streams = [stream for stream in self._streams if stream._process.returncode is None]
+        if len(self._streams) >= self._at_once:
+            raise TransientError("There are too many.", code=NO_CHANNEL)
+        self._streams.append(super().start(command))
+        return self._streams[-1]
+
+
+def ignore(_: int) -> None: ...
+
+
+def send(place, member, session, moving=ignore):
+    shells = Shells(session)
+    shells.open()
+    try:
+        sender = SingleSender(shells, os.fsencode(place.location), SHELL, Room(4))
+        return sender.send(0, member, moving)
+    finally:
+        shells.close()
+
+
+def part_of(place, member) -> Path:
+    return place.there(member).parent / os.fsdecode(part_name(member))
+
+
+@pytest.fixture
+def member(place):
+    member = place.write("set 1/it's large", SIZE)
+    place.settle(member)
+    return member
+
+
+def test_a_file_arrives_over_several_streams(place, member):
+    moved = []
+    assert send(place, member, FarSession(), moved.append).checksum == checksum(member)
+    assert place.arrived(member)
+    assert sum(moved) == SIZE
+    assert place.there(member).stat().st_mtime == MODIFIED
+    assert [path.name for path in place.there(member).parent.iterdir()] == ["it's large"]
+
+
+def test_what_a_broken_line_left_is_not_sent_again(place, member):
+    with pytest.raises(TransientError):
+        send(place, member, FarSession(limit=34 << 20))
+    assert not place.there(member).exists()
+    session = FarSession()
+    assert send(place, member, session).checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.written < SIZE - (20 << 20)
+    assert len(list(place.there(member).parent.iterdir())) == 1
+
+
+def test_much_that_is_left_goes_over_several_streams_again(place):
+    member = place.write("a/very large", 2 * striped.LARGE)
+    place.settle(member)
+    with pytest.raises(TransientError):
+        send(place, member, FarSession(limit=26 << 20))
+    session = FarSession()
+    assert send(place, member, session).checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.written < member.size - (10 << 20)
+
+
+def test_a_gap_in_what_is_left_is_filled(place, member):
+    part = part_of(place, member)
+    part.parent.mkdir(parents=True)
+    content = Path(os.fsdecode(member.path)).read_bytes()
+    part.write_bytes(content[: 16 << 20] + bytes(8 << 20) + content[24 << 20 : 30 << 20])
+    beside = part.with_name(part.name + ".at")
+    beside.write_text(f"0 {12 << 20}\n{24 << 20} {6 << 20}\n{12 << 20} {4 << 20}\n")
+    session = FarSession()
+    assert send(place, member, session).checksum == checksum(member)
+    assert place.arrived(member)
+    assert SIZE - (16 << 20) <= session.written < SIZE - (15 << 20)
+
+
+def test_what_others_left_is_not_built_upon(place, member):
+    part = part_of(place, member)
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"?" * (8 << 20))
+    assert send(place, member, FarSession()).checksum == checksum(member)
+    assert place.arrived(member)
+
+
+def test_a_host_that_grants_one_stream_gets_the_file_by_one(place, member):
+    assert send(place, member, FarSession(at_once=2)).checksum == checksum(member)
+    assert place.arrived(member)
+
+
+def test_a_file_that_changes_meanwhile_never_gets_its_name(place, member):
+    victim = Path(os.fsdecode(member.path))
+
+    def meddle(_: int) -> None:
+        if victim.stat().st_mtime == MODIFIED:
+            os.truncate(victim, SIZE)
+            os.utime(victim)
+
+    fate = send(place, member, FarSession(), meddle)
+    assert fate.problem.code == "file.changed"
+    assert list(place.there(member).parent.iterdir()) == []
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(place, member):
+    parent = place.there(member).parent
+    parent.mkdir(parents=True)
+    part_of(place, member).symlink_to("/dev/full")
+
+    def replace(_: int) -> None:
+        if not part_of(place, member).is_symlink():
+            part_of(place, member).unlink(missing_ok=True)
+            part_of(place, member).symlink_to("/dev/full")
+
+    with pytest.raises(StagingError) as caught:
+        send(place, member, FarSession(), replace)
+    assert caught.value.problem_code == "staging.full"
+    assert list(parent.iterdir()) == []
+
+
+def test_a_near_host_gets_the_file_by_one_stream(place, member):
+    session = LocalSession()
+    assert send(place, member, session).checksum == checksum(member)
+    assert not any(b"seek" in command for command in session.commands)
