@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import TransientError, UploaderError
+from mydata_like.core.errors import TransientError
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.session import Finished, Stream
 from mydata_like.transfer.protocol import LOST, Moving
@@ -103,7 +103,7 @@ class Crew:
         self._may_grow = True
         self._waiting: SimpleQueue[_Block | None] = SimpleQueue()
         self._buffers: SimpleQueue[bytearray | None] = SimpleQueue()
-        self._failure: Finished | UploaderError | None = None
+        self._failure: Finished | TransientError | None = None
         self._given = 0
         self._looked = time.monotonic()
         self._buffers.put(bytearray(_BLOCK))
@@ -130,7 +130,7 @@ class Crew:
     def dismiss(self) -> None:
         """Let all streams end as they are."""
         self._fail(TransientError("The file is not sent to its end.", code=LOST))
-        with suppress(UploaderError):
+        with suppress(TransientError):
             self.finish()
 
     def finish(self) -> Finished | None:
@@ -139,7 +139,7 @@ class Crew:
             self._waiting.put(None)
         for thread in self._threads:
             thread.join()
-        if isinstance(self._failure, UploaderError):
+        if isinstance(self._failure, TransientError):
             raise self._failure
         return self._failure
 
@@ -163,25 +163,34 @@ class Crew:
         thread.start()
 
     def _work(self, helps: bool) -> None:  # noqa: FBT001 - a thread's argument
-        stream = None
+        try:
+            self._take_part(helps)
+        except BaseException:
+            self._fail(TransientError("A stream has ended.", code=LOST))
+            raise
+        finally:
+            if helps:
+                self._room.give_back()
+
+    def _take_part(self, helps: bool) -> None:  # noqa: FBT001
         try:
             stream = self._start(helps)
+        except TransientError as error:
+            if helps and error.problem_code == NO_CHANNEL:
+                self._may_grow = False
+            else:
+                self._fail(error)
+            return
+        try:
             while (block := self._waiting.get()) is not None:
                 self._send(stream, block)
                 self._buffers.put(block.buffer)
             finished = stream.finish()
-            if finished.status != 0:
-                self._fail(finished)
-        except UploaderError as error:
-            if stream is not None:
-                self._fail(_find_reason(stream, error))
-            elif helps and error.problem_code == NO_CHANNEL:
-                self._may_grow = False
-            else:
-                self._fail(error)
-        finally:
-            if helps:
-                self._room.give_back()
+        except TransientError as error:
+            self._fail(_find_reason(stream, error))
+            return
+        if finished.status != 0:
+            self._fail(finished)
 
     def _send(self, stream: Stream, block: _Block) -> None:
         whole, rest = divmod(block.size, _UNIT)
@@ -202,15 +211,14 @@ class Crew:
         stream.write(piece)
         self._moving(len(piece))
 
-    def _fail(self, failure: Finished | UploaderError) -> None:
-        self._failure = self._failure or failure
+    def _fail(self, failure: Finished | TransientError) -> None:
+        if self._failure is None or isinstance(failure, TransientError):  # the line counts most
+            self._failure = failure
         self._buffers.put(None)  # whoever waits for one waits in vain
 
 
-def _find_reason(stream: Stream, error: UploaderError) -> Finished | UploaderError:
+def _find_reason(stream: Stream, error: TransientError) -> Finished | TransientError:
     """Return how a script ended that took no more, or the error where it was the line."""
-    if not isinstance(error, TransientError):
-        return error
     try:
         return finish_refused(stream, error)
     except TransientError as broken:

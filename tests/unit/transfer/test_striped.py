@@ -33,8 +33,9 @@ class FarSession(LocalSession):
         self._streams = [stream for stream in self._streams if stream._process.returncode is None]
         if len(self._streams) >= self._at_once:
             raise TransientError("There are too many.", code=NO_CHANNEL)
-        self._streams.append(super().start(command))
-        return self._streams[-1]
+        stream = super().start(command)
+        self._streams.append(stream)
+        return stream
 
 
 def ignore(_: int) -> None: ...
