@@ -1,11 +1,11 @@
 """The transport over SSH: a bounded pool of channels, several to a session and its process."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from mydata_like.core.errors import (
     AccessDeniedError,
@@ -32,6 +32,14 @@ _STARTING: Final = 15.0  # seconds that starting a process may take on a busy ma
 _PATIENCE: Final = 1.5  # times the time limit that a worker keeps by itself
 _MANY: Final = 16  # channels for which no further session is shared
 _AWAY: Final = (TransientError, ServerUnavailableError)
+
+
+class _Place(NamedTuple):
+    """A channel's place in a session, which it may have `founded`."""
+
+    worker: WorkerProcess
+    endpoint: Endpoint
+    founded: bool
 
 
 class SshTransport:
@@ -121,22 +129,24 @@ class SshTransport:
             self.drop(worker)
 
     def open_worker(self, number: int) -> WorkerProcess:
-        """Return the worker that a channel has joined, a new one on the first host that lets us in.
+        """Return the worker that a channel has joined, one on the first host that lets us in.
 
         A host that is not the one we know (`HostKeyError`) is no matter of taking another.
         """
-        if shared := self._share(number):
-            return self._join(number, shared)
         failures: list[tuple[Endpoint, UploaderError]] = []
-        while endpoint := self._rota.take([tried for tried, _ in failures]):
+        while place := self._take_place(number, [tried for tried, _ in failures]):
             try:
-                worker = self._connect(number, endpoint)
-            except (*_AWAY, AccessDeniedError) as error:
-                failures.append((endpoint, error))
+                opened = self._enter(number, place)
+            except UploaderError as error:
+                self._leave_place(number, place)
+                if not isinstance(error, (*_AWAY, AccessDeniedError)):
+                    raise
+                failures.append((place.endpoint, error))
                 continue
             for _, failure in failures:
                 self._tell_refusal(failure)
-            return worker
+            self._announce(number, place.endpoint.host, opened)
+            return place.worker
         raise self._worst([failure for _, failure in failures])
 
     def leave(self, worker: WorkerProcess, number: int) -> None:
@@ -174,47 +184,42 @@ class SshTransport:
         """Return how many channels a session has; one where each is asked for by every payload."""
         return 1 if any(rung.rung == "scp" for rung in self._rungs.values()) else STREAMS
 
-    def _share(self, number: int) -> WorkerProcess | None:
-        """Return the worker that one more channel has to join; None where it may have its own."""
-        with self._lock:
-            if len(self._workers) < self._most_sessions():
-                return None
-            shared = min(self._workers, key=lambda worker: len(worker.channels))
-            if len(shared.channels) >= self._most_together():
-                raise TransientError("Every session has all its channels.", code=NO_CHANNEL)
-            shared.channels.add(number)
-            return shared
+    def _take_place(self, number: int, tried: Collection[Endpoint]) -> _Place | None:
+        """Return where one more channel belongs: in a session of its own, or in the emptiest one.
 
-    def _join(self, number: int, worker: WorkerProcess) -> WorkerProcess:
-        host = self.host_of(worker)
-        try:
-            opened = self._enter(number, worker)
-        except UploaderError:
-            self.leave(worker, number)
-            raise
-        self._announce(number, host, opened)
-        return worker
-
-    def _connect(self, number: int, endpoint: Endpoint) -> WorkerProcess:
-        worker = self._take_spare() or WorkerProcess(self._work, f"session {number}")
-        worker.channels.add(number)
+        None after the last host, or where every session has all its channels.
+        """
         with self._lock:
-            self._workers[worker] = endpoint
-            closed = self._closed
-        try:
-            if closed:
+            if self._closed:
                 raise _closed()
-            opened = self._begin(number, worker, endpoint)
-        except UploaderError:
-            self.drop(worker, failed=True)
-            raise
-        self._announce(number, endpoint.host, opened)
-        return worker
+            if len(self._workers) < self._most_sessions():
+                if (endpoint := self._rota.take(tried)) is None:
+                    return None
+                worker = self._spare or WorkerProcess(self._work, f"session {number}")
+                self._spare = None
+                self._workers[worker] = endpoint
+                place = _Place(worker, endpoint, founded=True)
+            elif (shared := self._find_room(tried)) is not None:
+                place = _Place(shared, self._workers[shared], founded=False)
+            else:
+                return None
+            place.worker.channels.add(number)
+            return place
 
-    def _take_spare(self) -> WorkerProcess | None:
-        with self._lock:
-            spare, self._spare = self._spare, None
-        return spare
+    def _find_room(self, tried: Collection[Endpoint]) -> WorkerProcess | None:
+        """Return the session with the fewest channels that may have one more."""
+        workers = [worker for worker, host in self._workers.items() if host not in tried]
+        emptiest = min(workers, key=lambda worker: len(worker.channels), default=None)
+        if emptiest is None or len(emptiest.channels) >= self._most_together():
+            return None
+        return emptiest
+
+    def _leave_place(self, number: int, place: _Place) -> None:
+        """Give up what could not be entered; who founded the session ends it for all."""
+        if place.founded:
+            self.drop(place.worker, failed=True)
+        else:
+            self.leave(place.worker, number)
 
     def _worst(self, errors: list[UploaderError]) -> UploaderError:
         """Return what keeps us from every host: most telling is that our key is refused."""
@@ -223,6 +228,8 @@ class SshTransport:
                 return self._explain(error)
         if errors:
             return errors[-1]
+        if self._workers:
+            return TransientError("Every session has all its channels.", code=NO_CHANNEL)
         return ServerUnavailableError("The staging area has no host.", code="staging.no-host")
 
     def _tell_refusal(self, error: UploaderError) -> None:
@@ -231,25 +238,26 @@ class SshTransport:
             self._noticed.add(error.message)
             self.emit(Notice(problem=error.problem))
 
-    def _begin(self, number: int, worker: WorkerProcess, endpoint: Endpoint) -> Opened:
-        """Let a worker connect; it probes where no other has, while others wait for that."""
-        if endpoint.host in self._rungs:
-            return self._order(number, worker, endpoint)
+    def _enter(self, number: int, place: _Place) -> Opened:
+        """Let a channel join a worker, which may have to connect before.
+
+        The first to connect with a host probes it, while others wait for that.
+        """
+        host = place.endpoint.host
+        if not place.founded or host in self._rungs:
+            return self._join(number, place)
         with self._probing:
-            return self._order(number, worker, endpoint)
+            return self._join(number, place)
 
-    def _order(self, number: int, worker: WorkerProcess, endpoint: Endpoint) -> Opened:
-        rung = self._rungs.get(endpoint.host)
-        worker.begin(Plan(endpoint, self._location, rung, self._compress))
-        opened = self._enter(number, worker)
-        self._rungs[endpoint.host] = opened.rung
-        return opened
-
-    def _enter(self, number: int, worker: WorkerProcess) -> Opened:
-        """Let a channel join a worker, which may still have to connect."""
+    def _join(self, number: int, place: _Place) -> Opened:
+        worker, endpoint, founded = place
+        if founded:
+            rung = self._rungs.get(endpoint.host)
+            worker.begin(Plan(endpoint, self._location, rung, self._compress))
         worker.tell(number, Join())
         opened = worker.hear(number, self._opening_patience)
         assert isinstance(opened, Opened)
+        self._rungs[endpoint.host] = opened.rung
         return opened
 
     def _announce(self, number: int, host: str, opened: Opened) -> None:

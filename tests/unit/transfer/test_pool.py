@@ -299,6 +299,21 @@ def test_more_channels_than_processors_share_sessions(place, build):
     assert set(psutil.Process().children()) <= before
 
 
+def test_channels_that_open_at_once_share_sessions_too(build):
+    build().open_channel()  # what the system starts once for all stays
+    before = set(psutil.Process().children())
+    transport = build()
+    run_together(*[transport.open_channel] * 6)
+    ours = len(os.sched_getaffinity(0))
+    assert len(set(psutil.Process().children()) - before) == min(ours, 6)
+
+
+def test_channels_that_join_a_session_in_vain_try_the_next_host(build, events):
+    transport = build("away", "here")
+    run_together(*[transport.open_channel] * 4)
+    assert [event.host for event in events] == ["here"] * 4
+
+
 def test_a_failure_ends_all_channels_of_a_session_which_open_again(place, build, events, tmp_path):
     large, small = place.write("a/large", 12 << 20), place.write("a/small", 5)
     place.settle(large, small)
