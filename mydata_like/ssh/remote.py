@@ -6,8 +6,7 @@ written below the staging area's location on it; what was written is removed aga
 
 import hashlib
 import io
-import secrets
-import tarfile
+import os
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, StagingError, TransientError
@@ -93,7 +92,7 @@ def probe(session: Session, location: bytes) -> Rung:
 
 def _probe_shell(session: Session, location: bytes) -> Rung:
     """Try a shell; what its login scripts print before our own words does not matter."""
-    token = secrets.token_hex(8).encode()
+    token = os.urandom(8).hex().encode()
     nonce = b"mydata-" + token + b' it\'s 5$ "now"! `x` \\'
     stream = session.start(_WAITING)
     stream.write(_script(location, token, nonce) + b"\n" + _sample_tar())
@@ -140,6 +139,8 @@ def _script(location: bytes, token: bytes, nonce: bytes) -> bytes:
 
 
 def _sample_tar() -> bytes:
+    import tarfile  # of use to the one that probes, and each channel worker starts without it
+
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         member = tarfile.TarInfo("s")

@@ -75,7 +75,6 @@ class SshTransport:
         self._explain = explain
         self._work = work
         self._rungs: dict[str, Rung] = {}
-        self._probing = Lock()  # the first to connect probes for all
         self._lock = Lock()
         self._workers: dict[WorkerProcess, Endpoint] = {}
         self._spare: WorkerProcess | None = None  # has started, and waits for its plan
@@ -241,15 +240,9 @@ class SshTransport:
     def _enter(self, number: int, place: _Place) -> Opened:
         """Let a channel join a worker, which may have to connect before.
 
-        The first to connect with a host probes it, while others wait for that.
+        It probes the host where no other has done so yet: to wait for one that is about to would
+        take longer.
         """
-        host = place.endpoint.host
-        if not place.founded or host in self._rungs:
-            return self._join(number, place)
-        with self._probing:
-            return self._join(number, place)
-
-    def _join(self, number: int, place: _Place) -> Opened:
         worker, endpoint, founded = place
         if founded:
             rung = self._rungs.get(endpoint.host)
