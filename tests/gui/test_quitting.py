@@ -36,8 +36,7 @@ def test_an_upload_goes_on_or_stops_as_the_person_wants(site, screen, answer, al
         screen.press("alt+F4")
         screen.until(lambda: not screen.windows(TITLE))
 
-        screen.click_tray(3)
-        screen.until(lambda: len(screen.shapes("mydata-like")) > 1)  # the icon, and its menu
+        screen.open_tray_menu("mydata-like")
         # A menu has the keyboard a moment after it appears: keys may be lost until then.
         screen.until(lambda: screen.press("q") or screen.active_title() == "Quit")
         screen.press(answer)

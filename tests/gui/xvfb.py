@@ -20,6 +20,7 @@ needs_screen = pytest.mark.skipif(
 )
 DEADLINE = 90.0  # seconds after which something counts as hanging, on a busy machine too
 patient = pytest.mark.timeout(300)  # for a test that waits for several things
+LOOKS = 20  # at the screen, after which a person clicks again
 ICON = 22  # pixels of an icon in the tray, which has a border beside the first one
 SHOOT = """
 import sys
@@ -96,11 +97,22 @@ class Screen:
         panel, *_ = self.until(lambda: self.windows("^panel$"))
         self.click(panel, ICON // 2, ICON // 2, button)
 
+    def open_tray_menu(self, program):
+        """Open the menu of the only icon in the tray, as a person does: click again if none comes.
+
+        Focus that moves just then, as from a window that is closing, may close a menu at once.
+        """
+        self.until(lambda: self.click_tray(3) or self._menu_comes(program))
+
     def shoot(self, file):
         """Write a picture of the whole screen."""
         subprocess.run(
             [sys.executable, "-c", SHOOT, str(file)], env=os.environ | self.environment, check=True
         )
+
+    def _menu_comes(self, program):
+        """Look for a while whether the program shows more than its icon."""
+        return any(len(self.shapes(program)) > 1 for _ in range(LOOKS))
 
     def _turn(self, keys, desktop):
         self.press(keys)
