@@ -1,7 +1,10 @@
 """One SSH session and its streams: the port that all SSH stacks implement alike."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from mydata_like.core.errors import RejectedError
 
 
 class Endpoint(NamedTuple):
@@ -73,8 +76,24 @@ class RemoteFile(Protocol):
         """Wait until the server has answered every write; raises as `Stream` does."""
 
 
+class Put(NamedTuple):
+    """A small file to be written under a name, and renamed once all of it is there."""
+
+    part: bytes
+    target: bytes
+    content: bytes
+    mode: int
+    modified: float
+
+
 class SftpSession(Protocol):
     """File operations by SFTP; paths are bytes. Refusals raise `RejectedError`."""
+
+    def put_all(self, puts: Iterable[Put]) -> Iterator[tuple[int, RejectedError | None]]:
+        """Write small files, many under way at once; yield what became of each, by its place.
+
+        The next ones are taken when there is room for them. One that is refused leaves nothing.
+        """
 
     def open_file(self, path: bytes, *, append: bool = False) -> RemoteFile: ...
 

@@ -5,33 +5,23 @@ extension posix-rename@openssh.com.
 """
 
 import struct
-from typing import Final, NamedTuple
+from collections.abc import Generator, Iterable, Iterator
 
-from mydata_like.core.errors import RejectedError, TransientError
+from mydata_like.core.errors import RejectedError
 from mydata_like.core.format import format_path
-from mydata_like.ssh.session import Stream
+from mydata_like.ssh import sftp_wire as wire
+from mydata_like.ssh.session import Put, Stream
 
-_INIT, _VERSION = 1, 2
-_OPEN, _CLOSE, _WRITE = 3, 4, 6
-_SETSTAT, _REMOVE, _MKDIR, _STAT, _RENAME = 9, 13, 14, 17, 18
-_STATUS, _HANDLE, _ATTRIBUTES = 101, 102, 105
-_EXTENDED: Final = 200
-
-_OK, _NO_SUCH_FILE, _DENIED, _UNSUPPORTED = 0, 2, 3, 8
-_TO_WRITE, _TO_APPEND, _TO_CREATE, _TO_TRUNCATE = 2, 4, 8, 16
-_HAS_SIZE, _HAS_MODE, _HAS_TIMES = 1, 4, 8
-
-_PIECE: Final = 32_640  # bytes of one write request; with its head it fits one SSH packet
-_UNANSWERED: Final = 64  # write requests under way, 2 MiB: what the SSH window holds
-_LARGEST: Final = 256 * 1024  # of an answer
-_REFUSED: Final = "ssh.sftp-refused"
-_POSIX_RENAME: Final = b"posix-rename@openssh.com"
+_Steps = Generator[list[wire.Request], list[wire.Answer], None]
 
 
-class _Answer(NamedTuple):
-    kind: int
-    id: int
-    body: bytes
+class _Trip:
+    """A small file under way: its steps, and the answers to the requests of this one."""
+
+    def __init__(self, place: int, steps: _Steps) -> None:
+        self.place = place
+        self.steps = steps
+        self.answers: dict[int, wire.Answer | None] = {}
 
 
 class Sftp:
@@ -40,16 +30,17 @@ class Sftp:
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._received = bytearray()
+        self._unsent = bytearray()
         self._id = 0
         self._extensions = self._greet()
 
     def open_file(self, path: bytes, *, append: bool = False) -> "SftpFile":
         """Open a file for writing: from its start, emptied, or at its end."""
         size = (self.find_size(path) or 0) if append else 0
-        flags = _TO_WRITE | _TO_CREATE | (0 if append else _TO_TRUNCATE)
-        answer = self.ask(_OPEN, _text(path) + struct.pack(">II", flags, 0))
-        if answer.kind != _HANDLE:
-            raise _rejected(answer, path)
+        flags = wire.TO_WRITE | wire.TO_CREATE | (0 if append else wire.TO_TRUNCATE)
+        answer = self.ask(wire.OPEN, wire.pack(path) + struct.pack(">II", flags, 0))
+        if answer.kind != wire.HANDLE:
+            raise wire.rejected(answer, path)
         return SftpFile(self, path, answer.body, size)
 
     def make_directories(self, path: bytes, mode: int) -> None:
@@ -59,103 +50,172 @@ class Sftp:
         parent = path.rstrip(b"/").rpartition(b"/")[0]
         if parent:
             self.make_directories(parent, mode)
-        attributes = struct.pack(">II", _HAS_MODE, mode)
-        answer = self.ask(_MKDIR, _text(path) + attributes)
-        if _code(answer) == _OK:
+        attributes = struct.pack(">II", wire.HAS_MODE, mode)
+        answer = self.ask(wire.MKDIR, wire.pack(path) + attributes)
+        if wire.read_code(answer) == wire.OK:
             # The server's umask was applied, and it never sets the group bit by itself.
-            self.ask(_SETSTAT, _text(path) + attributes)
+            self.ask(wire.SETSTAT, wire.pack(path) + attributes)
         elif self.find_size(path) is None:  # another channel may have been faster
-            raise _rejected(answer, path)
+            raise wire.rejected(answer, path)
 
     def find_size(self, path: bytes) -> int | None:
-        answer = self.ask(_STAT, _text(path))
-        if answer.kind != _ATTRIBUTES:
-            if _code(answer) == _NO_SUCH_FILE:
+        answer = self.ask(wire.STAT, wire.pack(path))
+        if answer.kind != wire.ATTRIBUTES:
+            if wire.read_code(answer) == wire.NO_SUCH_FILE:
                 return None
-            raise _rejected(answer, path)
-        flags, size = struct.unpack_from(">IQ", answer.body.ljust(12, b"\0"))
-        return int(size) if flags & _HAS_SIZE else 0
+            raise wire.rejected(answer, path)
+        return wire.read_size(answer)
 
     def replace(self, source: bytes, target: bytes) -> None:
         """Rename over whatever `target` was."""
-        if _POSIX_RENAME in self._extensions:
-            answer = self.ask(_EXTENDED, _text(_POSIX_RENAME) + _text(source) + _text(target))
-        else:
-            # Without the extension a rename does not replace; there is a moment without the file.
-            self.remove(target)
-            answer = self.ask(_RENAME, _text(source) + _text(target))
-        self._check(answer, target)
+        *first, rename = self._renaming(source, target)
+        for request in first:
+            self.ask(*request)
+        self._check(self.ask(*rename), target)
 
     def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None:
-        moment = max(0, min(int(modified), 0xFFFFFFFF))
-        fields = struct.pack(">IIII", _HAS_MODE | _HAS_TIMES, mode, moment, moment)
-        self._check(self.ask(_SETSTAT, _text(path) + fields), path)
+        self._check(self.ask(*wire.build_description(path, mode, modified)), path)
+
+    def put_all(self, puts: Iterable[Put]) -> Iterator[tuple[int, RejectedError | None]]:
+        """Write small files, many under way at once; yield what became of each, by its place."""
+        trips: dict[int, _Trip] = {}  # by the numbers of their requests
+        for place, put in enumerate(puts):
+            while len(trips) >= wire.UNDER_WAY:
+                yield from self._hear(trips)
+            yield from self._go_on(_Trip(place, self._put(put)), trips)
+        while trips:
+            yield from self._hear(trips)
+
+    def _put(self, put: Put) -> "_Steps":
+        """Yield what is asked for next, once all that was asked before has been answered."""
+        flags = struct.pack(">II", wire.TO_WRITE | wire.TO_CREATE | wire.TO_TRUNCATE, 0)
+        (opened,) = yield [(wire.OPEN, wire.pack(put.part) + flags)]
+        if opened.kind != wire.HANDLE:
+            raise wire.rejected(opened, put.part)
+        try:
+            *written, found = yield [
+                *wire.build_writes(opened.body, put.content),
+                (wire.CLOSE, opened.body),
+                wire.build_description(put.part, put.mode, put.modified),
+                (wire.STAT, wire.pack(put.part)),
+            ]
+            for answer in written:
+                self._check(answer, put.part)
+            wire.check_size(found, put.part, len(put.content))
+            *_, renamed = yield self._renaming(put.part, put.target)
+            self._check(renamed, put.target)
+        except RejectedError:
+            yield [(wire.REMOVE, wire.pack(put.part))]
+            raise
+
+    def _hear(self, trips: "dict[int, _Trip]") -> Iterator[tuple[int, RejectedError | None]]:
+        """Take the next answer; yield what became of a file whose last one it was."""
+        answer = self.receive()
+        trip = trips.pop(answer.id, None)
+        if trip is None:
+            raise wire.confused()
+        trip.answers[answer.id] = answer
+        if None not in trip.answers.values():
+            yield from self._go_on(trip, trips)
+
+    def _go_on(
+        self, trip: "_Trip", trips: "dict[int, _Trip]"
+    ) -> Iterator[tuple[int, RejectedError | None]]:
+        """Send a file's next requests, or yield what became of it."""
+        answers = [answer for answer in trip.answers.values() if answer]
+        try:
+            requests = trip.steps.send(answers) if answers else next(trip.steps)
+        except StopIteration:
+            yield trip.place, None
+            return
+        except RejectedError as error:
+            yield trip.place, error
+            return
+        trip.answers = dict.fromkeys(self.send(*request) for request in requests)
+        trips.update(dict.fromkeys(trip.answers, trip))
+
+    def _renaming(self, source: bytes, target: bytes) -> "list[wire.Request]":
+        names = wire.pack(source) + wire.pack(target)
+        if wire.POSIX_RENAME in self._extensions:
+            return [(wire.EXTENDED, wire.pack(wire.POSIX_RENAME) + names)]
+        # Without the extension a rename does not replace; there is a moment without the file.
+        return [(wire.REMOVE, wire.pack(target)), (wire.RENAME, names)]
 
     def remove(self, path: bytes) -> None:
         """Remove a file; its absence is not an error."""
-        answer = self.ask(_REMOVE, _text(path))
-        if _code(answer) != _NO_SUCH_FILE:
+        answer = self.ask(wire.REMOVE, wire.pack(path))
+        if wire.read_code(answer) != wire.NO_SUCH_FILE:
             self._check(answer, path)
 
     def close(self) -> None:
         """Drop the SFTP session; the SSH session stays."""
         self._stream.close()
 
-    def ask(self, kind: int, body: bytes) -> _Answer:
+    def ask(self, kind: int, body: bytes) -> wire.Answer:
         """Send a request and wait for its answer; nothing else may be under way."""
         number = self.send(kind, body)
         answer = self.receive()
         if answer.id != number:
-            raise _confused()
+            raise wire.confused()
         return answer
 
     def send(self, kind: int, head: bytes, data: bytes | memoryview = b"") -> int:
-        """Send a request without waiting; return its number."""
+        """Send a request without waiting, small ones together; return its number."""
         self._id = (self._id + 1) & 0xFFFFFFFF
         length = 5 + len(head) + len(data)
-        self._stream.write(b"".join((struct.pack(">IBI", length, kind, self._id), head, data)))
+        self._unsent += struct.pack(">IBI", length, kind, self._id)
+        self._unsent += head
+        self._unsent += data
+        if len(self._unsent) >= wire.PIECE:
+            self._flush()
         return self._id
 
-    def receive(self) -> _Answer:
+    def receive(self) -> wire.Answer:
         """Wait for the next answer."""
         packet = self._receive_packet()
         kind, number = struct.unpack_from(">BI", packet.ljust(5, b"\0"))
-        return _Answer(kind, number, packet[5:])
+        return wire.Answer(kind, number, packet[5:])
 
     def _greet(self) -> frozenset[bytes]:
         """Agree on the version; return the names of the server's extensions."""
-        self._stream.write(struct.pack(">IBI", 5, _INIT, 3))
+        self._stream.write(struct.pack(">IBI", 5, wire.INIT, 3))
         first = self._take(5)
-        if first[4:] != bytes([_VERSION]):  # a login script's words, rather
+        if first[4:] != bytes([wire.VERSION]):  # a login script's words, rather
             said = format_path(first + self._stream.read_ready())[:200]
-            raise RejectedError(f"The server answered SFTP with: {said}.", code=_REFUSED)
+            raise RejectedError(f"The server answered SFTP with: {said}.", code=wire.REFUSED)
         packet = first[4:] + self._take(int.from_bytes(first[:4], "big") - 1)
         names, rest = set(), packet[5:]
         while rest:
-            name, rest = _split(rest)
-            _, rest = _split(rest)
+            name, rest = wire.split(rest)
+            _, rest = wire.split(rest)
             names.add(name)
         return frozenset(names)
 
     def _receive_packet(self) -> bytes:
         (length,) = struct.unpack(">I", self._take(4))
-        if length > _LARGEST:
-            raise _confused()
+        if length > wire.LARGEST:
+            raise wire.confused()
         return self._take(length)
 
     def _take(self, size: int) -> bytes:
         while len(self._received) < size:
+            self._flush()
             more = self._stream.read(64 * 1024)
             if not more:
-                raise RejectedError("The server ended SFTP.", code=_REFUSED)
+                raise RejectedError("The server ended SFTP.", code=wire.REFUSED)
             self._received += more
         taken = bytes(self._received[:size])
         del self._received[:size]
         return taken
 
-    def _check(self, answer: _Answer, path: bytes) -> None:
-        if _code(answer) != _OK:
-            raise _rejected(answer, path)
+    def _flush(self) -> None:
+        if self._unsent:
+            self._stream.write(memoryview(self._unsent))
+            self._unsent = bytearray()
+
+    def _check(self, answer: wire.Answer, path: bytes) -> None:
+        if wire.read_code(answer) != wire.OK:
+            raise wire.rejected(answer, path)
 
 
 class SftpFile:
@@ -167,61 +227,35 @@ class SftpFile:
         self._handle = handle  # with its length before it, as it goes over the wire
         self._offset = offset
         self._unanswered = 0
-        self._failure: _Answer | None = None
+        self._failure: wire.Answer | None = None
 
     def write(self, data: bytes | memoryview) -> None:
         """Write at the end; raises `RejectedError` as soon as a write is known to have failed."""
         view = memoryview(data).cast("B")
         while view:
-            piece, view = view[:_PIECE], view[_PIECE:]
+            piece, view = view[: wire.PIECE], view[wire.PIECE :]
             head = self._handle + struct.pack(">QI", self._offset, len(piece))
-            self._sftp.send(_WRITE, head, piece)
+            self._sftp.send(wire.WRITE, head, piece)
             self._offset += len(piece)
             self._unanswered += 1
-            self._await(_UNANSWERED)
+            self._await(wire.UNANSWERED)
             self._raise_failure()
 
     def close(self) -> None:
         """Wait until the server has answered every write."""
         self._await(0)
-        answer = self._sftp.ask(_CLOSE, self._handle)
+        answer = self._sftp.ask(wire.CLOSE, self._handle)
         self._raise_failure()
-        if _code(answer) != _OK:
-            raise _rejected(answer, self._path)
+        if wire.read_code(answer) != wire.OK:
+            raise wire.rejected(answer, self._path)
 
     def _await(self, limit: int) -> None:
         while self._unanswered > limit:
             answer = self._sftp.receive()
             self._unanswered -= 1
-            if _code(answer) != _OK:
+            if wire.read_code(answer) != wire.OK:
                 self._failure = self._failure or answer
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
-            raise _rejected(self._failure, self._path)
-
-
-def _text(value: bytes) -> bytes:
-    return struct.pack(">I", len(value)) + value
-
-
-def _split(packet: bytes) -> tuple[bytes, bytes]:
-    (length,) = struct.unpack_from(">I", packet.ljust(4, b"\0"))
-    return packet[4 : 4 + length], packet[4 + length :]
-
-
-def _code(answer: _Answer) -> int:
-    if answer.kind != _STATUS:
-        raise _confused()
-    return int.from_bytes(answer.body[:4], "big")
-
-
-def _rejected(answer: _Answer, path: bytes) -> RejectedError:
-    """Return the error of a refused request, in the server's words."""
-    said = format_path(_split(answer.body[4:])[0])[:200].rstrip(".") or "refused"
-    code = "staging.denied" if _code(answer) == _DENIED else "staging.refused"
-    return RejectedError(f"{format_path(path)} was refused by the server: {said}.", code=code)
-
-
-def _confused() -> TransientError:
-    return TransientError("The staging host does not speak SFTP as expected.", code="link.lost")
+            raise wire.rejected(self._failure, self._path)

@@ -1,7 +1,10 @@
 """A session that sends no faster than its bucket lets it, whatever is said over it."""
 
+from collections.abc import Iterable, Iterator
+
 from mydata_like.core.bandwidth import Bucket
-from mydata_like.ssh.session import Finished, RemoteFile, Session, SftpSession, Stream
+from mydata_like.core.errors import RejectedError
+from mydata_like.ssh.session import Finished, Put, RemoteFile, Session, SftpSession, Stream
 
 
 class LimitedSession:
@@ -55,6 +58,15 @@ class _LimitedSftp:
         self.replace = sftp.replace
         self.set_attributes = sftp.set_attributes
         self.remove = sftp.remove
+
+    def put_all(self, puts: Iterable[Put]) -> Iterator[tuple[int, RejectedError | None]]:
+        return self._sftp.put_all(map(self._wait, puts))
+
+    def _wait(self, put: Put) -> Put:
+        """Let a small file go when all of it may."""
+        for _ in self._bucket.pieces(memoryview(put.content)):
+            pass
+        return put
 
     def open_file(self, path: bytes, *, append: bool = False) -> RemoteFile:
         return _LimitedFile(self._sftp.open_file(path, append=append), self._bucket)

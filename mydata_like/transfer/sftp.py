@@ -1,16 +1,19 @@
 """Files to hosts that allow only SFTP: to a temporary name, then renamed."""
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
-from mydata_like.core.errors import FileChangedError, RejectedError
-from mydata_like.ssh.session import SftpSession
+from mydata_like.core.errors import FileChangedError, RejectedError, TransientError
+from mydata_like.ssh.session import Put, SftpSession
 from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import Done, Fate, Member, Moving, Task
 from mydata_like.transfer.single import Sealed, part_name
+from mydata_like.transfer.tiny import TINY, read_tiny
 
 _CHUNK: Final = 256 * 1024
+_MODE: Final = 0o660
 
 
 class SftpSender:
@@ -23,27 +26,64 @@ class SftpSender:
         self._buffer = bytearray(_CHUNK)
 
     def send(self, task: Task, moving: Moving) -> Done:
-        """Carry a payload, file by file; raises `TransientError` when the line broke."""
-        return Done(
-            tuple(
-                self._send_member(index, member, moving)
-                for index, member in enumerate(task.members)
-            )
-        )
+        """Carry a payload; raises `TransientError` when the line broke and none is proven."""
+        fates: dict[int, Fate] = {}
+        try:
+            self._send_tiny(task.members, fates, moving)
+            for index, member in enumerate(task.members):
+                if index not in fates:
+                    fates[index] = self._send_member(index, member, moving)
+        except TransientError as error:
+            if not any(fate.checksum for fate in fates.values()):
+                raise
+            lost = {
+                index: Fate(index, "", error.problem, again=True)
+                for index in range(len(task.members))
+            }
+            return Done(tuple((lost | fates).values()), broken=True)
+        return Done(tuple(fates[index] for index in range(len(task.members))))
 
     def close(self) -> None:
         """The SFTP session ends with its SSH session."""
 
+    def _send_tiny(self, members: Sequence[Member], fates: dict[int, Fate], moving: Moving) -> None:
+        """Send the tiny files of a payload, many at once; the larger ones are not for this."""
+        tiny = [index for index, it in enumerate(members) if it.size <= TINY and not it.inside]
+        for index in tiny:
+            try:
+                self._make_parent(members[index])
+            except RejectedError as error:
+                fates[index] = self._judge(index, members[index], error)
+        sent: list[tuple[int, str]] = []  # in the order in which they go
+
+        def read() -> Iterator[Put]:
+            for index in tiny:
+                if index in fates:
+                    continue
+                member = members[index]
+                try:
+                    content, checksum = read_tiny(member)
+                except FileChangedError as error:
+                    fates[index] = Fate(index, "", error.problem)
+                    continue
+                sent.append((index, checksum))
+                target = self._target(member)
+                yield Put(_part(target, member), target, content, _MODE, member.modified)
+                moving(member.size)
+
+        for place, refusal in self._sftp.put_all(read()):
+            index, checksum = sent[place]
+            fates[index] = (
+                self._judge(index, members[index], refusal) if refusal else Fate(index, checksum)
+            )
+
     def _send_member(self, index: int, member: Member, moving: Moving) -> Fate:
-        target = self._location + b"/" + member.remote
-        parent = target.rpartition(b"/")[0]
-        part = parent + b"/" + part_name(member)
+        target = self._target(member)
+        part = _part(target, member)
         try:
-            if parent not in self._known:
-                self._sftp.make_directories(parent, 0o2770)
-                self._known.add(parent)
+            self._make_parent(member)
             told = self._write(member, part, moving)
-            self._sftp.set_attributes(part, mode=0o660, modified=member.modified)
+            self._sftp.set_attributes(part, mode=_MODE, modified=member.modified)
             if self._sftp.find_size(part) != member.size:
                 return Fate(index, "", describe(member.remote, b""), again=True)
             self._sftp.replace(part, target)
@@ -51,13 +91,27 @@ class SftpSender:
             self._remove(part)
             return Fate(index, "", error.problem)
         except RejectedError as error:
-            self._known.discard(parent)
             self._remove(part)
-            check_space(error.message.rstrip(".").encode())
-            # A full disk is just a failure in this protocol, and may be over later.
-            again = error.problem_code != "staging.denied"
-            return Fate(index, "", error.problem, again)
+            return self._judge(index, member, error)
         return Fate(index, told.checksum, inside=told.inside)
+
+    def _target(self, member: Member) -> bytes:
+        return self._location + b"/" + member.remote
+
+    def _make_parent(self, member: Member) -> None:
+        parent = self._target(member).rpartition(b"/")[0]
+        if parent not in self._known:
+            self._sftp.make_directories(parent, 0o2770)
+            self._known.add(parent)
+
+    def _judge(self, index: int, member: Member, error: RejectedError) -> Fate:
+        """Return the fate of a member that was refused; a full disk is told of as such.
+
+        Where the server does not say so, that is just a failure, and may be over later.
+        """
+        self._known.discard(self._target(member).rpartition(b"/")[0])
+        check_space(error.message.rstrip(".").encode())
+        return Fate(index, "", error.problem, again=error.problem_code != "staging.denied")
 
     def _write(self, member: Member, part: bytes, moving: Moving) -> Told:
         """Write a file under its temporary name; the last chunk only if it stayed the same."""
@@ -75,3 +129,7 @@ class SftpSender:
     def _remove(self, part: bytes) -> None:
         with suppress(RejectedError):
             self._sftp.remove(part)
+
+
+def _part(target: bytes, member: Member) -> bytes:
+    return target.rpartition(b"/")[0] + b"/" + part_name(member)

@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from mydata_like.core.errors import RejectedError, TransientError
+from mydata_like.ssh.session import Put
 from tests.faults.tcpproxy import TcpProxy
 from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with
 
@@ -139,3 +140,37 @@ def test_a_host_without_sftp_says_so(stack, tmp_path):
                 session.open_sftp()
             assert raised.value.problem_code == "ssh.sftp-refused"
             assert session.run(b"echo usable").output == b"usable\n"
+
+
+def puts(place, count):
+    for number in range(count):
+        target = bytes(place / f"{number} it's")
+        content = os.urandom(number * 37 % 70_000)
+        yield Put(target + b".part", target, content, 0o640, 1_600_000_000 + number)
+
+
+def test_many_small_files_arrive_under_way_at_once(sftp, place):
+    wanted = list(puts(place, 500))
+    assert sorted(sftp.put_all(wanted)) == [(number, None) for number in range(500)]
+    for put in wanted:
+        there = place / os.fsdecode(put.target)
+        assert there.read_bytes() == put.content
+        assert there.stat().st_mtime == put.modified
+        assert stat.S_IMODE(there.stat().st_mode) == 0o640
+    assert len(list(place.iterdir())) == 500
+
+
+def test_small_files_that_are_refused_leave_nothing_and_the_others_arrive(sftp, place):
+    wanted = list(puts(place, 50))
+    (place / os.fsdecode(wanted[7].target)).mkdir()
+    (place / os.fsdecode(wanted[20].part)).mkdir()
+    fates = dict(sftp.put_all(wanted))
+    assert {number for number, refusal in fates.items() if refusal} == {7, 20}
+    assert not (place / os.fsdecode(wanted[7].part)).exists()
+    for number in set(fates) - {7, 20}:
+        assert (place / os.fsdecode(wanted[number].target)).read_bytes() == wanted[number].content
+
+
+def test_a_session_goes_on_after_small_files(sftp, place):
+    assert list(sftp.put_all(puts(place, 1))) == [(0, None)]
+    assert sftp.find_size(bytes(place / "0 it's")) == 0

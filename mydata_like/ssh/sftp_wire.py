@@ -1,0 +1,107 @@
+"""What SFTP says over its stream: requests, answers, and what they mean.
+
+The protocol is version 3, draft-ietf-secsh-filexfer-02, the one that OpenSSH speaks; with its
+extension posix-rename@openssh.com.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import RejectedError, TransientError
+from mydata_like.core.format import format_path
+
+INIT, VERSION = 1, 2
+OPEN, CLOSE, WRITE = 3, 4, 6
+SETSTAT, REMOVE, MKDIR, STAT, RENAME = 9, 13, 14, 17, 18
+STATUS, HANDLE, ATTRIBUTES = 101, 102, 105
+EXTENDED: Final = 200
+
+OK, NO_SUCH_FILE, DENIED, UNSUPPORTED = 0, 2, 3, 8
+TO_WRITE, TO_APPEND, TO_CREATE, TO_TRUNCATE = 2, 4, 8, 16
+HAS_SIZE, HAS_MODE, HAS_TIMES = 1, 4, 8
+
+PIECE: Final = 32_640  # bytes of one write request; with its head it fits one SSH packet
+UNANSWERED: Final = 64  # write requests under way, 2 MiB: what the SSH window holds
+UNDER_WAY: Final = 256  # requests for small files; three to five belong to one of them
+LARGEST: Final = 256 * 1024  # of an answer
+REFUSED: Final = "ssh.sftp-refused"
+POSIX_RENAME: Final = b"posix-rename@openssh.com"
+
+
+class Answer(NamedTuple):
+    """What the server says to the request of this number."""
+
+    kind: int
+    id: int
+    body: bytes
+
+
+Request = tuple[int, bytes] | tuple[int, bytes, bytes]
+
+
+def build_writes(handle: bytes, content: bytes) -> list[Request]:
+    """Return the requests that write a file's content from its start."""
+    return [
+        (WRITE, handle + struct.pack(">QI", start, len(piece)), piece)
+        for start, piece in _cut(content)
+    ]
+
+
+def _cut(content: bytes) -> Iterator[tuple[int, bytes]]:
+    for start in range(0, len(content), PIECE):
+        yield start, content[start : start + PIECE]
+
+
+def build_description(path: bytes, mode: int, modified: float) -> tuple[int, bytes]:
+    """Return the request that gives a file its mode and its time."""
+    moment = max(0, min(int(modified), 0xFFFFFFFF))
+    fields = struct.pack(">IIII", HAS_MODE | HAS_TIMES, mode, moment, moment)
+    return SETSTAT, pack(path) + fields
+
+
+def read_size(answer: Answer) -> int:
+    """Return the size that attributes tell; 0 where they do not, -1 where these are none."""
+    if answer.kind != ATTRIBUTES:
+        return -1
+    flags, size = struct.unpack_from(">IQ", answer.body.ljust(12, b"\0"))
+    return int(size) if flags & HAS_SIZE else 0
+
+
+def check_size(answer: Answer, path: bytes, size: int) -> None:
+    """Return if a file has this size; raises `RejectedError`."""
+    if answer.kind == ATTRIBUTES and read_size(answer) != size:
+        message = f"{format_path(path)} was not written to its end by the server."
+        raise RejectedError(message, code="staging.refused")
+    if answer.kind != ATTRIBUTES:
+        raise rejected(answer, path)
+
+
+def pack(value: bytes) -> bytes:
+    """Return a text as it goes over the wire."""
+    return struct.pack(">I", len(value)) + value
+
+
+def split(packet: bytes) -> tuple[bytes, bytes]:
+    """Return the text that a packet begins with, and the rest."""
+    (length,) = struct.unpack_from(">I", packet.ljust(4, b"\0"))
+    return packet[4 : 4 + length], packet[4 + length :]
+
+
+def read_code(answer: Answer) -> int:
+    """Return the code of an answer that is a status."""
+    if answer.kind != STATUS:
+        raise confused()
+    return int.from_bytes(answer.body[:4], "big")
+
+
+def rejected(answer: Answer, path: bytes) -> RejectedError:
+    """Return the error of a refused request, in the server's words."""
+    said = format_path(split(answer.body[4:])[0])[:200].rstrip(".") or "refused"
+    code = "staging.denied" if read_code(answer) == DENIED else "staging.refused"
+    return RejectedError(f"{format_path(path)} was refused by the server: {said}.", code=code)
+
+
+def confused() -> TransientError:
+    """Return the error of a host that does not keep to the protocol."""
+    return TransientError("The staging host does not speak SFTP as expected.", code="link.lost")
