@@ -28,6 +28,7 @@ from mydata_like.transfer.zstd import NOT_UNPACKED, Feed, choose, unpack
 CHUNK: Final = 256 * 1024
 RESUMABLE: Final = 8 * 1024 * 1024  # less than this is faster sent again than compared
 _SPARSE_GAIN: Final = 0.9  # a file is sent by its extents when they are less of it than this
+_STRIPED: Final = -1  # the size of what several streams left behind, which may have gaps
 _NOISE: Final = 64 * 1024  # of a login script, at most, before the script's own answer
 _MARK: Final = b"mydata:"
 
@@ -44,10 +45,11 @@ _KEEP_SPARSE: Final = b"tar -x -o --no-same-permissions -f -"
 _OR_DROP: Final = b' || { rm -f -- "./$t"; exit 95; }; '
 # What is there after a line broke is kept for the next attempt.
 _CHECK: Final = b'set -- $(ls -ldn "./$t"); [ "$5" = %d ] || exit 94; '
-_LIST_PARTS: Final = striped.MEND + (
-    b"for t in .mydata-*.part; do "
-    b'if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); echo "mydata:$t:$5"; fi; done'
+_TELL_PART: Final = (
+    b'if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); a=; [ ! -f "./$t.at" ] || a=:striped; '
+    b'echo "mydata:$t:$5$a"; fi'
 )
+_LIST_PARTS: Final = b"for t in .mydata-*.part; do " + _TELL_PART + b"; done"
 
 
 class SingleSender:
@@ -172,6 +174,9 @@ class SingleSender:
             listed = self._start(member, _LIST_PARTS).finish()
             self._parts[parent] = dict(_read_parts(listed.output))
         there = self._parts[parent].pop(part_name(member), 0)
+        if there == _STRIPED:  # others than ours may be at work on theirs
+            mended = self._start(member, striped.MEND + _TELL_PART).finish()
+            there = dict(_read_parts(mended.output)).get(part_name(member), 0)
         return there if RESUMABLE <= there <= member.size else 0
 
     def _send_whole(self, feed: Feed, member: Member, moving: Moving) -> Told:
@@ -332,7 +337,9 @@ def _read_parts(output: bytes) -> Iterator[tuple[bytes, int]]:
     for line in output.splitlines():
         mark, _, rest = line.partition(_MARK)
         name, _, size = rest.partition(b":")
-        if not mark and size.isdigit():
+        if not mark and size.endswith(b":striped"):
+            yield name, _STRIPED
+        elif not mark and size.isdigit():
             yield name, int(size)
 
 

@@ -44,13 +44,12 @@ TAKE: Final = (
     b'IFS= read -r e && [ "$e" = . ] || exit 94; '
     b'echo "$o $((b * c))" >> "./$t.at"; done'
 )
-# Leaves of each file in the directory what is known to be there from its start on.
+# Leaves of a file what is known to be there from its start on.
 MEND: Final = (
-    b'for t in .mydata-*.part; do if [ -f "./$t.at" ]; then '
     b'p=$(sort -n "./$t.at" | { p=0; while IFS=" " read -r o l; do [ "$o" -le "$p" ] || break; '
     b'[ $((o + l)) -le "$p" ] || p=$((o + l)); done; echo "$p"; }); '
     b'dd of="./$t" bs=1 count=0 seek="$p" </dev/null 2>/dev/null || rm -f -- "./$t"; '
-    b'rm -f -- "./$t.at"; fi; done; '
+    b'rm -f -- "./$t.at"; '
 )
 
 

@@ -106,6 +106,17 @@ def test_a_gap_in_what_is_left_is_filled(place, member):
     assert SIZE - (16 << 20) <= session.written < SIZE - (15 << 20)
 
 
+def test_what_others_are_at_work_on_is_left_alone(place, member):
+    theirs = place.there(member).with_name(".mydata-of-others.part")
+    theirs.parent.mkdir(parents=True)
+    theirs.write_bytes(bytes(100_000))
+    beside = theirs.with_name(theirs.name + ".at")
+    beside.write_text("50000 50000\n")
+    assert send(place, member, FarSession()).checksum == checksum(member)
+    assert theirs.stat().st_size == 100_000
+    assert beside.read_text() == "50000 50000\n"
+
+
 def test_what_others_left_is_not_built_upon(place, member):
     part = part_of(place, member)
     part.parent.mkdir(parents=True)
