@@ -9,7 +9,7 @@ from mydata_like.ssh.session import Put, SftpSession
 from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import Done, Fate, Member, Moving, Task
-from mydata_like.transfer.single import Sealed, part_name
+from mydata_like.transfer.sealed import Sealed, part_name
 from mydata_like.transfer.tiny import TINY, read_tiny
 
 _CHUNK: Final = 256 * 1024

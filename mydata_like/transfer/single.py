@@ -5,10 +5,9 @@ takes the bytes, compares the size and renames. Of the bytes the last chunk is h
 the local file is known to have stayed the same, so nothing torn ever gets its final name.
 """
 
-import hashlib
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -16,10 +15,11 @@ from mydata_like.core.errors import FileChangedError, StagingError, TransientErr
 from mydata_like.ssh.remote import Rung, quote
 from mydata_like.ssh.session import Finished, Stream
 from mydata_like.transfer import striped, tar
-from mydata_like.transfer.archive import ArchiveSource, Told, open_content
+from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Fate, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
+from mydata_like.transfer.sealed import Sealed, alive, chain, part_name, pass_prefix
 from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, finish_refused, make
 from mydata_like.transfer.sparse import Extent, find_extents
 from mydata_like.transfer.striped import Room
@@ -132,7 +132,7 @@ class SingleSender:
         """
         with open_content(member) as source:
             chunks = source.chunks(self._buffer)
-            ours, rest = _pass_prefix(chunks, there, moving) if there else ("", memoryview(b""))
+            ours, rest = pass_prefix(chunks, there, moving) if there else ("", memoryview(b""))
             begin = striped.BEGIN
             if there:
                 begin = striped.GO_ON % (self._rung.checksum, ours.encode(), there)
@@ -148,7 +148,7 @@ class SingleSender:
                 moving,
             )
             try:
-                crew.carry(_chain(rest, chunks), there)
+                crew.carry(chain(rest, chunks), there)
                 told = Told("" if source.remaining else source.finish(), source.inside)
             except UploaderError as error:
                 crew.dismiss()
@@ -191,13 +191,13 @@ class SingleSender:
         """Send what follows the bytes that are there; None when those are not ours."""
         with open_content(member) as source:
             sealed = Sealed(source, source.chunks(self._buffer))
-            ours, rest = _pass_prefix(sealed, there, moving)
+            ours, rest = pass_prefix(sealed, there, moving)
             if _read_answer(feed.stream)[:32] != ours.encode():
                 feed.stream.write(b"fresh\n")
                 return None
             feed.stream.write(b"append\n")
             moving(there)
-            for chunk in _chain(rest, sealed):
+            for chunk in chain(rest, sealed):
                 feed.write(chunk)
                 moving(len(chunk))
             return sealed.told
@@ -224,7 +224,7 @@ class SingleSender:
         try:
             with open_source(*member[:5]) as source:
                 chunks = source.chunks(self._buffer, extents)
-                tar.write_member(write, head, length, _alive(chunks, moving))
+                tar.write_member(write, head, length, alive(chunks, moving))
                 checksum = source.finish()
             feed.write(tar.END)
         except FileChangedError:
@@ -278,59 +278,6 @@ def _publish(member: Member) -> bytes:
         b'chmod 660 "./$t"; TZ=UTC0 touch -t %b "./$t"; '
         b'if [ -d %b ]; then echo "Is a directory" >&2; exit 96; fi; mv -f -- "./$t" %b'
     ) % (stamp, name, name)
-
-
-def part_name(member: Member) -> bytes:
-    """Return the temporary name of a file: the same for every attempt to send the same bytes."""
-    text = b"%b\0%d\0%d" % (member.remote, member.size, member.modified_ns)
-    return b".mydata-%b.part" % hashlib.sha256(text).hexdigest()[:32].encode()
-
-
-class Sealed:
-    """The chunks of a source, the last only once the file is known to have stayed the same."""
-
-    def __init__(self, source: Source | ArchiveSource, chunks: Iterator[memoryview]) -> None:
-        self._source = source
-        self._chunks = chunks
-        self._checksum = ""
-
-    @property
-    def told(self) -> Told:
-        """What reading told, after the last chunk."""
-        return Told(self._checksum or self._source.finish(), self._source.inside)
-
-    def __iter__(self) -> Iterator[memoryview]:
-        for chunk in self._chunks:
-            if not self._source.remaining and not self._checksum:
-                self._checksum = self._source.finish()
-            yield chunk
-
-
-def _pass_prefix(
-    chunks: Iterable[memoryview], length: int, moving: Moving
-) -> tuple[str, memoryview]:
-    """Read so many bytes; return their checksum, and what is left of the last chunk."""
-    prefix = hashlib.md5(usedforsecurity=False)
-    for chunk in chunks:
-        taken = chunk[:length]
-        prefix.update(taken)
-        length -= len(taken)
-        moving(0)
-        if not length:
-            return prefix.hexdigest(), chunk[len(taken) :]
-    return "", memoryview(b"")
-
-
-def _chain(first: memoryview, rest: Iterable[memoryview]) -> Iterator[memoryview]:
-    yield first
-    yield from rest
-
-
-def _alive(chunks: Iterable[memoryview], moving: Moving) -> Iterator[memoryview]:
-    """Pass chunks on; even empty ones are signs of life."""
-    for chunk in chunks:
-        moving(0)
-        yield chunk
 
 
 def _read_parts(output: bytes) -> Iterator[tuple[bytes, int]]:

@@ -11,8 +11,9 @@ from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.remote import Rung
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.compression import Compression
+from mydata_like.transfer.sealed import part_name
 from mydata_like.transfer.shell import Shells
-from mydata_like.transfer.single import SingleSender, part_name
+from mydata_like.transfer.single import SingleSender
 from mydata_like.transfer.zstd import Feed, fill, store
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession

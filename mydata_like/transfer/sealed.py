@@ -1,0 +1,62 @@
+"""A file on its way: its temporary name, and its chunks, none of which makes a torn file whole."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+from mydata_like.transfer.archive import ArchiveSource, Told
+from mydata_like.transfer.protocol import Member, Moving
+from mydata_like.transfer.reading import Source
+
+
+def part_name(member: Member) -> bytes:
+    """Return the temporary name of a file: the same for every attempt to send the same bytes."""
+    text = b"%b\0%d\0%d" % (member.remote, member.size, member.modified_ns)
+    return b".mydata-%b.part" % hashlib.sha256(text).hexdigest()[:32].encode()
+
+
+class Sealed:
+    """The chunks of a source, the last only once the file is known to have stayed the same."""
+
+    def __init__(self, source: Source | ArchiveSource, chunks: Iterator[memoryview]) -> None:
+        self._source = source
+        self._chunks = chunks
+        self._checksum = ""
+
+    @property
+    def told(self) -> Told:
+        """What reading told, after the last chunk."""
+        return Told(self._checksum or self._source.finish(), self._source.inside)
+
+    def __iter__(self) -> Iterator[memoryview]:
+        for chunk in self._chunks:
+            if not self._source.remaining and not self._checksum:
+                self._checksum = self._source.finish()
+            yield chunk
+
+
+def pass_prefix(
+    chunks: Iterable[memoryview], length: int, moving: Moving
+) -> tuple[str, memoryview]:
+    """Read so many bytes; return their checksum, and what is left of the last chunk."""
+    prefix = hashlib.md5(usedforsecurity=False)
+    for chunk in chunks:
+        taken = chunk[:length]
+        prefix.update(taken)
+        length -= len(taken)
+        moving(0)
+        if not length:
+            return prefix.hexdigest(), chunk[len(taken) :]
+    return "", memoryview(b"")
+
+
+def chain(first: memoryview, rest: Iterable[memoryview]) -> Iterator[memoryview]:
+    """Yield what was left of a chunk, and those that follow."""
+    yield first
+    yield from rest
+
+
+def alive(chunks: Iterable[memoryview], moving: Moving) -> Iterator[memoryview]:
+    """Pass chunks on; even empty ones are signs of life."""
+    for chunk in chunks:
+        moving(0)
+        yield chunk
