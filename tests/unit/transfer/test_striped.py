@@ -63,11 +63,22 @@ def member(place):
     return member
 
 
+def is_striped(place, member) -> bool:
+    part = part_of(place, member)
+    return part.with_name(part.name + ".at").exists()
+
+
 def test_a_file_arrives_over_several_streams(place, member):
-    moved = []
-    assert send(place, member, FarSession(), moved.append).checksum == checksum(member)
+    moved, striped_then = [], []
+
+    def follow(count: int) -> None:
+        moved.append(count)
+        striped_then.append(is_striped(place, member))
+
+    assert send(place, member, FarSession(), follow).checksum == checksum(member)
     assert place.arrived(member)
     assert sum(moved) == SIZE
+    assert any(striped_then)
     assert place.there(member).stat().st_mtime == MODIFIED
     assert [path.name for path in place.there(member).parent.iterdir()] == ["it's large"]
 
@@ -161,6 +172,9 @@ def test_a_full_disk_is_told_and_leaves_nothing(place, member):
 
 
 def test_a_near_host_gets_the_file_by_one_stream(place, member):
-    session = LocalSession()
-    assert send(place, member, session).checksum == checksum(member)
-    assert not any(b"seek" in command for command in session.commands)
+    striped_then = []
+    near = LocalSession()
+    follow = lambda _: striped_then.append(is_striped(place, member))  # noqa: E731
+    assert send(place, member, near, follow).checksum == checksum(member)
+    assert place.arrived(member)
+    assert not any(striped_then)
