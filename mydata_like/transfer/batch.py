@@ -1,4 +1,8 @@
-"""Batches: many small files as one tar stream, extracted straight into their places."""
+"""Batches: many small files as one tar stream, extracted straight into their places.
+
+A marker at the end of the stream proves all of it. Where that fails, the batch goes once more with
+its members named, which tells one by one what arrived and what was refused.
+"""
 
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -8,7 +12,16 @@ from mydata_like.core.errors import FileChangedError, StagingError, TransientErr
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Stream
 from mydata_like.transfer import tar
-from mydata_like.transfer.proof import Verdict, check_space, describe, judge
+from mydata_like.transfer.proof import (
+    Verdict,
+    all_proven,
+    check_space,
+    describe,
+    extract,
+    extract_named,
+    judge,
+    make_marker,
+)
 from mydata_like.transfer.protocol import Done, Fate, Member, Moving
 from mydata_like.transfer.reading import open_source
 from mydata_like.transfer.shell import NO_GROUND, Shells, ancestors, enter, finish_refused, make
@@ -17,58 +30,79 @@ from mydata_like.transfer.zstd import NOT_UNPACKED, Feed, choose, unpack
 
 _WRITE: Final = 256 * 1024  # bytes that go together; a quarter faster than 64 KiB
 
-_EXTRACT: Final = {
-    "gnu": b"exec tar -x -v -o --no-same-permissions -f - 2>&1",
-    "bsd": b"exec tar -x -v -o --no-same-permissions -f - 2>&1",
-    "busybox": b"exec tar -x -v -o -f - 2>&1",
-}
-
 
 class BatchSender:
-    """Sends batches by tar over one session; knows which directories it has seen made."""
+    """Sends batches by tar over one session; knows which directories it has seen made.
 
-    def __init__(self, shells: Shells, location: bytes, rung: Rung) -> None:
+    `named` has the host name the members from the first batch on, and not only after one where
+    something went wrong: what a line that breaks has carried is proven then.
+    """
+
+    def __init__(self, shells: Shells, location: bytes, rung: Rung, *, named: bool = False) -> None:
         self._shells = shells
         self._compression = shells.compression
         self._location = location
         self._tar = rung.tar
+        self._named = named
         self._known: set[bytes] = set()
 
     def send(self, members: Sequence[Member], moving: Moving) -> Done:
         """Carry small files; raises `TransientError` when the line broke and none is proven."""
         missing = self._missing(members)
-        ratio = choose(self._compression, members, sum(member.size for member in members))
-        extract = unpack(_EXTRACT[self._tar], ratio)
-        started = self._shells.start(enter(self._location) + make(missing) + extract)
-        stream = _Coalesced(started, Feed(started, self._compression, ratio), moving)
-        sending = _Sending(stream, members)
+        sending = self._start(members, missing, moving)
         try:
-            self._shells.prepare()
-            sending.write_all()
-            status, rest = stream.finish()
+            status, output = self._carry(sending)
         except TransientError as error:
-            try:
-                status, rest = stream.finish_refused(error)
-            except TransientError:
-                return self._salvage(sending, stream, error)
+            return self._salvage(sending, error)
         if status == NOT_UNPACKED:
             self._compression.give_up()
             return self.send(members, moving)
-        output = bytes(stream.output + rest)
         if status == NO_GROUND:
             check_space(output)
             raise StagingError(
                 "The staging area's folder takes no new directories.",
                 hint="The server's administrator can mend its permissions.",
             )
-        verdict = judge(sending.names, output, status, self._tar)
+        if sending.marker and status != 0:
+            check_space(output)
+            self._named = True
+            return self.send(members, moving)
+        verdict = self._judge(sending, output, status)
         if not verdict.complaints:
             self._known.update(missing)
         return Done(sending.fates(verdict), broken=status is None)
 
-    def _salvage(self, sending: "_Sending", stream: "_Coalesced", error: TransientError) -> Done:
+    def _start(
+        self, members: Sequence[Member], missing: Sequence[bytes], moving: Moving
+    ) -> "_Sending":
+        """Start the extraction where the members belong."""
+        marker = None if self._named else make_marker(members[0].remote)
+        command = extract(self._tar, marker) if marker else extract_named(self._tar)
+        ratio = choose(self._compression, members, sum(member.size for member in members))
+        script = enter(self._location) + make(missing) + unpack(command, ratio)
+        stream = self._shells.start(script)
+        coalesced = _Coalesced(stream, Feed(stream, self._compression, ratio), moving)
+        return _Sending(coalesced, members, marker)
+
+    def _carry(self, sending: "_Sending") -> tuple[int | None, bytes]:
+        """Send all, and return how the extraction ended and what it said."""
+        try:
+            self._shells.prepare()
+            sending.write_all()
+            return sending.stream.finish()
+        except TransientError as error:
+            return sending.stream.finish_refused(error)
+
+    def _judge(self, sending: "_Sending", output: bytes, status: int | None) -> Verdict:
+        if sending.marker:
+            return all_proven(sending.names)
+        return judge(sending.names, output, status, self._tar)
+
+    def _salvage(self, sending: "_Sending", error: TransientError) -> Done:
         """Return what was proven before the line broke, or raise where nothing was."""
-        verdict = judge(sending.names, stream.received(), None, self._tar)
+        if sending.marker:
+            raise error
+        verdict = judge(sending.names, sending.stream.received(), None, self._tar)
         if not verdict.proven:
             raise error
         return Done(sending.fates(verdict), broken=True)
@@ -113,15 +147,15 @@ class _Coalesced:
         self.output += self._stream.read_ready()
 
     def finish(self) -> tuple[int | None, bytes]:
-        """Write what is left, end the stream, and return its status and the last output."""
+        """Write what is left, end the stream, and return its status and all output."""
         self.flush()
         finished = self._stream.finish()
-        return finished.status, finished.output
+        return finished.status, bytes(self.output + finished.output)
 
     def finish_refused(self, error: TransientError) -> tuple[int | None, bytes]:
         """Return how an extraction failed that took no more, or raise where the line did."""
         finished = finish_refused(self._stream, error)
-        return finished.status, finished.output
+        return finished.status, bytes(self.output + finished.output)
 
     def received(self) -> bytes:
         """Return what came back before the line broke."""
@@ -133,10 +167,14 @@ class _Coalesced:
 
 
 class _Sending:
-    """One batch on its way: what was written, in order, and what could not be."""
+    """One batch on its way: what was written, in order, and what could not be.
 
-    def __init__(self, stream: _Coalesced, members: Sequence[Member]) -> None:
-        self._stream = stream
+    Where there is no `marker`, each member is named.
+    """
+
+    def __init__(self, stream: _Coalesced, members: Sequence[Member], marker: bytes | None) -> None:
+        self.stream = stream
+        self.marker = marker
         self._members = members
         self._written: list[tuple[int, str]] = []  # index and checksum, as in the stream
         self._refused: dict[int, Fate] = {}
@@ -146,7 +184,7 @@ class _Sending:
         return [self._members[index].remote for index, _ in self._written]
 
     def write_all(self) -> None:
-        """Write the members and the end; those that cannot be read fail alone."""
+        """Write the members, the marker and the end; what cannot be read fails alone."""
         with closing(fetch_ahead(self._members)) as ahead:
             for index, fetched in enumerate(ahead):
                 try:
@@ -156,12 +194,14 @@ class _Sending:
                         self._write_large(index)
                 except FileChangedError as error:
                     self._refused[index] = Fate(index, "", error.problem)
-        self._stream.write(tar.END)
+        if self.marker:
+            self.stream.write(tar.header(self.marker, 0, 0))
+        self.stream.write(tar.END)
 
     def _write_tiny(self, index: int, fetched: Fetched | None) -> None:
         member = self._members[index]
         content, checksum = read_tiny(member, fetched)
-        stream = self._stream
+        stream = self.stream
         buffer = stream.buffer
         buffer += tar.header(member.remote, member.size, member.modified)
         buffer += content
@@ -176,7 +216,7 @@ class _Sending:
             head = tar.header(member.remote, member.size, member.modified)
             place = len(self._written)
             self._written.append((index, ""))
-            tar.write_member(self._stream.write, head, member.size, source.chunks(buffer))
+            tar.write_member(self.stream.write, head, member.size, source.chunks(buffer))
             self._written[place] = (index, source.finish())
 
     def fates(self, verdict: Verdict) -> tuple[Fate, ...]:

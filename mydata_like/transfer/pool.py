@@ -79,6 +79,7 @@ class SshTransport:
         self._workers: dict[WorkerProcess, Endpoint] = {}
         self._spare: WorkerProcess | None = None  # has started, and waits for its plan
         self._opened = 0
+        self._broken = False  # whether a line has been; the next may be as weak
         self._noticed: set[str] = set()
         self._closed = False
 
@@ -165,6 +166,7 @@ class SshTransport:
         worker.reap()
         with self._lock:
             endpoint = self._workers.pop(worker, None)
+            self._broken |= failed
         if endpoint is not None:
             self._rota.leave(endpoint, failed=failed)
 
@@ -246,7 +248,7 @@ class SshTransport:
         worker, endpoint, founded = place
         if founded:
             rung = self._rungs.get(endpoint.host)
-            worker.begin(Plan(endpoint, self._location, rung, self._compress))
+            worker.begin(Plan(endpoint, self._location, rung, self._compress, self._broken))
         worker.tell(number, Join())
         opened = worker.hear(number, self._opening_patience)
         assert isinstance(opened, Opened)

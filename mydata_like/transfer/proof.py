@@ -1,16 +1,29 @@
 """What the extraction of a batch proves: which members lie in the staging area, whole.
 
 `tar -x` ends well when its input stops between two members, so its status alone proves
-nothing. What proves a member is that the *next* one was named: names and complaints come
-through one pipe, in order, and a member is named before its bytes are written.
+nothing. Where all goes well, the proof is a marker, the last member of the stream: it has a name
+that nothing else has, and the script ends well only where tar did and the marker was there to be
+removed. That costs nothing for a member, and tells nothing of one where something went wrong.
+
+Then the members are named. What proves one is that the *next* one was named: names and complaints
+come through one pipe, in order, and a member is named before its bytes are written.
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Problem, StagingError
 from mydata_like.core.format import format_path
+from mydata_like.ssh.remote import quote
+
+# What somebody has set for all tars of the host might leave members out and end well.
+_TAR: Final = {
+    "gnu": b"unset TAR_OPTIONS; %b tar -x -o --no-same-permissions %b-f - 2>&1",
+    "bsd": b"%b tar -x -o --no-same-permissions %b-f - 2>&1",
+    "busybox": b"%b tar -x -o %b-f - 2>&1",
+}
 
 _FULL: Final = (b"No space left on device", b"Disk quota exceeded")
 _DENIED: Final = (
@@ -32,11 +45,33 @@ _PRINTED: Final = tuple(
 )
 
 
+def make_marker(beside: bytes) -> bytes:
+    """Return the name of a marker that no other has, where a member may be written as well."""
+    folder, slash, _ = beside.rpartition(b"/")
+    return b"%b%b.mydata-marker-%b" % (folder, slash, os.urandom(8).hex().encode())
+
+
+def extract(tar: str, marker: bytes) -> bytes:
+    """Return the script that extracts its input, and succeeds where all of it came."""
+    there = quote(marker)
+    return _TAR[tar] % (b"", b"") + b"; s=$?; rm -- %b 2>/dev/null && exit $s" % there
+
+
+def extract_named(tar: str) -> bytes:
+    """Return the script that extracts its input and names each member, to be judged."""
+    return _TAR[tar] % (b"exec", b"-v ")
+
+
 class Verdict(NamedTuple):
     """Which members are proven, by place, and what was said about those that are not."""
 
     proven: frozenset[int]
     complaints: dict[int, bytes]
+
+
+def all_proven(names: Sequence[bytes]) -> Verdict:
+    """Return what is told where all went well."""
+    return Verdict(frozenset(range(len(names))), {})
 
 
 def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -> Verdict:
@@ -45,7 +80,7 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
     `status` is None where the line broke. Raises `StagingError` when the staging area is full.
     """
     if status == 0 and output == b"".join([name + b"\n" for name in names]):
-        return Verdict(frozenset(range(len(names))), {})  # told at once where all went well
+        return all_proven(names)  # told at once
     named: list[int] = []
     complaints: dict[int, bytes] = {}
     lines = output.split(b"\n")[:-1]  # what follows the last newline may be cut
@@ -56,7 +91,7 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
             named.append(place)
     check_space(b"".join(complaints.values()))
     if status == 0 and len(lines) >= len(names):
-        return Verdict(frozenset(range(len(names))), {})
+        return all_proven(names)
     # busybox names its members late: what it complains of may stand before the name.
     if tar == "busybox" and status is not None:
         named = []

@@ -51,6 +51,7 @@ class Plan(NamedTuple):
     location: bytes
     rung: Rung | None = None
     compress: bool = False  # where that pays
+    named: bool = False  # prove what arrives before a line breaks, as one has
 
 
 class Join(NamedTuple):

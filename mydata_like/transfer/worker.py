@@ -88,6 +88,7 @@ class Shared(NamedTuple):
     rung: Rung
     compression: Compression
     room: Room
+    named: bool  # whether batches have their members named from the first on
 
 
 class _Worker:
@@ -121,7 +122,8 @@ class _Worker:
     def serve(self, session: Session, rung: Rung) -> None:
         """Let channels join until one of them fails."""
         compression = Compression(available=self._plan.compress and rung.zstd)
-        shared = Shared(self._plan.location, rung, compression, Room(STREAMS))
+        plan = self._plan
+        shared = Shared(plan.location, rung, compression, Room(STREAMS), plan.named)
         while channel := self._coming.get():
             arguments = channel, session, shared
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
@@ -241,7 +243,9 @@ class ShellSender:
         self._shells.open()
         location, rung = shared.location, shared.rung
         self._single = SingleSender(self._shells, location, rung, shared.room)
-        self._batch = BatchSender(self._shells, location, rung) if rung.tar else None
+        named = shared.named
+        batch = BatchSender(self._shells, location, rung, named=named) if rung.tar else None
+        self._batch = batch
 
     def send(self, task: Task, moving: Moving) -> Done:
         """Carry a payload; raises `TransientError` when the line broke and none is proven."""

@@ -22,12 +22,19 @@ SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
 def ignore(_: int) -> None: ...
 
 
-def send(place, members, session=None, rung=SHELL):
+def send(place, members, session=None, rung=SHELL, *, named=False):
     shells = Shells(session or LocalSession())
+    sender = BatchSender(shells, os.fsencode(place.location), rung, named=named)
     try:
-        return BatchSender(shells, os.fsencode(place.location), rung).send(members, ignore)
+        return sender.send(members, ignore)
     finally:
         shells.close()
+
+
+def list_files(place):
+    """Return the names of all files in the staging area, as members are called there."""
+    there = (path for path in place.location.rglob("*") if not path.is_dir())
+    return {os.fsencode(path.relative_to(place.location)) for path in there}
 
 
 def test_all_members_arrive_with_time_mode_and_checksum(place):
@@ -98,29 +105,38 @@ def test_a_directory_that_is_refused_fails_its_own_members_only(place):
     assert fates[2].again  # the last of a batch that failed is never proven
 
 
-@pytest.fixture(params=["bsd", "busybox"])
-def other_tar(request, tmp_path):
-    """A PATH whose `tar` is not GNU's, and its kind."""
-    program = shutil.which({"bsd": "bsdtar", "busybox": "busybox"}[request.param])
+def path_with(kind, tmp_path):
+    """Return a PATH with a `tar` of this kind."""
+    program = shutil.which({"gnu": "tar", "bsd": "bsdtar", "busybox": "busybox"}[kind])
     if program is None:
-        pytest.skip(f"no {request.param} tar here")
+        pytest.skip(f"no {kind} tar here")
     shims = tmp_path / "bin"
     shims.mkdir()
     (shims / "tar").symlink_to(program)
-    return f"{shims}:{os.environ['PATH']}", request.param
+    return f"{shims}:{os.environ['PATH']}"
 
 
-def test_other_tars_take_batches_too(place, other_tar):
+@pytest.fixture(params=["bsd", "busybox"])
+def other_tar(request, tmp_path):
+    """A PATH whose `tar` is not GNU's, and its kind."""
+    return path_with(request.param, tmp_path), request.param
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_other_tars_take_batches_too(place, other_tar, named):
     path, kind = other_tar
     members = [place.write(f"set-1/ü {n}/it's\\ {n}", n * 300) for n in range(30)]
-    fates = send(place, place.settle(*members), LocalSession(path=path), SHELL._replace(tar=kind))
+    session, rung = LocalSession(path=path), SHELL._replace(tar=kind)
+    fates = send(place, place.settle(*members), session, rung, named=named)
     assert [fate.checksum for fate in fates.fates] == [checksum(member) for member in members]
     assert all(map(place.arrived, members))
     assert stat.S_IMODE(place.there(members[3]).stat().st_mode) == 0o660
     assert place.there(members[3]).stat().st_mtime == MODIFIED
+    assert list_files(place) == {member.remote for member in members}
 
 
-def test_other_tars_never_prove_what_is_not_there(place, other_tar, tmp_path):
+@pytest.mark.parametrize("named", [False, True])
+def test_other_tars_never_prove_what_is_not_there(place, other_tar, tmp_path, named):
     path, kind = other_tar
     members = [place.write(f"s/{n}", 700) for n in range(20)]
     place.settle(*members)
@@ -128,24 +144,24 @@ def test_other_tars_never_prove_what_is_not_there(place, other_tar, tmp_path):
         place.location = tmp_path / f"cut {cut}"
         session = LocalSession(limit=cut, path=path)
         try:
-            done = send(place, members, session, SHELL._replace(tar=kind))
+            done = send(place, members, session, SHELL._replace(tar=kind), named=named)
         except TransientError:
             continue
         for fate, member in zip(done.fates, members, strict=True):
             assert not fate.checksum or place.arrived(member)
 
 
-def test_a_batch_cut_anywhere_never_proves_what_is_not_there(place, tmp_path):
+def test_a_batch_cut_anywhere_proves_what_has_arrived_and_no_more(place, tmp_path):
     rng = random.Random(5)
     members = [place.write(f"s/{n}", rng.choice([0, 1, 300, 512, 900])) for n in range(40)]
     place.settle(*members)
     total = sum(2 * 512 + member.size for member in members)
-    cuts = [*range(600, total, 1024), *rng.sample(range(total), 10)]
+    cuts = [*range(600, total - 2048, 1024), *rng.sample(range(total), 10)]
     proofs = 0
     for number, cut in enumerate(cuts):
         place.location = tmp_path / f"cut {number}"
         try:
-            done = send(place, members, LocalSession(limit=cut))
+            done = send(place, members, LocalSession(limit=cut), named=True)
         except TransientError:
             continue
         proofs += sum(bool(fate.checksum) for fate in done.fates)
@@ -174,3 +190,85 @@ def test_each_member_is_written_as_header_bytes_and_padding_only(place):
     members = place.settle(*[place.write(f"a/{n}", 3000) for n in range(20)])
     send(place, members, session)
     assert session.written < 20 * (512 + 3072) + len(tar.END) + 1500
+
+
+class Losing(LocalSession):
+    """Loses what comes after so many bytes of the first archive, and calls it a success."""
+
+    def __init__(self, kept, path):
+        super().__init__(path=path)
+        self._kept = kept
+
+    def start(self, command):
+        stream = super().start(command)
+        if len(self.commands) == 1:
+            pass_on = stream.write
+            script = []
+
+            def write(data):
+                if not script:
+                    script.append(data)
+                    pass_on(data)
+                else:
+                    pass_on(data[: self._kept])
+                    self._kept -= min(len(data), self._kept)
+
+            stream.write = write
+        return stream
+
+
+@pytest.mark.parametrize("kind", ["gnu", "bsd", "busybox"])
+def test_an_archive_that_ends_too_soon_without_a_word_is_no_proof(place, tmp_path, kind):
+    path = path_with(kind, tmp_path)
+    members = [place.write(f"s/{n}", 700) for n in range(4)]
+    place.settle(*members)
+    for blocks in range(3 * len(members) + 1):
+        place.location = tmp_path / f"lost after {blocks}"
+        session = Losing(blocks * tar.BLOCK, path)
+        fates = send(place, members, session, SHELL._replace(tar=kind)).fates
+        assert [fate.checksum for fate in fates] == [checksum(member) for member in members]
+        assert all(map(place.arrived, members))  # they went a second time
+        assert list_files(place) == {member.remote for member in members}
+
+
+def test_what_the_host_has_set_for_its_tar_leaves_nothing_out(place, tmp_path):
+    shim = tmp_path / "bin" / "sh"
+    shim.parent.mkdir()
+    shim.write_text('#!/bin/sh\nTAR_OPTIONS=--exclude=1 exec /bin/sh "$@"\n')
+    shim.chmod(0o755)
+    members = [place.write(f"a/{n}", 100) for n in range(3)]
+    session = LocalSession(path=f"{shim.parent}:{os.environ['PATH']}")
+    fates = send(place, place.settle(*members), session).fates
+    assert all(fate.checksum for fate in fates)
+    assert all(map(place.arrived, members))
+
+
+def test_members_are_named_only_after_something_went_wrong(place):
+    session = LocalSession()
+    heard = []
+    start = session.start
+
+    def listen(command):
+        stream = start(command)
+        write = stream.write
+        stream.write = lambda data: (heard.append(bytes(data)), write(data))
+        return stream
+
+    session.start = listen
+    place.location.mkdir()
+    (place.location / "blocked").write_text("a file where the directory should be")
+    good = [place.write(f"a/{n}", 100) for n in range(3)]
+    blocked = place.write("blocked/1", 100)
+    place.settle(*good, blocked)
+    shells = Shells(session)
+    sender = BatchSender(shells, os.fsencode(place.location), SHELL)
+    assert all(fate.checksum for fate in sender.send(good, ignore).fates)
+    scripts = [data for data in heard if b"tar -x" in data]
+    assert [b" -v " in script for script in scripts] == [False]
+    fates = sender.send([good[0], blocked, *good[1:]], ignore).fates
+    assert [bool(fate.checksum) for fate in fates] == [True, False, True, False]
+    assert all(fate.checksum for fate in sender.send(good, ignore).fates)
+    shells.close()
+    scripts = [data for data in heard if b"tar -x" in data]
+    assert [b" -v " in script for script in scripts] == [False, False, True, True]
+    assert list_files(place) == {b"blocked", *(member.remote for member in good)}

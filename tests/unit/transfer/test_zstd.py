@@ -39,14 +39,14 @@ def text(size: int, start: int = 0) -> bytes:
     return NUMBERS[start : start + size]
 
 
-def send(place, *members, session=None, compression=None, rung=SHELL):
+def send(place, *members, session=None, compression=None, rung=SHELL, named=False):
     """Send one file by itself, several as a batch; return what became of them."""
     shells = Shells(session or LocalSession(), compression or slow())
-    kind = SingleSender if len(members) == 1 else BatchSender
-    sender = kind(shells, os.fsencode(place.location), rung)
+    location = os.fsencode(place.location)
     try:
         if len(members) == 1:
-            return [sender.send(0, members[0], ignore)]
+            return [SingleSender(shells, location, rung).send(0, members[0], ignore)]
+        sender = BatchSender(shells, location, rung, named=named)
         return list(sender.send(members, ignore).fates)
     finally:
         shells.close()
@@ -180,7 +180,7 @@ def test_what_a_broken_line_left_of_a_compressed_file_is_built_upon(place):
 def test_what_of_a_compressed_batch_arrived_before_the_line_broke_is_proven(place):
     members = [place.write(f"a/{n}", 700_000, text(700_000, n)) for n in range(12)]
     place.settle(*members)
-    fates = send(place, *members, session=LocalSession(limit=2 * MIB))
+    fates = send(place, *members, session=LocalSession(limit=2 * MIB), named=True)
     proven = [member for member, fate in zip(members, fates, strict=True) if fate.checksum]
     assert 0 < len(proven) < 12
     assert all(map(place.arrived, proven))

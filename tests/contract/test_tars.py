@@ -1,0 +1,135 @@
+"""Batches over a real SSH server, whose tar is one or another, and fails in one way or another."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from mydata_like.core.errors import StagingError
+from mydata_like.core.model import Payload
+from mydata_like.core.ports import Sent, Unsent
+from tests.fakes.place import checksum
+from tests.sshd_fixture import needs_sshd, script, with_programs
+from tests.staging import Staging, wanted
+
+pytestmark = needs_sshd
+TARS = {"gnu": "tar", "bsd": "bsdtar", "busybox": "busybox"}
+
+
+def ignore(_: int) -> None: ...
+
+
+def batch(members) -> Payload:
+    return Payload(1, tuple(map(wanted, members)), batched=True)
+
+
+def find_tar(kind) -> str:
+    program = shutil.which(TARS[kind])
+    if program is None:
+        pytest.skip(f"no {kind} tar here")
+    return f"{program} tar" if kind == "busybox" else program
+
+
+class Host(Staging):
+    """A host with this tar, which notes what it is asked for."""
+
+    def __init__(self, directory, command) -> None:
+        directory.mkdir()
+        self._log = directory / "log"
+        noting = script(
+            directory / "noting",
+            f'case "$*" in *version*) ;; *) echo "$@" >>{self._log};; esac\n{command} "$@"\n',
+        )
+        super().__init__(directory, options=with_programs(directory, tar=noting))
+
+    @property
+    def asked(self) -> list[str]:
+        """What tar was asked for, beside the probe."""
+        return self._log.read_text().splitlines()[1:]
+
+
+@pytest.fixture(params=TARS)
+def host(request, tmp_path):
+    with Host(tmp_path / "host", find_tar(request.param)) as host:
+        yield host
+
+
+def list_files(place):
+    there = (path for path in place.location.rglob("*") if not path.is_dir())
+    return {os.fsencode(path.relative_to(place.location)) for path in there}
+
+
+def test_a_marker_proves_a_batch_and_is_gone(place, host):
+    members = [place.write(f"set {n % 3}/it's {n}", n * 37) for n in range(300)]
+    place.settle(*members)
+    transport = host.build(place.location)
+    try:
+        sent = transport.open_channel().send(batch(members), ignore)
+    finally:
+        transport.close()
+    assert sent == [Sent(n, checksum(member)) for n, member in enumerate(members)]
+    assert all(map(place.arrived, members))
+    assert list_files(place) == {member.remote for member in members}
+    assert [" -v " in words for words in host.asked] == [False]
+
+
+def test_one_file_that_is_refused_is_told_from_the_others(place, host):
+    place.location.mkdir()
+    (place.location / "blocked").write_text("a file where a folder should be")
+    names = ["a/0", "a/1", "blocked/2", "c/3", "c/4"]
+    members = place.settle(*[place.write(name, 100) for name in names])
+    transport = host.build(place.location)
+    try:
+        results = transport.open_channel().send(batch(members), ignore)
+    finally:
+        transport.close()
+    for result, member in zip(results, members, strict=True):
+        assert isinstance(result, Unsent) or place.arrived(member)
+    assert isinstance(results[2], Unsent)
+    assert [" -v " in words for words in host.asked] == [False, True]
+    assert list_files(place) <= {b"blocked", *(member.remote for member in members)}
+
+
+def test_a_full_disk_is_told_at_the_first_attempt(place, host):
+    place.location.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place.location)]
+    if os.geteuid() or subprocess.run(command, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    members = place.settle(*[place.write(f"a/{n}", 60_000) for n in range(40)])
+    transport = host.build(place.location)
+    try:
+        with pytest.raises(StagingError) as caught:
+            transport.open_channel().send(batch(members), ignore)
+    finally:
+        transport.close()
+        subprocess.run(["umount", "-l", str(place.location)], check=True)
+    assert caught.value.problem_code == "staging.full"
+    assert [" -v " in words for words in host.asked] == [False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "death"),
+    [*((kind, "exit 0") for kind in TARS), ("gnu", "kill -9 $$"), ("gnu", "exit 5")],
+)
+def test_a_tar_that_takes_half_the_first_time_proves_nothing(place, tmp_path, kind, death):
+    tar, flag = find_tar(kind), tmp_path / "died"
+    half = f"head -c {20 * 1024} | {tar} -x -f -"  # between two members
+    dying = script(
+        tmp_path / "dying",
+        f'[ "$1" = --version ] || [ ! -e {flag} ] || {{ rm {flag}; {half}; {death}; }}\n'
+        f'exec {tar} "$@"\n',
+    )
+    members = place.settle(*[place.write(f"a/{n}", 512) for n in range(40)])
+    with Host(tmp_path / "host", dying) as host:
+        transport = host.build(place.location)
+        try:
+            channel = transport.open_channel()
+            flag.touch()
+            sent = channel.send(batch(members), ignore)
+        finally:
+            transport.close()
+    assert not flag.exists()
+    assert sent == [Sent(n, checksum(member)) for n, member in enumerate(members)]
+    assert all(map(place.arrived, members))
+    assert list_files(place) == {member.remote for member in members}
