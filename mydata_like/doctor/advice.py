@@ -1,0 +1,180 @@
+"""What would make it faster: settings to be changed, or what somebody at the server could do."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from mydata_like.core.format import format_size
+from mydata_like.doctor.findings import COMPRESSED, LARGE_FILES, Findings, Stage, carried
+from mydata_like.doctor.verdict import Prediction, Way, Workload, predict
+from mydata_like.settings.transfer import Transfer
+
+_WORTH: Final = 1.05  # times as fast is the least that is worth a change
+_SHRINKS: Final = 0.8  # of its size: what compresses less is not worth the trouble
+_FULL: Final = 0.9  # of what the network carries is a full network
+
+NAMES: Final[Mapping[Stage, str]] = {
+    Stage.SOURCE: "the disk of this computer",
+    Stage.HASH: "computing checksums on this computer",
+    Stage.CIPHER: "encryption on this computer",
+    Stage.NETWORK: "the network",
+    Stage.CHANNELS: "the number of channels over this distance",
+    Stage.SERVER_CPU: "the processors of the staging host",
+    Stage.SERVER_DISK: "the disk of the server",
+    Stage.API: "the server's API",
+}
+_RELIEF: Final[Mapping[Stage, str]] = {
+    Stage.SOURCE: "A faster disk for the data, or less that others do on it, would help.",
+    Stage.HASH: "More or faster processors in this computer would help.",
+    Stage.CIPHER: "More or faster processors in this computer would help.",
+    Stage.NETWORK: "A faster network between here and the staging host would help.",
+    Stage.CHANNELS: "A nearer staging host would help, or one with larger SSH windows.",
+    Stage.SERVER_CPU: "More cores for the staging host, or several hosts, would help.",
+    Stage.SERVER_DISK: "Faster storage behind the staging host would help.",
+    Stage.API: "More workers for the server's web application would help.",
+}
+
+
+class Advice(NamedTuple):
+    """One change and how many times as fast files of a workload would go with it.
+
+    `changes` are settings by their keys; without any it is somebody else who can do it. `code`
+    is stable: `cipher`, `channels`, `compression`, `archives`, `relief`.
+    """
+
+    code: str
+    text: str
+    gain: float
+    workload: Workload
+    changes: Mapping[str, object] = {}
+
+    def as_record(self) -> dict[str, object]:
+        """Return this as plain values for JSON."""
+        return {**self._asdict(), "changes": dict(self.changes)}
+
+
+class Verdict(NamedTuple):
+    """What a speed test says: one sentence, how fast files go, what would be faster."""
+
+    sentence: str
+    predictions: tuple[Prediction, ...]
+    advice: tuple[Advice, ...]
+
+    @property
+    def changes(self) -> dict[str, object]:
+        """All settings that are worth a change, by their keys."""
+        return {key: value for each in self.advice for key, value in each.changes.items()}
+
+    def as_record(self) -> dict[str, object]:
+        """Return this as plain values for JSON."""
+        return {
+            "sentence": self.sentence,
+            "workloads": [prediction.as_record() for prediction in self.predictions],
+            "advice": [advice.as_record() for advice in self.advice],
+        }
+
+
+def judge(findings: Findings, settings: Transfer, *, archives: bool = False) -> Verdict:
+    """Return what findings mean for an installation with these settings.
+
+    `archives` says whether its tiny files are kept in archives.
+    """
+    way = find_way(findings, settings, archived=archives)
+    predictions = tuple(predict(findings, way, workload) for workload in Workload)
+    advice = list(_advise(findings, settings, way, predictions))
+    relieved = [_relief(findings, way, prediction) for prediction in predictions]
+    advice += [one for one in relieved if one]
+    return Verdict(_say(findings, predictions), predictions, tuple(_best_of_each(advice)))
+
+
+def find_way(findings: Findings, settings: Transfer, *, archived: bool = False) -> Way:
+    """Return how files go by the settings.
+
+    Channels whose number is not set become as many as carry the most, or next to that: what
+    they do besides sending has more cores then.
+    """
+    rates = {number: one.value for number, one in findings.floods().items()}
+    enough = max(rates.values(), default=0.0) / _WORTH
+    best = max((number for number, rate in rates.items() if rate >= enough), default=1)
+    return Way(findings.cipher, settings.channels or best, archived=archived)
+
+
+def _advise(
+    findings: Findings, settings: Transfer, way: Way, before: tuple[Prediction, ...]
+) -> Iterator[Advice]:
+    """Yield what settings could change, each alone; what gains nothing is not said."""
+    for code, text, other, changes in _options(findings, settings, way):
+        for was in before:
+            gain = _gain(was, predict(findings, other, was.workload))
+            if gain >= _WORTH:
+                yield Advice(code, text, gain, was.workload, changes)
+
+
+def _options(
+    findings: Findings, settings: Transfer, way: Way
+) -> Iterator[tuple[str, str, Way, Mapping[str, object]]]:
+    rates = {name: one.value for name, one in findings.ciphers().items()}
+    order = tuple(sorted(rates, key=lambda name: -rates[name]))
+    if order and order[0] != way.cipher:
+        changes: dict[str, object] = {"transfer.ciphers": order}
+        yield "cipher", f"Offer {order[0]} first.", way._replace(cipher=order[0]), changes
+    best = find_way(findings, settings.model_copy(update={"channels": 0})).channels
+    if settings.channels and best != settings.channels:
+        text = f"Let the number of channels be found: {best} carried the most."
+        yield "channels", text, way._replace(channels=best), {"transfer.channels": 0}
+    ratio = findings.value(Stage.SOURCE, COMPRESSED) or 1.0
+    if settings.compression == "never" and findings.zstd and ratio < _SHRINKS:
+        text = f"Compress on the way: your data shrink to {ratio:.0%}."
+        changes = {"transfer.compression": "auto"}
+        yield "compression", text, way._replace(shrunk=ratio), changes
+    if not way.archived:
+        text = "Keep tiny files in archives, which have one record each: see archive.rules."
+        yield "archives", text, way._replace(archived=True), {}
+
+
+def _relief(findings: Findings, way: Way, was: Prediction) -> Advice | None:
+    """Return what somebody could do about the limit itself, where something is behind it."""
+    if was.limit is None or was.behind is None:
+        return None
+    gain = _gain(was, predict(findings, way._replace(relieved=was.limit), was.workload))
+    if gain < _WORTH:
+        return None
+    text = f"{_RELIEF[was.limit]} {_upper(NAMES[was.behind])} is the next limit."
+    return Advice("relief", text, gain, was.workload)
+
+
+def _gain(before: Prediction, after: Prediction) -> float:
+    return after.rate / before.rate if before.rate else 1.0
+
+
+def _best_of_each(advice: list[Advice]) -> Iterator[Advice]:
+    """Yield each advice once, settings first, for the workload that gains most by it."""
+    best: dict[str, Advice] = {}
+    for one in advice:
+        if one.text not in best or one.gain > best[one.text].gain:
+            best[one.text] = one
+    yield from sorted(best.values(), key=lambda one: (not one.changes, -one.gain))
+
+
+def _say(findings: Findings, predictions: tuple[Prediction, ...]) -> str:
+    """Return the one sentence, on large files and on tiny ones."""
+    large, _, tiny = predictions
+    parts = []
+    if large.limit:
+        parts.append(f"for large files {NAMES[large.limit]} ({_tell_rate(findings, large)})")
+    if tiny.limit:
+        parts.append(f"for tiny ones {NAMES[tiny.limit]} ({tiny.files:,.0f} files/s)")
+    if not parts:
+        return "Nothing could be measured that says how fast files would go."
+    return f"The limit is {', '.join(parts)}."
+
+
+def _tell_rate(findings: Findings, large: Prediction) -> str:
+    """Return how fast large files go, or went already where that is all the network carries."""
+    reached = findings.value(Stage.CHANNELS, carried(LARGE_FILES)) or 0.0
+    if large.limit is Stage.NETWORK and reached >= _FULL * large.rate:
+        return f"it is full: {format_size(reached)}/s of {format_size(large.rate)}/s"
+    return f"{format_size(large.rate)}/s"
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

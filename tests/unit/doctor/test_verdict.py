@@ -1,0 +1,244 @@
+"""What findings mean: which stage is the limit, what would be faster, and what is not worth it."""
+
+import json
+
+import pytest
+
+from mydata_like.doctor.advice import judge
+from mydata_like.doctor.findings import (
+    CEILING,
+    COMPRESSED,
+    COMPRESSION,
+    LARGE_FILES,
+    MD5,
+    MD5_ALL,
+    TINY_FILES,
+    Cost,
+    Findings,
+    Machine,
+    Measured,
+    Stage,
+    Unit,
+    carried,
+    connected,
+    flooded,
+)
+from mydata_like.doctor.verdict import Workload
+from mydata_like.settings.transfer import Transfer
+
+MB = 1e6
+AES, CHACHA = "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"
+
+
+def of(stage, what, value, cost=None):
+    looks = (value * 0.98, value, value * 1.02)
+    return Measured(stage, what, Unit.BYTES, looks, cost or Cost())
+
+
+# A quick pair of computers with four cores each, a network of 1 Gbit/s, and fast disks.
+OFFICE = {
+    "source": of(Stage.SOURCE, LARGE_FILES, 900 * MB),
+    "source tiny": of(Stage.SOURCE, TINY_FILES, 40_000),
+    "hash": of(Stage.HASH, MD5, 600 * MB),
+    "hash all": of(Stage.HASH, MD5_ALL, 2400 * MB),
+    "aes": of(Stage.CIPHER, AES, 110 * MB, Cost(1.3e-9, 2.4e-9)),
+    "chacha": of(Stage.CIPHER, CHACHA, 108 * MB, Cost(3e-9, 4e-9)),
+    "1": of(Stage.CHANNELS, flooded(1), 110 * MB),
+    "2": of(Stage.CHANNELS, flooded(2), 112 * MB),
+    "4": of(Stage.CHANNELS, flooded(4), 112 * MB),
+    "ceiling": of(Stage.NETWORK, CEILING, 4000 * MB),
+    "disk": of(Stage.SERVER_DISK, LARGE_FILES, 700 * MB),
+    "disk tiny": of(Stage.SERVER_DISK, TINY_FILES, 20_000),
+    "together tiny": of(Stage.CHANNELS, carried(TINY_FILES), 12_000),
+    "api": of(Stage.API, connected(4), 2_000),
+}
+
+
+def findings(changes=(), *, cipher=AES, one_machine=False, cpus=4, **rest):
+    rows = {name: one for name, one in (OFFICE | dict(changes)).items() if one}
+    return Findings(
+        measured=tuple(rows.values()),
+        here=Machine(cpus, aes=True),
+        there=Machine(cpus, aes=True),
+        one_machine=one_machine,
+        rung="shell",
+        cipher=cipher,
+        **rest,
+    )
+
+
+FAST_NET = {str(n): of(Stage.CHANNELS, flooded(n), 2000 * MB) for n in (1, 2, 4)}
+SLOW_CPU = {
+    "hash": of(Stage.HASH, MD5, 100 * MB),
+    "hash all": of(Stage.HASH, MD5_ALL, 200 * MB),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit", "behind"),
+    [
+        ({}, Stage.NETWORK, Stage.SERVER_DISK),
+        (FAST_NET, Stage.SERVER_DISK, Stage.SOURCE),
+        (FAST_NET | {"disk": None}, Stage.SOURCE, Stage.HASH),
+        ({"source": of(Stage.SOURCE, LARGE_FILES, 80 * MB)}, Stage.SOURCE, Stage.NETWORK),
+        (FAST_NET | SLOW_CPU, Stage.HASH, Stage.SERVER_DISK),
+        (
+            FAST_NET | {"aes": of(Stage.CIPHER, AES, 60 * MB, Cost(16e-9, 2e-9))},
+            Stage.CIPHER,
+            Stage.SERVER_DISK,
+        ),
+        (
+            FAST_NET | {"aes": of(Stage.CIPHER, AES, 60 * MB, Cost(1e-9, 16e-9))},
+            Stage.SERVER_CPU,
+            Stage.SERVER_DISK,
+        ),
+        ({"ceiling": of(Stage.NETWORK, CEILING, 30 * MB)}, Stage.CHANNELS, Stage.SERVER_DISK),
+        ({"disk": of(Stage.SERVER_DISK, LARGE_FILES, 50 * MB)}, Stage.SERVER_DISK, Stage.NETWORK),
+    ],
+)
+def test_the_slowest_stage_is_the_limit_for_large_files(changes, limit, behind):
+    large = judge(findings(changes), Transfer()).predictions[0]
+
+    assert (large.limit, large.behind) == (limit, behind)
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit", "files"),
+    [
+        ({}, Stage.API, 2_000),
+        ({"api": of(Stage.API, connected(2), 50_000)}, Stage.CHANNELS, 12_000),
+        (
+            {"api": None, "disk tiny": of(Stage.SERVER_DISK, TINY_FILES, 13_000)},
+            Stage.SERVER_DISK,
+            13_000,
+        ),
+        ({"source tiny": of(Stage.SOURCE, TINY_FILES, 150)}, Stage.SOURCE, 150),
+        (dict.fromkeys(("1", "2", "4"), None) | {"api": None}, Stage.CHANNELS, 12_000),
+    ],
+)
+def test_the_slowest_stage_is_the_limit_for_tiny_files(changes, limit, files):
+    tiny = judge(findings(changes), Transfer()).predictions[2]
+
+    assert tiny.limit is limit
+    assert tiny.files == pytest.approx(files, rel=0.03)
+
+
+def test_sides_that_share_their_cores_need_them_for_all_three():
+    shared = findings(FAST_NET | {"disk": None}, one_machine=True, cpus=2)
+
+    large = judge(shared, Transfer()).predictions[0]
+
+    assert large.limit is Stage.SERVER_CPU
+    assert large.rate == pytest.approx(2 / (1 / (600 * MB) + 1.3e-9 + 2.4e-9), rel=0.01)
+
+
+def test_one_channel_alone_keeps_one_core_busy():
+    changes = FAST_NET | {"disk": None, "source": None}
+
+    one, four = (
+        judge(findings(changes), Transfer(channels=number)).predictions[0] for number in (1, 4)
+    )
+
+    assert four.rate == pytest.approx(4 * one.rate, rel=0.01)
+
+
+def test_a_flood_that_only_the_processors_held_back_says_nothing_of_the_network():
+    flooded_by_one = {"1": of(Stage.CHANNELS, flooded(1), 400 * MB), "2": None, "4": None}
+
+    large = judge(findings(flooded_by_one), Transfer(channels=1)).predictions[0]
+
+    assert Stage.NETWORK not in (large.limit, large.behind)
+
+
+def advice(found, settings, code):
+    return next((one for one in judge(found, settings).advice if one.code == code), None)
+
+
+def test_the_faster_cipher_is_advised_where_encryption_is_the_limit():
+    costs = {
+        "aes": of(Stage.CIPHER, AES, 60 * MB, Cost(16e-9, 2e-9)),
+        "chacha": of(Stage.CIPHER, CHACHA, 120 * MB, Cost(8e-9, 1e-9)),
+    }
+    found = advice(findings(FAST_NET | costs), Transfer(), "cipher")
+
+    assert found.changes == {"transfer.ciphers": (CHACHA, AES)}
+    assert found.gain == pytest.approx((16 + 1 / 0.6) / (8 + 1 / 0.6), rel=0.01)
+
+
+def test_a_cipher_is_left_alone_where_it_gains_nothing():
+    assert (
+        advice(findings({"chacha": of(Stage.CIPHER, CHACHA, 115 * MB)}), Transfer(), "cipher")
+        is None
+    )
+
+
+def test_more_channels_are_advised_where_their_number_is_set_too_low():
+    changes = {
+        "1": of(Stage.CHANNELS, flooded(1), 20 * MB),
+        "ceiling": of(Stage.NETWORK, CEILING, 21 * MB),
+    }
+    found = advice(findings(changes), Transfer(channels=1), "channels")
+
+    assert found.changes == {"transfer.channels": 0}
+    assert found.gain == pytest.approx(112 / 20, rel=0.01)
+    assert advice(findings(changes), Transfer(), "channels") is None
+
+
+def test_compression_is_advised_where_the_network_is_the_limit_and_the_data_shrink():
+    rows = {
+        "ratio": of(Stage.SOURCE, COMPRESSED, 0.25),
+        "packing": of(Stage.SOURCE, COMPRESSION, 400 * MB),
+    }
+    never = Transfer(compression="never")
+
+    found = advice(findings(rows, zstd=True), never, "compression")
+
+    assert found.changes == {"transfer.compression": "auto"}
+    assert found.gain == pytest.approx(4, rel=0.05)
+    assert advice(findings(rows, zstd=False), never, "compression") is None
+    assert advice(findings(rows, zstd=True), Transfer(), "compression") is None
+    solid = rows | {"ratio": of(Stage.SOURCE, COMPRESSED, 0.99)}
+    assert advice(findings(solid, zstd=True), never, "compression") is None
+
+
+def test_archives_are_advised_where_records_are_the_limit():
+    found = judge(findings(), Transfer()).advice
+
+    assert [one.workload for one in found if one.code == "archives"] == [Workload.TINY]
+    kept = judge(findings(), Transfer(), archives=True)
+    assert not [one for one in kept.advice if one.code == "archives"]
+    assert kept.predictions[2].limit is Stage.CHANNELS
+
+
+def test_what_only_others_can_change_is_said_with_what_comes_next():
+    relief = [one for one in judge(findings(), Transfer()).advice if one.code == "relief"]
+
+    assert relief[0].changes == {}
+    assert "network" in relief[0].text
+    assert "The disk of the server is the next limit." in relief[0].text
+
+
+def test_a_network_that_is_full_is_said_to_be():
+    reached = {"together": of(Stage.CHANNELS, carried(LARGE_FILES), 111 * MB)}
+
+    sentence = judge(findings(reached), Transfer()).sentence
+
+    assert "the network (it is full: 111.0 MB/s of 112.0 MB/s)" in sentence
+    assert "for tiny ones the server's API (2,000 files/s)" in sentence
+
+
+def test_nothing_measured_is_no_verdict():
+    nothing = judge(Findings(), Transfer())
+
+    assert nothing.sentence.startswith("Nothing could be measured")
+    assert nothing.advice == ()
+
+
+def test_all_of_it_becomes_json():
+    found = findings()
+    record = {"findings": found.as_record(), "verdict": judge(found, Transfer()).as_record()}
+
+    again = json.loads(json.dumps(record))
+
+    assert again["verdict"]["workloads"][0]["limit"] == "network"
+    assert again["findings"]["stages"][0]["median"] == 900 * MB
