@@ -2,11 +2,12 @@
 # make test    the whole gate: format, lint, types, import contracts, tests
 # make translations   collect the window's texts, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program
+# make docs    the documentation's site, in build/docs
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test format lint types contracts tests translations screenshots bench kill-test clean
+.PHONY: setup demo test format lint types contracts docs tests translations screenshots bench kill-test clean
 
 setup: .venv/ready
 
@@ -17,7 +18,7 @@ setup: .venv/ready
 demo: setup
 	$(BIN)/mydata-like demo --no-window
 
-test: lint types contracts tests
+test: lint types contracts docs tests
 
 format: setup
 	$(BIN)/ruff format .
@@ -32,6 +33,13 @@ types: setup
 
 contracts: setup
 	$(BIN)/lint-imports
+
+docs: .venv/docs-ready
+	$(BIN)/sphinx-build -q -n -W --keep-going docs build/docs
+
+.venv/docs-ready: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	touch $@
 
 tests: setup
 	$(BIN)/pytest -n 2 --dist loadfile
