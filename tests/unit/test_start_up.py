@@ -11,8 +11,7 @@ import pytest
 from mydata_like import bootstrap
 
 HEAVY = {
-    "PySide6", "asyncio", "keyring", "numpy", "paramiko", "pyqtgraph", "rich", "tomlkit",
-    "watchdog",
+    "PySide6", "asyncio", "keyring", "paramiko", "rich", "tomlkit", "watchdog",
 }  # fmt: skip
 LIBRARIES = HEAVY | {
     "cryptography", "filelock", "pathspec", "platformdirs", "psutil", "pydantic", "requests",

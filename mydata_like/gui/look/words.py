@@ -16,6 +16,11 @@ def count(number: int) -> str:
     return QLocale().toString(number)
 
 
+def decimal(number: float) -> str:
+    """Return a number with as many digits as it needs, as in `0.2`."""
+    return QLocale().toString(number, "g", 4)
+
+
 def size(number: float) -> str:
     """Return a number of bytes in decimal units, as in `1.2 GB`."""
     units = QLocale.DataSizeFormat.DataSizeSIFormat

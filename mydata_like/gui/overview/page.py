@@ -96,7 +96,7 @@ class _Standing(QWidget):
         self._bar = ConservationBar(self)
         self._facts = FactRow(self)
         self._strip = PipelineStrip(self)
-        self._chart = ThroughputChart(desk.background, self)
+        self._chart = ThroughputChart(self)
         self._hint = DropHint(self)
         self._lay_out()
         self._act.clicked.connect(self._go_on)

@@ -1,13 +1,13 @@
 """The throughput of the last minutes, a band for each channel."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from math import floor, log10
+from typing import NamedTuple
 
-from PySide6.QtCore import QEvent
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPolygonF
+from PySide6.QtWidgets import QWidget
 
-from mydata_like.gui.background import Background
 from mydata_like.gui.live import Sample
 from mydata_like.gui.look import words
 from mydata_like.gui.look.palette import accent, quiet
@@ -17,91 +17,130 @@ SHORTEST = 30.0  # seconds
 TICK = 10  # seconds
 MOST_BANDS = 8  # further channels share the last one
 MEGABYTE = 1e6
+_LINES = 5  # at most, across the chart
+_MARGIN = 6.0  # pixels between a label and what is beside it
+
+
+class Stack(NamedTuple):
+    """What the channels carried: each layer is the sum of its channel and those below."""
+
+    span: float  # seconds that are shown
+    ages: list[float]  # seconds since each sample
+    layers: list[list[float]]  # megabytes a second
+
+    @property
+    def top(self) -> float:
+        """The height of the chart, in megabytes a second."""
+        return max([1.0, *(self.layers[-1] if self.layers else ())]) * 1.1
+
+
+def stack_samples(samples: Sequence[Sample]) -> Stack:
+    """Return what is to be drawn of these samples, the latest of which is now."""
+    if not samples:
+        return Stack(SHORTEST, [], [])
+    now = samples[-1].at
+    recent = [sample for sample in samples if now - sample.at <= SHOWN]
+    numbers = sorted({number for sample in recent for number in sample.rates})[:MOST_BANDS]
+    heights = [0.0] * len(recent)
+    layers = []
+    for number in numbers:
+        last = number == numbers[-1] and len(numbers) == MOST_BANDS
+        heights = [
+            height + _rate(sample, number, onwards=last) / MEGABYTE
+            for height, sample in zip(heights, recent, strict=True)
+        ]
+        layers.append(heights)
+    span = min(SHOWN, max(SHORTEST, now - samples[0].at))
+    return Stack(span, [now - sample.at for sample in recent], layers)
+
+
+def choose_step(top: float) -> float:
+    """Return the distance of lines that are round numbers, and few enough to be read."""
+    power = 10.0 ** floor(log10(top / _LINES))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= top / _LINES)
 
 
 class ThroughputChart(QWidget):
-    """Draws samples; the drawing library is loaded beside the GUI thread when first shown."""
+    """Draws samples."""
 
-    def __init__(self, background: Background, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._background = background
-        self._library: Any = None
-        self._plot: Any = None
-        self._bands: list[Any] = []
-        self._asked = False
+        self._stack = stack_samples(())
         self.setAccessibleName(self.tr("Throughput of the last two minutes"))
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
+        self.setMinimumHeight(self.fontMetrics().height() * 8)
 
     def show_samples(self, samples: Sequence[Sample]) -> None:
         """Draw what the channels carried of late."""
-        if not self._asked:
-            self._asked = True
-            self._background.run(_load, self._begin)
-        if self._plot is not None and samples:
-            self._draw(samples)
+        self._stack = stack_samples(samples)
+        self.update()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange and self._plot is not None:
-            self._dress()
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self.palette().base())
+        if self._stack.ages:
+            self._draw(painter, self._find_area())
 
-    def _begin(self, library: Any) -> None:
-        self._library = library
-        self._plot = library.PlotWidget(self)
-        self._plot.setMouseEnabled(x=False, y=False)
-        self._plot.setMenuEnabled(False)
-        self._plot.hideButtons()
-        self._plot.setAccessibleName(self.accessibleName())
-        self._plot.getPlotItem().layout.setContentsMargins(4, 12, 12, 4)
-        self._plot.setLabel("left", self.tr("MB/s"))
-        self._plot.setLabel("bottom", self.tr("seconds ago"))
-        ticks = [(-float(ago), words.count(ago)) for ago in range(0, int(SHOWN) + 1, TICK)]
-        self._plot.getAxis("bottom").setTicks([ticks])
-        self._layout.addWidget(self._plot)
-        self._dress()
+    def _find_area(self) -> QRectF:
+        """Return where the bands go: the rest are labels."""
+        metrics = self.fontMetrics()
+        widest = max(metrics.horizontalAdvance(label) for _, label in self._heights())
+        side = widest + metrics.height() + 3 * _MARGIN
+        below = 2 * metrics.height() + 2 * _MARGIN
+        return QRectF(self.rect()).adjusted(side, 2 * _MARGIN, -4 * _MARGIN, -below)
 
-    def _dress(self) -> None:
-        """Take the colours of the moment."""
-        palette = self.palette()
-        self._plot.setBackground(palette.base().color())
-        for side in ("left", "bottom"):
-            axis = self._plot.getAxis(side)
-            axis.setPen(quiet())
-            axis.setTextPen(quiet())
-        for number, band in enumerate(self._bands):
-            band.setBrush(_colour(number))
+    def _draw(self, painter: QPainter, area: QRectF) -> None:
+        self._draw_lines(painter, area)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        layers = self._stack.layers
+        for number in reversed(range(len(layers))):  # the upper ones lie behind the lower ones
+            painter.setBrush(_colour(number))
+            painter.drawPolygon(self._outline(area, layers[number]))
+        painter.setPen(quiet())
+        painter.drawLine(area.topLeft(), area.bottomLeft())
+        painter.drawLine(area.bottomLeft(), area.bottomRight())
+        self._draw_names(painter, area)
 
-    def _draw(self, samples: Sequence[Sample]) -> None:
-        now = samples[-1].at
-        span = min(SHOWN, max(SHORTEST, now - samples[0].at))
-        recent = [sample for sample in samples if now - sample.at <= SHOWN]
-        numbers = sorted({number for sample in recent for number in sample.rates})[:MOST_BANDS]
-        times = [sample.at - now for sample in recent]
-        heights = [0.0] * len(recent)
-        layers = []
-        for number in numbers:
-            last = number == numbers[-1] and len(numbers) == MOST_BANDS
-            heights = [
-                height + _rate(sample, number, onwards=last) / MEGABYTE
-                for height, sample in zip(heights, recent, strict=True)
-            ]
-            layers.append(heights)
-        self._ensure(len(layers))
-        for band, layer in zip(self._bands, reversed(layers), strict=False):
-            band.setData(times, layer)
-        for band in self._bands[len(layers) :]:
-            band.setData([], [])
-        self._plot.setXRange(-span, 0, padding=0)
-        self._plot.setYRange(0, max([1.0, *heights]) * 1.1, padding=0)
+    def _draw_lines(self, painter: QPainter, area: QRectF) -> None:
+        metrics = self.fontMetrics()
+        for height, label in self._heights():
+            y = area.bottom() - height / self._stack.top * area.height()
+            painter.setPen(self.palette().mid().color())
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+            painter.setPen(quiet())
+            x = area.left() - _MARGIN - metrics.horizontalAdvance(label)
+            painter.drawText(QPointF(x, y + metrics.ascent() / 2), label)
+        for ago in range(0, int(self._stack.span) + 1, TICK):
+            label = words.count(ago)
+            x = area.right() - ago / self._stack.span * area.width()
+            left = x - metrics.horizontalAdvance(label) / 2
+            painter.drawText(QPointF(left, area.bottom() + metrics.ascent() + _MARGIN), label)
 
-    def _ensure(self, number: int) -> None:
-        """Have so many bands; the upper ones lie behind the lower ones."""
-        while len(self._bands) < number:
-            colour = _colour(len(self._bands))
-            band = self._plot.plot([], [], fillLevel=0, brush=colour, pen=None)
-            band.setZValue(len(self._bands))
-            self._bands.append(band)
+    def _draw_names(self, painter: QPainter, area: QRectF) -> None:
+        """Say what the axes are."""
+        centre = Qt.AlignmentFlag.AlignHCenter
+        line = self.fontMetrics().height()
+        below = QRectF(area.left(), self.height() - line - _MARGIN, area.width(), line)
+        painter.drawText(below, centre, self.tr("seconds ago"))
+        painter.translate(_MARGIN, area.bottom())
+        painter.rotate(-90)
+        painter.drawText(QRectF(0, 0, area.height(), line), centre, self.tr("MB/s"))
+
+    def _heights(self) -> Iterator[tuple[float, str]]:
+        """Yield where lines go across the chart, and what they are called."""
+        step = choose_step(self._stack.top)
+        for number in range(int(self._stack.top / step) + 1):
+            yield number * step, words.decimal(number * step)
+
+    def _outline(self, area: QRectF, layer: list[float]) -> QPolygonF:
+        across, up = area.width() / self._stack.span, area.height() / self._stack.top
+        points = [
+            QPointF(area.right() - age * across, area.bottom() - height * up)
+            for age, height in zip(self._stack.ages, layer, strict=True)
+            if age <= self._stack.span
+        ]
+        corners = (points[-1].x(), points[0].x())
+        return QPolygonF([*points, *(QPointF(x, area.bottom()) for x in corners)])
 
 
 def _rate(sample: Sample, number: int, *, onwards: bool) -> float:
@@ -113,9 +152,3 @@ def _rate(sample: Sample, number: int, *, onwards: bool) -> float:
 def _colour(number: int) -> QColor:
     """Return a shade of the accent for a band; neighbours differ."""
     return accent().lighter(100 + 18 * (number % 4))
-
-
-def _load() -> Any:
-    import pyqtgraph
-
-    return pyqtgraph

@@ -1,0 +1,72 @@
+"""The chart of what the channels carry."""
+
+import pytest
+
+from mydata_like.gui.live import Sample
+from mydata_like.gui.look.palette import accent
+from mydata_like.gui.overview.throughput import (
+    MOST_BANDS,
+    SHORTEST,
+    ThroughputChart,
+    choose_step,
+    stack_samples,
+)
+
+MB = 1e6
+
+
+def test_layers_are_sums_of_the_channels_below():
+    stack = stack_samples([Sample(10.0, {1: 2 * MB, 2: 3 * MB}), Sample(11.0, {2: 4 * MB})])
+
+    assert stack.ages == [1.0, 0.0]
+    assert stack.layers == [[2.0, 0.0], [5.0, 4.0]]
+    assert stack.span == SHORTEST
+
+
+def test_further_channels_share_the_last_band():
+    channels = MOST_BANDS + 3
+
+    stack = stack_samples([Sample(0.0, dict.fromkeys(range(channels), MB))])
+
+    assert len(stack.layers) == MOST_BANDS
+    assert stack.layers[-1] == [channels]
+
+
+def test_only_the_last_two_minutes_are_shown():
+    stack = stack_samples([Sample(at, {1: MB}) for at in (0.0, 100.0, 200.0)])
+
+    assert stack.ages == [100.0, 0.0]
+    assert stack.span == 120.0
+
+
+@pytest.mark.parametrize(
+    ("top", "step"), [(1.1, 0.5), (0.9, 0.2), (5.0, 1.0), (110.0, 50.0), (999.0, 200.0)]
+)
+def test_lines_across_are_round_numbers(top, step):
+    assert choose_step(top) == pytest.approx(step)
+
+
+@pytest.mark.parametrize("samples", [[], [Sample(5.0, {})], [Sample(5.0, {1: 0.0})]])
+def test_nothing_carried_draws_nothing_in_the_colour_of_channels(qtbot, samples):
+    assert accent().rgb() not in colours(draw(qtbot, samples))
+
+
+def test_what_a_channel_carried_is_drawn_from_the_right(qtbot):
+    picture = draw(qtbot, [Sample(at / 2, {1: 50 * MB}) for at in range(20)])
+
+    right, left = picture.width() * 9 // 10, picture.width() // 4
+    assert accent().rgb() in colours(picture.copy(right, 0, 1, picture.height()))
+    assert accent().rgb() not in colours(picture.copy(left, 0, 1, picture.height()))
+
+
+def draw(qtbot, samples):
+    chart = ThroughputChart()
+    qtbot.addWidget(chart)
+    chart.resize(600, 200)
+    chart.show_samples(samples)
+    return chart.grab().toImage()
+
+
+def colours(picture):
+    """Return the colours of a picture, as 0xAARRGGBB."""
+    return {picture.pixel(x, y) for x in range(picture.width()) for y in range(picture.height())}
