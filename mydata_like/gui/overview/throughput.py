@@ -56,7 +56,7 @@ def stack_samples(samples: Sequence[Sample]) -> Stack:
 
 def choose_step(top: float) -> float:
     """Return the distance of lines that are round numbers, and few enough to be read."""
-    power = 10.0 ** floor(log10(top / _LINES))
+    power: float = 10.0 ** floor(log10(top / _LINES))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= top / _LINES)
 
 
