@@ -31,7 +31,8 @@ class Stack(NamedTuple):
     @property
     def top(self) -> float:
         """The height of the chart, in megabytes a second."""
-        return max([1.0, *(self.layers[-1] if self.layers else ())]) * 1.1
+        highest = max(self.layers[-1]) if self.layers else 0.0
+        return max(1.0, highest) * 1.1
 
 
 def stack_samples(samples: Sequence[Sample]) -> Stack:
