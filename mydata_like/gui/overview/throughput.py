@@ -5,7 +5,7 @@ from math import floor, log10
 from typing import NamedTuple
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPolygonF
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPolygonF, QTransform
 from PySide6.QtWidgets import QWidget
 
 from mydata_like.gui.live import Sample
@@ -123,8 +123,7 @@ class ThroughputChart(QWidget):
         line = self.fontMetrics().height()
         below = QRectF(area.left(), self.height() - line - _MARGIN, area.width(), line)
         painter.drawText(below, centre, self.tr("seconds ago"))
-        painter.translate(_MARGIN, area.bottom())
-        painter.rotate(-90)
+        painter.setTransform(QTransform(0, -1, 1, 0, _MARGIN, area.bottom()))  # a quarter turn
         painter.drawText(QRectF(0, 0, area.height(), line), centre, self.tr("MB/s"))
 
     def _heights(self) -> Iterator[tuple[float, str]]:
