@@ -12,6 +12,7 @@ from mydata_like.core.errors import FileChangedError, StagingError, TransientErr
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Stream
 from mydata_like.transfer import tar
+from mydata_like.transfer.compression import excuse
 from mydata_like.transfer.proof import (
     Verdict,
     all_proven,
@@ -81,7 +82,9 @@ class BatchSender:
         ratio = choose(self._compression, members, sum(member.size for member in members))
         script = enter(self._location) + make(missing) + unpack(command, ratio)
         stream = self._shells.start(script)
-        coalesced = _Coalesced(stream, Feed(stream, self._compression, ratio), moving)
+        excused = excuse(len(members), self._shells.round_trip)
+        feed = Feed(stream, self._compression, ratio, excused)
+        coalesced = _Coalesced(stream, feed, moving)
         return _Sending(coalesced, members, marker)
 
     def _carry(self, sending: "_Sending") -> tuple[int | None, bytes]:
@@ -149,7 +152,7 @@ class _Coalesced:
     def finish(self) -> tuple[int | None, bytes]:
         """Write what is left, end the stream, and return its status and all output."""
         self.flush()
-        finished = self._stream.finish()
+        finished = self._feed.finish()
         return finished.status, bytes(self.output + finished.output)
 
     def finish_refused(self, error: TransientError) -> tuple[int | None, bytes]:

@@ -4,6 +4,7 @@ All of it is measured while payloads go: how long the line takes for a byte, how
 one takes, and how fast payloads went in each way. Times are given, never asked for.
 """
 
+import math
 from typing import Final
 
 _MEMORY: Final = 32 * 1024 * 1024  # bytes after which what was measured before counts half
@@ -15,6 +16,15 @@ _MARGIN: Final = 2.0  # times its cost is what compressing must save
 _GAIN: Final = 0.9  # of the time without it is the most that a payload may take with it
 _PAUSE: Final = 60.0  # seconds without it where it did not pay; the next pause is twice as long
 _USUAL: Final = 2.5e-9  # seconds a byte, before the first was compressed
+
+# What no line is to blame for, in seconds: making a file on the other side, ending its script.
+_FILE: Final = 100e-6
+_ENDING: Final = 0.01
+
+
+def excuse(files: int, round_trip: float) -> float:
+    """Return the seconds that so many files may take on any line."""
+    return files * _FILE + _ENDING + (round_trip if math.isfinite(round_trip) else 0.0)
 
 
 class Pace:
@@ -83,14 +93,15 @@ class Compression:
         self._packing.add(count, seconds)
 
     def note_plain(self, count: int, seconds: float) -> None:
-        """Count bytes that went as they are."""
+        """Count bytes that went as they are, or with none the time until the last had arrived."""
         self._line.add(count, seconds)
         self._plain.add(count, seconds)
 
     def note_packed(self, count: int, sent: int, seconds: float, now: float) -> None:
-        """Count bytes that went as so many fewer; what does not pay after all rests for a while.
+        """Count bytes that went as so many fewer, or with none the time until all had arrived.
 
-        It may be the other side's disk that is slow, which looks as a slow line does.
+        What does not pay after all rests for a while: it may be the other side's disk that is
+        slow, which looks as a slow line does.
         """
         self._line.add(sent, seconds)
         self._packed.add(count, seconds + count * self._packing.each)

@@ -16,6 +16,7 @@ from mydata_like.ssh.remote import Rung, quote
 from mydata_like.ssh.session import Finished, Stream
 from mydata_like.transfer import striped, tar
 from mydata_like.transfer.archive import Told, open_content
+from mydata_like.transfer.compression import excuse
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Fate, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
@@ -105,7 +106,7 @@ class SingleSender:
         begin = _RESUME % self._rung.checksum if there else _BEGIN
         take = begin + unpack(_KEEP, ratio) + _OR_DROP + _CHECK % member.size
         stream = self._start(member, take + _publish(member))
-        feed = Feed(stream, self._compression, ratio)
+        feed = Feed(stream, self._compression, ratio, excuse(1, self._shells.round_trip))
         self._shells.prepare()
         try:
             told = self._send_rest(feed, member, there, moving) if there else None
@@ -116,7 +117,7 @@ class SingleSender:
             raise
         except TransientError as error:
             return Told(""), finish_refused(stream, error)
-        return told, stream.finish()
+        return told, feed.finish()
 
     def _may_stripe(self, size: int) -> bool:
         """Return whether several streams may be faster than one."""
@@ -215,7 +216,7 @@ class SingleSender:
         ratio = choose(self._compression, [member], length)
         take = _BEGIN + unpack(_KEEP_SPARSE, ratio) + _OR_DROP + _CHECK % member.size
         stream = self._start(member, take)
-        feed = Feed(stream, self._compression, ratio)
+        feed = Feed(stream, self._compression, ratio, excuse(1, self._shells.round_trip))
 
         def write(chunk: bytes | memoryview) -> None:
             feed.write(chunk)
@@ -232,7 +233,7 @@ class SingleSender:
             raise
         except TransientError as error:
             return Told(""), finish_refused(stream, error)
-        taken = stream.finish()
+        taken = feed.finish()
         if taken.status != 0:
             return Told(checksum), taken
         return Told(checksum), self._start(member, _publish(member)).finish()

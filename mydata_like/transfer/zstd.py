@@ -6,11 +6,11 @@ of a stream that is under way. Compressed frames carry a check of their content.
 
 import os
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.ssh.session import Stream
+from mydata_like.ssh.session import Finished, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.protocol import Member
@@ -19,14 +19,14 @@ from mydata_like.transfer.reading import open_source
 if TYPE_CHECKING:
     from zstandard import ZstdCompressor
 
+T = TypeVar("T")
+
 NOT_UNPACKED: Final = 97  # the host's zstd failed, or was cut short
 
 _LEVEL: Final = 1  # a higher one takes twice as long for the last twentieth
 _SAMPLE: Final = 64 * 1024  # bytes of a file that are tried
 _SHRINKS: Final = 0.9  # of its size is what a sample must shrink to
 _TRIED: Final = 15  # pieces after which one is compressed though what came before did not shrink
-_WINDOW: Final = 2 * 1024 * 1024  # bytes that a new stream takes without telling the line's pace
-_WAITED: Final = 0.01  # seconds; a piece that took so long had to wait for the line
 
 # What has left us is unpacked after our last byte at the latest, while nothing moves on the line.
 # No frame is less than this part of its content, so that this does not take forever.
@@ -60,20 +60,33 @@ def choose(compression: Compression, members: Sequence[Member], size: int) -> fl
         return None
     some = {0, len(members) // 2, len(members) - 1}
     sample = b"".join(_look_into(members[index]) for index in some)
-    ratio = len(_compressor().compress(sample)) / len(sample) if sample else 1.0
+    if not sample:
+        return None
+    ratio = len(_compress(_compressor(), sample, compression)) / len(sample)
     return ratio if ratio < _SHRINKS else None
 
 
 class Feed:
-    """What the input of a remote command is written to: in frames where there is a `ratio`."""
+    """What the input of a remote command is written to: in frames where there is a `ratio`.
 
-    def __init__(self, stream: Stream, compression: Compression, ratio: float | None) -> None:
+    All the time that its bytes take counts as the line's, from the first to the command's end,
+    but for what is `excused`. The first ones go at once, since the line has room for them; how
+    long they took is known at the end, which small payloads reach without ever having waited.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        compression: Compression,
+        ratio: float | None,
+        excused: float = 0.0,
+    ) -> None:
         self.stream = stream
         self._compression = compression
+        self._excused = excused
         self._ratio = ratio or 0.0  # of what was compressed last
         self._compressor = None if ratio is None else _compressor()
         self._untried = 0  # pieces since then
-        self._ahead = _WINDOW  # bytes that go without waiting, and tell nothing
 
     def write(self, piece: bytes | memoryview) -> None:
         """Write a piece, or the frame that holds it."""
@@ -87,38 +100,44 @@ class Feed:
             self._untried += 1
             self._send_plain(store(piece))
 
+    def finish(self) -> Finished:
+        """End the stream, and return how the command did."""
+        finished, seconds = self._time(self.stream.finish)
+        if self._compressor is None or self._untried:
+            self._compression.note_plain(0, seconds)
+        else:
+            self._compression.note_packed(0, 0, seconds, time.monotonic())
+        return finished
+
     def _is_worth_it(self) -> bool:
         """Return whether to compress the next piece; now and then one is tried all the same."""
         expected = self._ratio if self._untried < _TRIED else 0.0
         return self._compression.pays(expected, time.monotonic())
 
     def _send_plain(self, content: bytes | memoryview) -> None:
-        seconds = self._send(content)
-        if self._ahead <= 0:
-            self._compression.note_plain(len(content), seconds)
+        _, seconds = self._time(lambda: self.stream.write(content))
+        self._compression.note_plain(len(content), seconds)
 
     def _send_compressed(self, compressor: "ZstdCompressor", piece: bytes | memoryview) -> None:
-        begun = time.monotonic()
-        frame = fill(compressor.compress(piece), len(piece))
-        self._compression.note_packing(len(piece), time.monotonic() - begun)
+        frame = fill(_compress(compressor, piece, self._compression), len(piece))
         self._ratio, self._untried = len(frame) / len(piece), 0
-        seconds = self._send(frame)
-        if self._ahead <= 0:
-            self._compression.note_packed(len(piece), len(frame), seconds, time.monotonic())
+        _, seconds = self._time(lambda: self.stream.write(frame))
+        self._compression.note_packed(len(piece), len(frame), seconds, time.monotonic())
 
-    def _send(self, content: bytes | memoryview) -> float:
-        """Write, and return how long that took, of the time that channels share."""
+    def _time(self, wait: Callable[[], T]) -> tuple[T, float]:
+        """Wait for the line; also return how long, of the time that channels share."""
         writing = self._compression.writing
         begun = time.monotonic()
         writing.add(id(self))
         try:
-            self.stream.write(content)
+            outcome = wait()
         finally:
             sharing = len(writing)
             writing.discard(id(self))
-        seconds = time.monotonic() - begun
-        self._ahead = 0 if seconds > _WAITED else self._ahead - len(content)
-        return seconds / sharing
+        seconds = (time.monotonic() - begun) / sharing
+        excused = min(seconds, self._excused)
+        self._excused -= excused
+        return outcome, seconds - excused
 
 
 def fill(frame: bytes, size: int) -> bytes:
@@ -142,6 +161,16 @@ def _compressor() -> "ZstdCompressor":
     from zstandard import ZstdCompressor  # takes 10 ms, and most sessions never need it
 
     return ZstdCompressor(_LEVEL, write_checksum=True)
+
+
+def _compress(
+    compressor: "ZstdCompressor", content: bytes | memoryview, compression: Compression
+) -> bytes:
+    """Return the frame, and let the time that it takes be known."""
+    begun = time.monotonic()
+    frame = compressor.compress(content)
+    compression.note_packing(len(content), time.monotonic() - begun)
+    return frame
 
 
 def _look_into(member: Member) -> bytes:

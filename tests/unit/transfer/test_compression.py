@@ -1,8 +1,10 @@
 """When compressing pays, by what a session has measured; no clock, no data."""
 
+import math
+
 import pytest
 
-from mydata_like.transfer.compression import Compression
+from mydata_like.transfer.compression import Compression, excuse
 
 MB = 1_000_000
 LARGE = 100 * MB
@@ -50,6 +52,29 @@ def test_while_the_line_is_unknown_only_a_large_payload_is_looked_at():
 
 def test_a_few_bytes_are_not_worth_a_process_on_the_other_side():
     assert not measured(SLOW).may_suit(100_000, NOW)
+
+
+def test_many_small_payloads_tell_of_the_line_by_when_they_have_arrived():
+    compression = Compression(available=True)
+    for _ in range(5):
+        compression.note_plain(1 * MB, 0.0)  # there is room for all of it at once
+        compression.note_plain(0, 1 * MB / SLOW)
+    assert compression.pays(0.3, NOW)
+
+
+def test_what_small_payloads_take_without_waiting_is_no_slow_line():
+    compression = Compression(available=True)
+    for _ in range(5):
+        compression.note_plain(1 * MB, 0.0)
+        compression.note_plain(0, 0.0)
+    assert not compression.pays(0.0, NOW)
+    assert not compression.may_suit(LARGE, NOW)
+
+
+def test_making_files_far_away_takes_its_time_on_any_line():
+    assert excuse(1000, 0.03) >= 0.13
+    assert excuse(1, 0.0) < excuse(1, 0.1) < excuse(1000, 0.1)
+    assert excuse(1, math.inf) == excuse(1, 0.0)
 
 
 def test_a_line_that_becomes_slow_is_noticed_within_a_few_megabytes():

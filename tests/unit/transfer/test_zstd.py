@@ -74,6 +74,8 @@ class Sink:
     def write(self, piece) -> None:
         self.pieces.append(bytes(piece))
 
+    def finish(self) -> None: ...
+
 
 def unpacked(frames: bytes) -> bytes:
     return subprocess.run(["zstd", "-dcq"], input=frames, capture_output=True, check=True).stdout
@@ -104,6 +106,34 @@ def test_pieces_are_compressed_as_long_as_they_shrink_and_tried_again_later():
     shrunk = [len(sent) < len(piece) / 2 for sent, piece in zip(sink.pieces, pieces, strict=True)]
     assert shrunk == [True, *[False] * 16, *[True] * 3]
     assert unpacked(b"".join(sink.pieces)) == b"".join(pieces)
+
+
+def test_what_is_excused_does_not_make_a_line_slow():
+    compression = Compression(available=True)
+    feed = Feed(Sink(), compression, None, excused=1e6)
+    for _ in range(32):
+        feed.write(bytes(MIB // 4))
+    feed.finish()
+    assert not compression.may_suit(1 << 40, 0.0)
+
+
+def test_that_a_line_is_slow_shows_by_the_end_of_a_batch_that_never_waited(place, tmp_path):
+    """A pause before the end stands for a line that has taken all and is not yet through."""
+    path = with_zstd(tmp_path, f'exec {shutil.which("zstd")} "$@"')
+    tar = Path(path.partition(":")[0]) / "tar"
+    tar.write_text(f'#!/bin/sh\n{shutil.which("tar")} "$@"; sleep 1.1\n')
+    tar.chmod(0o755)
+    first, second = (
+        [place.write(f"{batch}/{n}", MIB // 8, text(MIB // 8)) for n in range(2)] for batch in "ab"
+    )
+    place.settle(*first, *second)
+    session, compression = LocalSession(path=path), Compression(available=True)
+    send(place, *first, session=session, compression=compression)
+    plain = session.written
+    send(place, *second, session=session, compression=compression)
+    assert plain > MIB // 4
+    assert session.written - plain < plain / 2
+    assert all(map(place.arrived, [*first, *second]))
 
 
 @pytest.mark.parametrize("size", [131072, 262143, 262144, 262145, 5 * MIB])
