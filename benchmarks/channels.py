@@ -84,10 +84,13 @@ class Found(NamedTuple):
 
     @property
     def settled_share(self) -> float:
-        """How fast the run was from when it had settled, in parts of the best fixed number."""
-        chosen = self.traces[BY_ITSELF]
-        return statistics.median(trace.speed(trace.settled) for trace in chosen) / self.speed(
-            self.best
+        """How fast the run was from when it had settled, in parts of the best fixed number then.
+
+        Every run slows down as the server begins to verify, so the same seconds are compared.
+        """
+        return statistics.median(
+            chosen.speed(chosen.settled) / best.speed(chosen.settled)
+            for chosen, best in zip(self.traces[BY_ITSELF], self.traces[self.best], strict=True)
         )
 
 

@@ -202,6 +202,10 @@ class Transport(Protocol):
     def capacity(self) -> int:
         """How many channels there may be at once."""
 
+    @property
+    def round_trip(self) -> float:
+        """How many seconds the way there and back takes, 0 while that is unknown."""
+
     def prepare(self) -> None:
         """Begin what takes time, since something is to be sent soon; again and again."""
 

@@ -67,6 +67,11 @@ class Channels:
         return min(capacity, self._granted) if refused else capacity
 
     @property
+    def round_trip(self) -> float:
+        """How many seconds the way to the staging host and back takes, 0 while unknown."""
+        return self._transport.round_trip
+
+    @property
     def resting(self) -> bool:
         """Whether nothing new is sent now, for reasons that no channel has."""
         return self._gate.waits or self._gate.cancel.is_set()

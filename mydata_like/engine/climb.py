@@ -7,7 +7,7 @@ from mydata_like.core.format import format_size
 from mydata_like.engine.gauge import Sight
 
 START: Final = 2
-STEPS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+FAR: Final = ((0.02, 8), (0.005, 4))  # from so long a round trip on, so many to begin with
 
 WARM_UP: Final = 1.0  # seconds at work before it counts: windows of TCP open, others make room
 WINDOW: Final = 2.0  # seconds that are judged together
@@ -24,9 +24,10 @@ GAIN: Final = 1.05  # less than this is none: fewer channels are as good
 WORSE: Final = 1.15  # by which fewer have to be better before still fewer are tried
 DOUBTFUL: Final = (0.92, 1.15)  # gains that one window does not tell from none
 LOOKS: Final = 3  # windows that do
-FULL: Final = 0.8  # of what as many more channels could gain: the next step is larger then
+NEAR: Final = 0.8  # of the best is so good that between both there may be better ones
 
 STRANGE: Final = (0.6, 1.6)  # of the speed known; beyond it something else has changed
+RETURNS: Final = 2  # times that the best number is looked at anew
 REST: Final = 30.0  # seconds without a look at other numbers, twice as many after each in vain
 PROBE_AFTER: Final = 300.0  # seconds after which they are looked at in any case
 
@@ -58,23 +59,41 @@ class Climb:
     `channels` is how many there should be now. A number is judged by windows in which all of
     them had work; it is compared with those below and above it that are known. When the best
     one has been found it stays, until the work or the link changes, or a long time has passed.
+    Without a number to begin with, the distance tells one.
     """
 
-    def __init__(self, channels: int = START) -> None:
-        self.channels = channels
+    def __init__(self, channels: int = 0) -> None:
+        self.channels = channels or START
+        self._begun = bool(channels)
         self._window = _Window()
         self._seconds = WINDOW
         self._speeds: dict[int, Speed] = {}  # by number of channels, as far as comparable
         self._looks = 0  # windows that the speed of the present number is known from
         self._settled = -inf
         self._searching = True
-        self._origin = channels  # where the search began
+        self._origin = self.channels  # where the search began
         self._rest = REST
+        self._returns = 0
         self._strange = 0
 
     def interrupt(self) -> None:
         """Count nothing of the window under way: the run waits."""
         self._window = _Window()
+
+    def begin(self, round_trip: float, ceiling: int) -> str:
+        """Begin with more channels where the way is long, since waiting costs them nothing.
+
+        Returns why, as `look` does. Only the first round trip counts: seconds, 0 while unknown.
+        """
+        if self._begun or not round_trip:
+            return ""
+        self._begun = True
+        wanted = min(next((number for far, number in FAR if round_trip >= far), START), ceiling)
+        if wanted <= self.channels:
+            return ""
+        self._move(wanted)
+        self._origin = wanted
+        return f"a round trip takes {round_trip * 1e3:.0f} ms: beginning with {wanted}"
 
     def look(self, sight: Sight, ceiling: int, bandwidth: float = 0.0) -> str:
         """Take note of what has gone; return why `channels` changed, empty where it did not.
@@ -121,7 +140,7 @@ class Climb:
         return f"other files than before: back to {self.channels}" if here != self.channels else ""
 
     def _watch(self, speed: Speed, ceiling: int, moment: float) -> str:
-        """Look whether it is time to search again."""
+        """Search again where it is time."""
         known = self._speeds.get(self.channels, speed)
         least, most = (share * known.work for share in STRANGE)
         if speed.is_like(known) and least <= speed.work <= most:
@@ -144,6 +163,7 @@ class Climb:
     def _forget(self) -> None:
         self._speeds.clear()
         self._looks = 0
+        self._returns = 0
 
     def _learn(self, speed: Speed) -> None:
         """Let a window count in the speed of the present number; the last few make it up."""
@@ -161,12 +181,19 @@ class Climb:
         return least < self._speeds[self.channels].work < most
 
     def _choose(self, ceiling: int, moment: float) -> str:
-        """Go to the next number that should be known, or else to the best one."""
+        """Go to the next number that should be known, or else to the best one.
+
+        There it is looked at anew before the search ends: a run slows down when the server
+        begins to verify, so what was seen first may look better than it is.
+        """
         best = self._find_best()
-        unknown = self._find_unknown(best, ceiling)
-        reason = self._explain(unknown or best)
-        self._move(unknown or best)
-        if unknown is None:
+        stale = self._returns and best != self.channels
+        unknown = None if stale else self._find_unknown(best, ceiling)
+        wanted = unknown or best
+        reason = self._explain(wanted)
+        self._returns += unknown is None
+        self._move(wanted)
+        if unknown is None and (not reason or self._returns > RETURNS):
             self._settle(moment)
         return reason
 
@@ -176,25 +203,31 @@ class Climb:
         return min(n for n, speed in self._speeds.items() if speed.work * GAIN >= most)
 
     def _find_unknown(self, best: int, ceiling: int) -> int | None:
-        """Return the number beside the best one that should be tried, None for none.
+        """Return the number that should be tried next, None for none.
 
-        Fewer are tried only where more were clearly worse: else they most often are, too.
+        First twice as many; where they are worse, half as many, which of a few pays only where
+        that was clear. Then what lies between the best one and a neighbour nearly as good.
         """
-        above = min([ceiling, *(step for step in STEPS if step > best)])
-        if above > best and above not in self._speeds:
-            return self._stride(best, above, ceiling)
-        below = max((step for step in STEPS if step < best), default=best)
-        worse = above > best and self._speeds[above].work * WORSE < self._speeds[best].work
-        return below if worse and below not in self._speeds else None
+        above = min((number for number in self._speeds if number > best), default=0)
+        below = max((number for number in self._speeds if number < best), default=0)
+        if not above and best < ceiling:
+            return min(2 * best, ceiling)
+        enough = GAIN if best > START else WORSE
+        if not below and above and self._share(above, best) * enough < 1:
+            return best // 2 or None
+        rivals = [
+            number
+            for number in (above, below)
+            if abs(number - best) >= max(best / 2, 2) and self._share(number, best) > NEAR
+        ]
+        if not rivals:
+            return None
+        return (best + max(rivals, key=lambda number: self._share(number, best))) // 2
 
-    def _stride(self, best: int, above: int, ceiling: int) -> int:
-        """Return the next step, or twice as many channels where the last step paid in full."""
-        fewer = [number for number in self._speeds if number < best]
-        if not fewer or best < max(self._speeds):
-            return above
-        last = max(fewer)
-        gain = self._speeds[best].work / self._speeds[last].work
-        return min(2 * best, ceiling) if gain >= FULL * best / last else above
+    def _share(self, number: int, best: int) -> float:
+        """Return how much a number carries as a share of the best one; 0 where it is unknown."""
+        known = self._speeds.get(number)
+        return known.work / self._speeds[best].work if known else 0.0
 
     def _explain(self, wanted: int) -> str:
         """Return why there shall be so many channels, empty where there are."""

@@ -90,7 +90,10 @@ class Limits:
         if channels.resting:
             climb.interrupt()
             return
-        reason = climb.look(channels.gauge.read(), channels.ceiling, channels.bandwidth.total)
+        ceiling = channels.ceiling
+        reason = climb.begin(channels.round_trip, ceiling) or climb.look(
+            channels.gauge.read(), ceiling, channels.bandwidth.total
+        )
         if climb.channels != before:
             channels.change_limit(climb.channels)
         if reason:

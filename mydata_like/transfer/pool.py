@@ -69,6 +69,7 @@ class SshTransport:
         )
         self._location = os.fsencode(area.location)
         self._compress = settings.compression == "auto"
+        self.round_trip = 0.0  # seconds, as the last channel that was opened saw it
         self.patience = settings.stall_timeout * _PATIENCE
         self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
         self.emit = emit
@@ -253,6 +254,7 @@ class SshTransport:
         opened = worker.hear(number, self._opening_patience)
         assert isinstance(opened, Opened)
         self._rungs[endpoint.host] = opened.rung
+        self.round_trip = opened.round_trip
         return opened
 
     def _announce(self, number: int, host: str, opened: Opened) -> None:

@@ -92,11 +92,12 @@ Order = Join | Doing
 
 
 class Opened(NamedTuple):
-    """The worker's session stands, and grants the channel."""
+    """The worker's session stands, and grants the channel; the round trip is 0 where unknown."""
 
     rung: Rung
     stack: str
     cipher: str
+    round_trip: float = 0.0
 
 
 class Moved(NamedTuple):

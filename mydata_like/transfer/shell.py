@@ -84,6 +84,7 @@ class Shells:
         """Have a shell wait for the first script; raises `TransientError` where not granted."""
         self._coming = _Shell(self._session)
         self._coming.begin()
+        self.round_trip = self._coming.round_trip
 
     def start(self, script: bytes, *, patient: bool = True) -> Stream:
         """Start a script whose input then is the stream's; by any thread.

@@ -135,7 +135,8 @@ class _Worker:
         except UploaderError as error:
             channel.answer(pack_error(error))
             return
-        channel.answer(Opened(shared.rung, session.stack, session.cipher))
+        round_trip = sender.round_trip if isinstance(sender, ShellSender) else 0.0
+        channel.answer(Opened(shared.rung, session.stack, session.cipher, round_trip))
         try:
             channel.serve(sender)
             sender.close()
@@ -241,6 +242,7 @@ class ShellSender:
         self._room = shared.room
         self._shells = Shells(session, shared.compression)
         self._shells.open()
+        self.round_trip = self._shells.round_trip
         location, rung = shared.location, shared.rung
         self._single = SingleSender(self._shells, location, rung, shared.room)
         named = shared.named

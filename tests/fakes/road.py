@@ -9,6 +9,7 @@ from mydata_like.engine.gauge import Sight
 
 MB = 1_000_000
 TICK = 0.5
+FRESH = 5.0  # seconds in which there is nothing to be verified yet
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Mix:
 
 
 LARGE = Mix(256 * MB, 1)
+STRIPED = Mix(64 * MB, 1)
 TINY = Mix(3 * MB, 1000)
 ARCHIVE = Mix(16 * MB, 240)
 
@@ -71,6 +73,7 @@ class Trip:
     climb: Climb = field(default_factory=Climb)
     bandwidth: float = 0.0  # that is allowed
     gusts: float = 1.0  # seconds for which the noise stays the same
+    slowing: float = 0.0  # by which it goes faster before the server has begun to verify
     moves: list[tuple[float, int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -95,7 +98,8 @@ class Trip:
         self._open()
         if self.moment % self.gusts == 0:
             self._weather = 1 + self._random.uniform(-self.noise, self.noise)
-        payloads = self._weather * supply * self.road.carry(mix, self._opened) * TICK
+        fresh = 1 + self.slowing * (self.moment < FRESH)
+        payloads = fresh * self._weather * supply * self.road.carry(mix, self._opened) * TICK
         if self.bandwidth:
             payloads = min(payloads, self.bandwidth * TICK / mix.size)
         sight = self._sight
@@ -105,7 +109,8 @@ class Trip:
             sight.files + payloads * mix.files,
             sight.busy + supply * self._opened * TICK,
         )
-        reason = self.climb.look(self._sight, self.capacity, self.bandwidth)
+        reason = self.climb.begin(self.road.rtt or 0.0005, self.capacity)
+        reason = reason or self.climb.look(self._sight, self.capacity, self.bandwidth)
         if reason:
             self.moves.append((self.moment, self.climb.channels, reason))
 

@@ -26,7 +26,10 @@ def test_a_run_has_settled_with_its_last_change_and_is_judged_from_there() -> No
         (2.0, "limits_changed", {"channels": 4}),
         (6.0, "transfer_finished", {"transfer": 1, "bytes": 210}),
     )
-    fixed = follow((4.0, "transfer_finished", {"transfer": 1, "bytes": 160}))
+    fixed = follow(
+        (2.0, "transfer_progressed", {"transfer": 1, "bytes": 40}),
+        (4.0, "transfer_finished", {"transfer": 1, "bytes": 160}),
+    )
     found = Found(
         "large",
         28,
@@ -39,7 +42,7 @@ def test_a_run_has_settled_with_its_last_change_and_is_judged_from_there() -> No
 
     assert trace.settled == 2.0
     assert found.best == 4
-    assert found.settled_share == (200 / 4) / (160 / 4)
+    assert found.settled_share == (200 / 4) / (120 / 2)
 
 
 def test_a_run_that_changed_nothing_had_settled_at_once() -> None:

@@ -25,6 +25,7 @@ from tests.fakes.roll import MemoryRoll
 
 class FixedTransport:
     capacity = 4
+    round_trip = 0.0
 
 
 class Bench:

@@ -38,6 +38,7 @@ def test_the_first_period_that_covers_the_time_counts(moment, rate, reason):
 
 class FixedTransport:
     capacity = 4
+    round_trip = 0.0
 
 
 class Bench:
@@ -46,7 +47,8 @@ class Bench:
         self.events = []
         emit = self.events.append
         self.gate = Gate(self.clock, self.clock.cancel(), emit, Random(1))
-        channels = Channels(FixedTransport(), self.gate, emit, Bandwidth(self.clock))
+        self.transport = FixedTransport()
+        channels = Channels(self.transport, self.gate, emit, Bandwidth(self.clock))
         self.limits = Limits(Settings(**settings), channels, self.clock, emit)
 
     @property
@@ -136,8 +138,19 @@ def test_the_channels_begin_with_two_and_climb_while_that_pays():
 
     bench.go(20)
 
-    assert bench.told == [(3, 0), (4, 0)]
-    assert bench.events[0].reason == "2 channels carry 20.0 MB/s: trying 3"
+    assert bench.told == [(4, 0)]
+    assert bench.events[0].reason == "2 channels carry 20.0 MB/s: trying 4"
+
+
+def test_far_away_the_channels_begin_with_more_once_one_has_told_how_far():
+    bench = Climbing()
+    bench.limits.keep()
+    bench.transport.round_trip = 0.028
+
+    bench.limits.keep()
+
+    assert bench.told == [(4, 0)]
+    assert bench.events[0].reason == "a round trip takes 28 ms: beginning with 4"
 
 
 def test_a_person_fixes_the_number_and_gives_it_back():

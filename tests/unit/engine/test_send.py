@@ -54,6 +54,7 @@ class ScriptedTransport:
         self.openings = list(openings)
         self.sent = []
         self.capacity = capacity
+        self.round_trip = 0.0
         self.opened = 0
 
     def open_channel(self):
