@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 WANTED_SECONDS = 1.0
 LONGEST_SECONDS = 2.5
 LARGEST_REQUEST = 1000
+LEAP = 8  # times as many records in the next request, where that is sure to be quick enough
 FAILURES = 6  # of the line or the server, for one request, before its files fail
 REJECTIONS = 2  # of one record alone: servers answer 500 when they are busy, too
 BEGINNING = datetime.fromtimestamp(0, UTC)  # of the times of files
@@ -204,7 +205,8 @@ class Pace:
         if seconds > LONGEST_SECONDS:
             self.size = max(1, records // 2)
         elif records >= self.size and seconds < WANTED_SECONDS / 2:
-            self.size = min(self.size * 2, LARGEST_REQUEST)
+            growth = LEAP if seconds * LEAP < WANTED_SECONDS / 2 else 2
+            self.size = min(records * growth, LARGEST_REQUEST)
 
 
 def _registration(item: Staged, box: str) -> Registration:

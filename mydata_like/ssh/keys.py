@@ -124,8 +124,9 @@ def load_key(path: Path) -> KeyPair:
 
 def ensure_key(path: Path) -> KeyPair:
     """Return the key of this file, made now where there is none."""
-    with suppress(FileExistsError):
-        return create_key(path)
+    if not path.exists():  # looked at first: to import what makes a key takes long
+        with suppress(FileExistsError):
+            return create_key(path)
     return load_key(path)
 
 

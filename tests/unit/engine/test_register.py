@@ -70,7 +70,17 @@ def test_requests_grow_while_the_server_is_fast():
 
     bench(batch(14))
 
-    assert bench.server.calls["register"] == 3
+    assert bench.server.calls["register"] == 2
+
+
+def test_requests_grow_slowly_while_the_server_might_be_slow():
+    clock = FakeClock()
+    pace = Pace(10, clock)
+
+    with pace.measured(10):
+        clock.move(0.3)
+
+    assert pace.size == 20
 
 
 def test_requests_shrink_when_the_server_is_slow():

@@ -9,7 +9,8 @@ from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
 from mydata_like.core.model import EntryState, Registered
 from mydata_like.engine.register import _registration
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.verify import MANY, Verify
+from mydata_like.engine.unverified import MANY
+from mydata_like.engine.verify import AT_LAST, SOON, Verify
 from mydata_like.engine.workers import CancelFlag, WorkQueue
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
@@ -27,7 +28,8 @@ class Bench:
         self.events = []
         self.server = ScriptedServer()
         self.ledger = MemoryLedger()
-        gate = Gate(self.clock, self.clock.cancel(), self.events.append, Random(1))
+        self.cancel = self.clock.cancel()
+        gate = Gate(self.clock, self.cancel, self.events.append, Random(1))
         settings = Advanced(verify_interval=1.0, verify_patience=60.0)
         self.verify = Verify(self.server, self.ledger, self.events.append, gate, settings)
 
@@ -60,6 +62,14 @@ def test_numbers_are_enough_when_all_of_a_dataset_is_verified():
     assert bench.server.calls["list_datafiles"] == 0
     key = items[0].wanted.file.key
     assert bench.ledger.find_entries([key])[key].state is EntryState.VERIFIED
+
+
+def test_the_last_files_are_looked_at_again_within_moments():
+    bench = Bench()
+
+    bench(bench.register("a"), polls=0)
+
+    assert bench.cancel.waits[:3] == pytest.approx([SOON, AT_LAST, AT_LAST * 1.5])
 
 
 def test_servers_that_tell_no_numbers_are_asked_for_the_records():
