@@ -84,8 +84,8 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.whereabouts import Whereabouts as Whereabouts
     from mydata_like.bootstrap.whereabouts import find_whereabouts as find_whereabouts
     from mydata_like.store.heartbeat import Heartbeat as Heartbeat
-    from mydata_like.store.ledger import PastRun as PastRun
     from mydata_like.store.paths import HOME as HOME
+    from mydata_like.store.rows import PastRun as PastRun
     from mydata_like.store.secrets import Secret as Secret
     from mydata_like.system.clock import SystemClock as SystemClock
     from mydata_like.system.program import find_program as find_program
@@ -129,7 +129,7 @@ _HOMES: Final = {
     "bootstrap.watching": "Onlookers WatchOrder heartbeat_file keep_watch",
     "bootstrap.whereabouts": "Whereabouts find_whereabouts",
     "store.heartbeat": "Heartbeat",
-    "store.ledger": "PastRun",
+    "store.rows": "PastRun",
     "store.paths": "HOME",
     "store.secrets": "Secret",
     "system.clock": "SystemClock",

@@ -12,8 +12,9 @@ from mydata_like.bootstrap.watching import heartbeat_file
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.settings.schema import Settings, find_missing
 from mydata_like.store.heartbeat import Heartbeat, read_heartbeat
-from mydata_like.store.ledger import PastRun, SqliteLedger
+from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
+from mydata_like.store.rows import PastRun
 from mydata_like.store.standing import Awaited, Standing
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import find_shards, is_locked, is_watched

@@ -9,8 +9,9 @@ from typing import Any, Final, Self
 from mydata_like.core.errors import Problem
 from mydata_like.core.journeys import Amount, Ill, Suggestion, Times
 from mydata_like.store import schema
-from mydata_like.store.ledger import FIND_ROOT, NO_ROOT
+from mydata_like.store.ledger import NO_ROOT
 from mydata_like.store.listing import connect_to_current
+from mydata_like.store.statements import FIND_ROOT
 
 _TIMES: Final = (
     "SELECT staged_at, registered_at, verified_at FROM entries WHERE root = :root AND key = :key"

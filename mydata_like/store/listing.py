@@ -14,7 +14,8 @@ from typing import Any, Final, Self
 from mydata_like.core.errors import Cancelled, RunError, SettingsError
 from mydata_like.core.views import FileRow, Row, RunRow, Table, View
 from mydata_like.store import schema
-from mydata_like.store.ledger import FIND_ROOT, KEYS_AT_ONCE, NO_ROOT
+from mydata_like.store.ledger import KEYS_AT_ONCE, NO_ROOT
+from mydata_like.store.statements import FIND_ROOT
 from mydata_like.store.views import query_keys
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,9 @@ from typing import Any, Final
 from mydata_like.core.errors import Problem
 from mydata_like.core.views import FolderGroup, ProblemGroup
 from mydata_like.store import schema
-from mydata_like.store.ledger import FIND_ROOT, NO_ROOT
+from mydata_like.store.ledger import NO_ROOT
 from mydata_like.store.listing import connect_to_current
+from mydata_like.store.statements import FIND_ROOT
 
 # With `min` SQLite takes the other columns from the row that has the least.
 _GROUP_PROBLEMS: Final = (

@@ -10,7 +10,7 @@ from mydata_like.gui.pages.history import HistoryPage
 from mydata_like.gui.tables.export import export_rows
 from mydata_like.gui.tables.files import file_columns
 from mydata_like.gui.tables.runs import run_columns
-from mydata_like.store.ledger import PastRun
+from mydata_like.store.rows import PastRun
 from tests.gui.ledgers import an_entry
 
 SUMS = {"found": 3, "verified": 3, "waiting": 0, "failed": 0, "sent": 3, "bytes": 3000}

@@ -16,7 +16,8 @@ import pytest
 from mydata_like.core.errors import RunError, SettingsError
 from mydata_like.core.model import DatasetId, Entry, EntryState
 from mydata_like.store import schema
-from mydata_like.store.ledger import PastRun, SqliteLedger
+from mydata_like.store.ledger import SqliteLedger
+from mydata_like.store.rows import PastRun
 from tests.fakes.clock import FakeClock
 
 DATA = b"/data"

@@ -29,7 +29,7 @@ def entry(state, checksum="c"):
 
 
 def read(ledger, query):
-    with closing(sqlite3.connect(ledger._file)) as connection:
+    with closing(sqlite3.connect(ledger._file._path)) as connection:
         return connection.execute(query).fetchall()
 
 
