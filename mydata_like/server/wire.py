@@ -6,17 +6,20 @@ address, redirects are not followed, and links that a server sends are not used.
 
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
-import requests
 import truststore
-from urllib3.exceptions import HTTPError, NewConnectionError, ProxyError
+from urllib3.exceptions import HTTPError, NewConnectionError, ProtocolError, ProxyError
+from urllib3.exceptions import TimeoutError as HTTPTimeoutError
+from urllib3.response import BaseHTTPResponse
+from urllib3.util import Timeout
 
+from mydata_like import __version__
 from mydata_like.core.errors import (
     Cancelled,
     ServerUnavailableError,
@@ -25,7 +28,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.ports import Cancel, Clock
-from mydata_like.server.session import ApiKey, Limit, Session, current_limit
+from mydata_like.server.session import Limit, Session, current_limit
 from mydata_like.settings.schema import Server
 
 BODY_LIMIT: Final = 16 * 1024 * 1024  # bytes of a reply, after decompression
@@ -85,7 +88,12 @@ class Wire:
         self._origin = f"{address.scheme}://{address.netloc}"
         self._prefix = address.path.rstrip("/") + "/api/v1/"
         self._settings = settings
-        self._auth = ApiKey(settings.username, api_key)
+        self._headers = {
+            "User-Agent": f"mydata-like/{__version__}",
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+            "Authorization": f"ApiKey {settings.username}:{api_key}",
+        }
         self._clock = clock
         self._cancel = cancel
         self._trust = _build_trust(settings)
@@ -111,28 +119,34 @@ class Wire:
         token = current_limit.set(Limit(self._clock, self._cancel, silence, total))
         try:
             return self._exchange(request, silence)
-        except (requests.RequestException, HTTPError) as error:
+        except (HTTPError, OSError) as error:
             raise _translate(error, self.host) from error
         finally:
             current_limit.reset(token)
 
     def _exchange(self, request: Request, silence: float) -> Reply:
-        with self._session().request(
+        with self._session().send(
             request.method,
-            self._origin + self._prefix + request.path,
-            params=dict(request.query),
-            data=request.body,
-            headers=dict(request.headers),
-            auth=self._auth,
-            timeout=(self._settings.connect_timeout, silence),
-            allow_redirects=False,
-            stream=True,
+            self._target(request),
+            body=request.body,
+            headers=self._headers_of(request),
+            timeout=Timeout(self._settings.connect_timeout, silence),
         ) as response:
             body = _read(response, request.take)
             if not response.headers:
                 # Broken off after the status, which looks like an empty answer to the library.
-                raise requests.ConnectionError
-            return Reply(response.status_code, response.headers, body)
+                raise ProtocolError("no headers came")
+            return Reply(response.status, response.headers, body)
+
+    def _target(self, request: Request) -> str:
+        query = urlencode(request.query)
+        return f"{self._prefix}{request.path}{'?' if query else ''}{query}"
+
+    def _headers_of(self, request: Request) -> dict[str, str]:
+        length = (
+            {"Content-Length": str(len(request.body))} if isinstance(request.body, Sized) else {}
+        )
+        return {**self._headers, **request.headers, **length}
 
     def _session(self) -> Session:
         session: Session | None = getattr(self._local, "session", None)
@@ -150,13 +164,13 @@ class Wire:
                 session.close()
 
 
-def _read(response: requests.Response, take: Callable[[Iterator[bytes]], None] | None) -> bytes:
+def _read(response: BaseHTTPResponse, take: Callable[[Iterator[bytes]], None] | None) -> bytes:
     page = response.headers.get("Content-Type", "").startswith("text/html")
-    if take is not None and response.status_code == 200 and not page:
-        take(response.iter_content(_PIECE))
+    if take is not None and response.status == 200 and not page:
+        take(response.stream(_PIECE, decode_content=True))
         return b""
     body = bytearray()
-    for piece in response.iter_content(_PIECE):
+    for piece in response.stream(_PIECE, decode_content=True):
         body += piece
         if len(body) > BODY_LIMIT:
             raise ServerUnavailableError(
@@ -228,7 +242,7 @@ def _translate(error: Exception, host: str) -> UploaderError:
         known = _explain_trust(cause, host) or _explain_way(cause, host)
         if known:
             return known
-    if any(isinstance(cause, TimeoutError | requests.Timeout) for cause in causes):
+    if any(isinstance(cause, TimeoutError | HTTPTimeoutError) for cause in causes):
         return TransientError(f"{host} took too long to answer.", code="server.slow")
     return TransientError(f"The connection to {host} broke.", code="server.connection-lost")
 
