@@ -23,7 +23,7 @@ from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.server.approval import Approved
 from mydata_like.server.seat import Seat
-from mydata_like.server.uploader import Installation, Machine, PublicKey, UploaderRecord, Uploaders
+from mydata_like.server.uploader import Installation, Machine, PublicKey, UploaderRecord
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.keys import KeyPair, ensure_key
 from mydata_like.store.paths import Places
@@ -90,7 +90,7 @@ class Petition:
     ) -> None:
         self.applicant = applicant
         self._connection = connection
-        self._uploaders = Uploaders(connection.client)
+        self._uploaders = connection.uploaders
         self._file = kept.standing
         self._server_settings = kept.server_settings
         self._clock = clock

@@ -12,6 +12,7 @@ from mydata_like.core.ports import Cancel, Clock
 from mydata_like.engine.datasets import Identity
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import Client
+from mydata_like.server.uploader import Uploaders
 from mydata_like.settings.schema import Settings, find_missing
 from mydata_like.store.paths import Places
 from mydata_like.store.secrets import Secret
@@ -28,6 +29,7 @@ class Connection:
     account: User
     facility: Facility
     instrument: Instrument
+    uploaders: Uploaders
 
     def close(self) -> None:
         self.client.close()
@@ -57,6 +59,7 @@ def open_connection(
         account=account,
         facility=facility,
         instrument=instrument,
+        uploaders=Uploaders(client),
     )
 
 

@@ -7,7 +7,7 @@ from mydata_like.bootstrap.settings import server_settings_file
 from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.events import Notice
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.server.uploader import UploaderRecord, Uploaders
+from mydata_like.server.uploader import UploaderRecord
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import Places
@@ -66,7 +66,7 @@ def refresh_settings(
     if not uuid or "mydata_uploader" not in connection.resources:
         return False
     try:
-        record = Uploaders(connection.client).find_uploader(uuid)
+        record = connection.uploaders.look_up(uuid)
     except ItemError:
         return False
     return record is not None and open_mirror(settings, places, clock).keep(record)

@@ -101,6 +101,14 @@ class Uploaders:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._once = Once(client)
+        self._seen: dict[str, UploaderRecord] = {}
+
+    def look_up(self, uuid: str) -> UploaderRecord | None:
+        """Return the record that there is, for which `ensure_uploader` need not ask again."""
+        record = self.find_uploader(uuid)
+        if record is not None:
+            self._seen[uuid] = record
+        return record
 
     def digest(self, installation: Installation, instrument: Instrument) -> str:
         """Return what stands for all that the server is told of an installation."""
@@ -121,7 +129,7 @@ class Uploaders:
         def make() -> UploaderRecord:
             return self._client.create(f"{_UPLOADER}/", document, _parse_uploader)
 
-        known = self.find_uploader(installation.uuid)
+        known = self._seen.pop(installation.uuid, None) or self.find_uploader(installation.uuid)
         if known is None:
             find = self.find_uploader
             return self._once.ensure(

@@ -93,6 +93,25 @@ def test_an_installation_that_is_known_to_be_up_to_date_is_only_looked_up(web, u
     assert web.count("PUT") == 0
 
 
+def test_an_installation_that_was_just_looked_up_is_not_looked_up_again(web, uploaders):
+    web.on("GET", UPLOADER, page(ROW), page())
+
+    looked = uploaders.look_up(INSTALLATION.uuid)
+
+    assert uploaders.ensure_uploader(INSTALLATION, SCOPE, update=False) == looked
+    assert web.count("GET") == 1
+
+
+def test_a_look_serves_only_once(web, uploaders):
+    web.on("GET", UPLOADER, page(ROW))
+    uploaders.look_up(INSTALLATION.uuid)
+    uploaders.ensure_uploader(INSTALLATION, SCOPE, update=False)
+
+    uploaders.ensure_uploader(INSTALLATION, SCOPE, update=False)
+
+    assert web.count("GET") == 2
+
+
 def test_what_the_server_is_told_has_a_digest_that_changes_with_it(uploaders):
     moved = replace(INSTALLATION, data_path="E:\\")
     beyond = replace(INSTALLATION, data_path=INSTALLATION.data_path + "more than it keeps")
