@@ -60,10 +60,11 @@ from mydata_like.engine.workers import Stoppable
 from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.store.ledger import PastRun, SqliteLedger
+from mydata_like.store.ledger import SqliteLedger
+from mydata_like.store.rows import PastRun
 from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
-from mydata_like.system.garbage import collected_seldom
+from mydata_like.system.garbage import collect_seldom
 from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.unarchive import TarArchives
 
@@ -110,6 +111,7 @@ class Job:
 
     def __call__(self, *, dry_run: bool = False) -> RunEnd:
         """Run, and keep the sums of it, and why it began, in the ledger."""
+        collect_seldom()
         if dry_run:
             return self.run.execute(self.root, dry_run=True, reason=self.reason)
         started = self.clock.now()
@@ -152,7 +154,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
     places, clock = find_places(order.config), SystemClock()
     prepare_places(settings, places)
     root = os.fsencode(settings.data.directory or "")
-    with collected_seldom(), ExitStack() as stack:
+    with ExitStack() as stack:
         if not order.dry_run:
             state = find_state(settings, places)
             stack.enter_context(lock_data_directory(state, root, clock, order.part.shard))

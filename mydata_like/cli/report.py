@@ -90,6 +90,13 @@ class EventLines:
                 self._stream = None
 
 
+# What plain lines tell of: nearly all events are others, which come for every file.
+TOLD = frozenset(
+    {FileFailed, FolderFailed, FolderSkipped, Notice}
+    | {RunPaused, RunResumed, LimitsChanged, ChannelChanged}
+)
+
+
 class PlainLines:
     """What a person has to know, a line each; for logs and pipes."""
 
@@ -98,6 +105,8 @@ class PlainLines:
         self._named = 0
 
     def show(self, event: Event) -> None:
+        if type(event) not in TOLD:
+            return
         for line in describe_event(event):
             if isinstance(event, FileFailed):
                 self._named += 1

@@ -23,16 +23,10 @@ def imported_for_good() -> Iterator[None]:
         gc.enable()
 
 
-@contextmanager
-def collected_seldom() -> Iterator[None]:
-    """Look seldom for values that keep each other alive, while this lasts.
+def collect_seldom() -> None:
+    """Look seldom for values that keep each other alive, from now on.
 
     A run makes named tuples by the million, none of which does; but with Python's own
     thresholds it walks through those under way again and again, which took half its time.
     """
-    before = gc.get_threshold()
     gc.set_threshold(*SELDOM)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)

@@ -2,13 +2,20 @@
 
 import gc
 
-from mydata_like.system.garbage import SELDOM, collected_seldom
+import pytest
+
+from mydata_like.system.garbage import SELDOM, collect_seldom
 
 
-def test_garbage_is_looked_for_seldom_for_as_long_as_that_lasts() -> None:
-    before = gc.get_threshold()
+@pytest.fixture
+def before():
+    thresholds = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield gc.get_threshold()
+    gc.set_threshold(*thresholds)
 
-    with collected_seldom():
-        assert gc.get_threshold() == SELDOM
 
-    assert gc.get_threshold() == before != SELDOM
+def test_garbage_is_looked_for_seldom_from_now_on(before):
+    collect_seldom()
+
+    assert gc.get_threshold() == SELDOM != before
