@@ -70,6 +70,9 @@ class Stream(Protocol):
 class RemoteFile(Protocol):
     """A file opened by SFTP for writing; writes are pipelined."""
 
+    def move_to(self, offset: int) -> None:
+        """Write at this place from now on."""
+
     def write(self, data: bytes | memoryview) -> None: ...
 
     def close(self) -> None:
@@ -89,13 +92,21 @@ class Put(NamedTuple):
 class SftpSession(Protocol):
     """File operations by SFTP; paths are bytes. Refusals raise `RejectedError`."""
 
+    @property
+    def round_trip(self) -> float:
+        """Seconds, the shortest that an answer has needed."""
+
     def put_all(self, puts: Iterable[Put]) -> Iterator[tuple[int, RejectedError | None]]:
         """Write small files, many under way at once; yield what became of each, by its place.
 
         The next ones are taken when there is room for them. One that is refused leaves nothing.
         """
 
-    def open_file(self, path: bytes, *, append: bool = False) -> RemoteFile: ...
+    def open_file(self, path: bytes, *, keep: bool = False) -> RemoteFile:
+        """Open a file for writing at its start, emptied unless what it holds is to be kept."""
+
+    def read_file(self, path: bytes) -> bytes:
+        """Return what a small file holds; nothing where there is none."""
 
     def make_directories(self, path: bytes, mode: int) -> None: ...
 
@@ -108,6 +119,9 @@ class SftpSession(Protocol):
 
     def remove(self, path: bytes) -> None:
         """Remove a file; its absence is not an error."""
+
+    def close(self) -> None:
+        """Drop the SFTP session without waiting; the SSH session stays."""
 
 
 class Session(Protocol):

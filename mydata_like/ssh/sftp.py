@@ -5,6 +5,7 @@ extension posix-rename@openssh.com.
 """
 
 import struct
+import time
 from collections.abc import Generator, Iterable, Iterator
 
 from mydata_like.core.errors import RejectedError
@@ -32,16 +33,37 @@ class Sftp:
         self._received = bytearray()
         self._unsent = bytearray()
         self._id = 0
+        self._writing: dict[int, SftpFile] = {}  # by the numbers of unanswered requests
+        self.round_trip = 0.0  # seconds, the shortest that an answer has needed
         self._extensions = self._greet()
 
-    def open_file(self, path: bytes, *, append: bool = False) -> "SftpFile":
-        """Open a file for writing: from its start, emptied, or at its end."""
-        size = (self.find_size(path) or 0) if append else 0
-        flags = wire.TO_WRITE | wire.TO_CREATE | (0 if append else wire.TO_TRUNCATE)
+    def open_file(self, path: bytes, *, keep: bool = False) -> "SftpFile":
+        """Open a file for writing at its start, emptied unless what it holds is to be kept."""
+        flags = wire.TO_WRITE | wire.TO_CREATE | (0 if keep else wire.TO_TRUNCATE)
+        return SftpFile(self, path, self._open(path, flags))
+
+    def read_file(self, path: bytes) -> bytes:
+        """Return what a small file holds; nothing where there is none."""
+        if self.find_size(path) is None:
+            return b""
+        handle = self._open(path, wire.TO_READ)
+        content = bytearray()
+        while True:
+            place = struct.pack(">QI", len(content), wire.READ_AT_ONCE)
+            answer = self.ask(wire.READ, handle + place)
+            if answer.kind != wire.DATA:
+                break
+            content += wire.split(answer.body)[0]
+        self.ask(wire.CLOSE, handle)
+        if wire.read_code(answer) != wire.END:
+            raise wire.rejected(answer, path)
+        return bytes(content)
+
+    def _open(self, path: bytes, flags: int) -> bytes:
         answer = self.ask(wire.OPEN, wire.pack(path) + struct.pack(">II", flags, 0))
         if answer.kind != wire.HANDLE:
             raise wire.rejected(answer, path)
-        return SftpFile(self, path, answer.body, size)
+        return answer.body
 
     def make_directories(self, path: bytes, mode: int) -> None:
         """Make a directory and those above it, where missing."""
@@ -152,12 +174,29 @@ class Sftp:
         self._stream.close()
 
     def ask(self, kind: int, body: bytes) -> wire.Answer:
-        """Send a request and wait for its answer; nothing else may be under way."""
+        """Send a request and wait for its answer, and for those of all writes before it."""
+        self.settle()
+        asked = time.perf_counter()
         number = self.send(kind, body)
         answer = self.receive()
         if answer.id != number:
             raise wire.confused()
+        self.round_trip = min(self.round_trip, time.perf_counter() - asked)
         return answer
+
+    def write(self, file: "SftpFile", head: bytes, piece: memoryview) -> None:
+        """Send a file's next write, when not too many are under way."""
+        self._writing[self.send(wire.WRITE, head, piece)] = file
+        self.settle(wire.UNANSWERED)
+
+    def settle(self, most: int = 0) -> None:
+        """Wait until no more writes than that are without an answer."""
+        while len(self._writing) > most:
+            answer = self.receive()
+            file = self._writing.pop(answer.id, None)
+            if file is None:
+                raise wire.confused()
+            file.note(answer)
 
     def send(self, kind: int, head: bytes, data: bytes | memoryview = b"") -> int:
         """Send a request without waiting, small ones together; return its number."""
@@ -178,8 +217,10 @@ class Sftp:
 
     def _greet(self) -> frozenset[bytes]:
         """Agree on the version; return the names of the server's extensions."""
+        asked = time.perf_counter()
         self._stream.write(struct.pack(">IBI", 5, wire.INIT, 3))
         first = self._take(5)
+        self.round_trip = time.perf_counter() - asked
         if first[4:] != bytes([wire.VERSION]):  # a login script's words, rather
             said = format_path(first + self._stream.read_ready())[:200]
             raise RejectedError(f"The server answered SFTP with: {said}.", code=wire.REFUSED)
@@ -221,40 +262,38 @@ class Sftp:
 class SftpFile:
     """A file opened for writing; many writes are under way at once."""
 
-    def __init__(self, sftp: Sftp, path: bytes, handle: bytes, offset: int) -> None:
+    def __init__(self, sftp: Sftp, path: bytes, handle: bytes) -> None:
         self._sftp = sftp
         self._path = path
         self._handle = handle  # with its length before it, as it goes over the wire
-        self._offset = offset
-        self._unanswered = 0
+        self._offset = 0
         self._failure: wire.Answer | None = None
 
+    def move_to(self, offset: int) -> None:
+        """Write at this place from now on."""
+        self._offset = offset
+
     def write(self, data: bytes | memoryview) -> None:
-        """Write at the end; raises `RejectedError` as soon as a write is known to have failed."""
+        """Write some more; raises `RejectedError` as soon as a write is known to have failed."""
         view = memoryview(data).cast("B")
         while view:
             piece, view = view[: wire.PIECE], view[wire.PIECE :]
             head = self._handle + struct.pack(">QI", self._offset, len(piece))
-            self._sftp.send(wire.WRITE, head, piece)
+            self._sftp.write(self, head, piece)
             self._offset += len(piece)
-            self._unanswered += 1
-            self._await(wire.UNANSWERED)
             self._raise_failure()
 
     def close(self) -> None:
         """Wait until the server has answered every write."""
-        self._await(0)
         answer = self._sftp.ask(wire.CLOSE, self._handle)
         self._raise_failure()
         if wire.read_code(answer) != wire.OK:
             raise wire.rejected(answer, self._path)
 
-    def _await(self, limit: int) -> None:
-        while self._unanswered > limit:
-            answer = self._sftp.receive()
-            self._unanswered -= 1
-            if wire.read_code(answer) != wire.OK:
-                self._failure = self._failure or answer
+    def note(self, answer: wire.Answer) -> None:
+        """Take the answer to a write."""
+        if wire.read_code(answer) != wire.OK:
+            self._failure = self._failure or answer
 
     def _raise_failure(self) -> None:
         if self._failure is not None:

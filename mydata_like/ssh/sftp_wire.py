@@ -12,18 +12,19 @@ from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.core.format import format_path
 
 INIT, VERSION = 1, 2
-OPEN, CLOSE, WRITE = 3, 4, 6
+OPEN, CLOSE, READ, WRITE = 3, 4, 5, 6
 SETSTAT, REMOVE, MKDIR, STAT, RENAME = 9, 13, 14, 17, 18
-STATUS, HANDLE, ATTRIBUTES = 101, 102, 105
+STATUS, HANDLE, DATA, ATTRIBUTES = 101, 102, 103, 105
 EXTENDED: Final = 200
 
-OK, NO_SUCH_FILE, DENIED, UNSUPPORTED = 0, 2, 3, 8
-TO_WRITE, TO_APPEND, TO_CREATE, TO_TRUNCATE = 2, 4, 8, 16
+OK, END, NO_SUCH_FILE, DENIED, UNSUPPORTED = 0, 1, 2, 3, 8
+TO_READ, TO_WRITE, TO_CREATE, TO_TRUNCATE = 1, 2, 8, 16
 HAS_SIZE, HAS_MODE, HAS_TIMES = 1, 4, 8
 
 PIECE: Final = 32_640  # bytes of one write request; with its head it fits one SSH packet
 UNANSWERED: Final = 64  # write requests under way, 2 MiB: what the SSH window holds
 UNDER_WAY: Final = 256  # requests for small files; three to five belong to one of them
+READ_AT_ONCE: Final = 32 * 1024  # bytes that every server gives
 LARGEST: Final = 256 * 1024  # of an answer
 REFUSED: Final = "ssh.sftp-refused"
 POSIX_RENAME: Final = b"posix-rename@openssh.com"

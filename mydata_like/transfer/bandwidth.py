@@ -55,9 +55,15 @@ class _LimitedSftp:
         self._bucket = bucket
         self.make_directories = sftp.make_directories
         self.find_size = sftp.find_size
+        self.read_file = sftp.read_file
         self.replace = sftp.replace
         self.set_attributes = sftp.set_attributes
         self.remove = sftp.remove
+        self.close = sftp.close
+
+    @property
+    def round_trip(self) -> float:
+        return self._sftp.round_trip
 
     def put_all(self, puts: Iterable[Put]) -> Iterator[tuple[int, RejectedError | None]]:
         return self._sftp.put_all(map(self._wait, puts))
@@ -68,14 +74,15 @@ class _LimitedSftp:
             pass
         return put
 
-    def open_file(self, path: bytes, *, append: bool = False) -> RemoteFile:
-        return _LimitedFile(self._sftp.open_file(path, append=append), self._bucket)
+    def open_file(self, path: bytes, *, keep: bool = False) -> RemoteFile:
+        return _LimitedFile(self._sftp.open_file(path, keep=keep), self._bucket)
 
 
 class _LimitedFile:
     def __init__(self, file: RemoteFile, bucket: Bucket) -> None:
         self._file = file
         self._bucket = bucket
+        self.move_to = file.move_to
         self.close = file.close
 
     def write(self, data: bytes | memoryview) -> None:

@@ -164,7 +164,13 @@ Moving = Callable[[int], None]  # so many more bytes of the payload have gone; 0
 
 
 class Sender(Protocol):
-    """Carries payloads over one session, on one rung."""
+    """Carries payloads over one session, on one rung.
+
+    `round_trip` is in seconds, 0 where it is not known.
+    """
+
+    @property
+    def round_trip(self) -> float: ...
 
     def send(self, task: Task, moving: Moving) -> Done:
         """Carry a payload; raises `TransientError` when the line broke and nothing is known."""

@@ -9,6 +9,7 @@ There is no renaming here, so files grow in their final place; nothing is regist
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
@@ -27,6 +28,8 @@ _TEXT: Final = 1024  # bytes of a refusal's text that are read
 class ScpSender:
     """Carries payloads over one session by the scp protocol."""
 
+    round_trip = 0.0
+
     def __init__(self, session: Session, location: bytes) -> None:
         self._session = session
         self._command = build_scp(location)
@@ -43,6 +46,7 @@ class ScpSender:
                 fates[index] = self._send_member(sink, index, member)
             sink.end()
         except TransientError:
+            sink.close()
             if not any(fate.checksum for fate in fates.values()):
                 raise
             broken = True
@@ -158,6 +162,11 @@ class _Sink:
         """Leave all directories and wait for the end."""
         self.enter(b"")
         self._stream.finish()
+
+    def close(self) -> None:
+        """Leave it in the middle."""
+        with suppress(TransientError):
+            self._stream.close()
 
     def _ask(self, line: bytes) -> bytes:
         self._stream.write(line)

@@ -1,15 +1,20 @@
-"""Files to hosts that allow only SFTP: to a temporary name, then renamed."""
+"""Files to hosts that allow only SFTP: to a temporary name, then renamed.
+
+Tiny ones are many under way at once, large ones over several streams where that is faster.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, RejectedError, TransientError
-from mydata_like.ssh.session import Put, SftpSession
+from mydata_like.ssh.session import Put, Session
 from mydata_like.transfer.archive import Told, open_content
+from mydata_like.transfer.crew import LARGE, Room
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import Done, Fate, Member, Moving, Task
 from mydata_like.transfer.sealed import Sealed, part_name
+from mydata_like.transfer.sftp_striped import SftpStripes, map_of
 from mydata_like.transfer.tiny import TINY, read_tiny
 
 _CHUNK: Final = 256 * 1024
@@ -19,14 +24,27 @@ _MODE: Final = 0o660
 class SftpSender:
     """Carries payloads over one SFTP session; knows which directories it has seen made."""
 
-    def __init__(self, sftp: SftpSession, location: bytes) -> None:
-        self._sftp = sftp
+    def __init__(self, session: Session, location: bytes, room: Room) -> None:
+        self._sftp = session.open_sftp()
         self._location = location
+        self._room = room
+        self._stripes = SftpStripes(session, self._sftp, room)
         self._known: set[bytes] = set()
         self._buffer = bytearray(_CHUNK)
 
     def send(self, task: Task, moving: Moving) -> Done:
         """Carry a payload; raises `TransientError` when the line broke and none is proven."""
+        with self._room.used():
+            return self._send(task, moving)
+
+    @property
+    def round_trip(self) -> float:
+        return self._sftp.round_trip
+
+    def close(self) -> None:
+        self._sftp.close()
+
+    def _send(self, task: Task, moving: Moving) -> Done:
         fates: dict[int, Fate] = {}
         try:
             self._send_tiny(task.members, fates, moving)
@@ -42,9 +60,6 @@ class SftpSender:
             }
             return Done(tuple((lost | fates).values()), broken=True)
         return Done(tuple(fates[index] for index in range(len(task.members))))
-
-    def close(self) -> None:
-        """The SFTP session ends with its SSH session."""
 
     def _send_tiny(self, members: Sequence[Member], fates: dict[int, Fate], moving: Moving) -> None:
         """Send the tiny files of a payload, many at once; the larger ones are not for this."""
@@ -80,12 +95,16 @@ class SftpSender:
     def _send_member(self, index: int, member: Member, moving: Moving) -> Fate:
         target = self._target(member)
         part = _part(target, member)
+        striped = member.size >= LARGE
         try:
             self._make_parent(member)
-            told = self._write(member, part, moving)
+            told = (self._stripes.write if striped else self._write)(member, part, moving)
             self._sftp.set_attributes(part, mode=_MODE, modified=member.modified)
             if self._sftp.find_size(part) != member.size:
+                self._remove(part)
                 return Fate(index, "", describe(member.remote, b""), again=True)
+            if striped:
+                self._sftp.remove(map_of(part))
             self._sftp.replace(part, target)
         except FileChangedError as error:
             self._remove(part)
@@ -127,8 +146,10 @@ class SftpSender:
             return sealed.told
 
     def _remove(self, part: bytes) -> None:
-        with suppress(RejectedError):
-            self._sftp.remove(part)
+        """Remove what there is of a file under its temporary name."""
+        for path in (part, map_of(part)):
+            with suppress(RejectedError):
+                self._sftp.remove(path)
 
 
 def _part(target: bytes, member: Member) -> bytes:

@@ -50,7 +50,7 @@ def make(directories: Iterable[bytes]) -> bytes:
     return b"mkdir -p -m 2770 -- %b || [ -w . ] || exit %d; " % (words, NO_GROUND)
 
 
-def finish_refused(stream: Stream, error: TransientError) -> Finished:
+def finish_refused(stream: Stream, error: UploaderError) -> Finished:
     """Return how a script failed that ended before it had taken all it was sent.
 
     Raises `error`, the failure to send more, where it was the line and not the script.

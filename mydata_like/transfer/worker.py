@@ -15,7 +15,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Final, NamedTuple
+from typing import Final
 
 from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import Problem, TransientError, UploaderError
@@ -23,8 +23,8 @@ from mydata_like.core.format import format_path
 from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session
 from mydata_like.transfer.bandwidth import LimitedSession
-from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.compression import Compression
+from mydata_like.transfer.crew import Room
 from mydata_like.transfer.protocol import (
     ALL,
     LOST,
@@ -48,11 +48,7 @@ from mydata_like.transfer.protocol import (
     Told,
     pack_error,
 )
-from mydata_like.transfer.scp import ScpSender
-from mydata_like.transfer.sftp import SftpSender
-from mydata_like.transfer.shell import Shells
-from mydata_like.transfer.single import SingleSender
-from mydata_like.transfer.striped import Room
+from mydata_like.transfer.rungs import Shared, build_sender
 from mydata_like.transfer.tar import is_plain
 
 _SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the others
@@ -79,16 +75,6 @@ def work(pipe: "Connection[Said, Told]", plan: Plan, connect: Connect | None = N
     worker.serve(session, rung)
     session.close()
     os._exit(0)  # other threads may be in the middle of a library that would be torn down
-
-
-class Shared(NamedTuple):
-    """What the channels of one session have in common."""
-
-    location: bytes
-    rung: Rung
-    compression: Compression
-    room: Room
-    named: bool  # whether batches have their members named from the first on
 
 
 class _Worker:
@@ -128,18 +114,17 @@ class _Worker:
             arguments = channel, session, shared
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
-    def _work(self, channel: "_Channel", session: Session, shared: "Shared") -> None:
+    def _work(self, channel: "_Channel", session: Session, shared: Shared) -> None:
         limited = LimitedSession(session, channel.bucket)
+        build = partial(build_sender, limited, shared)
         try:
-            sender = _build_sender(limited, shared)
+            sender = build()
         except UploaderError as error:
             channel.answer(pack_error(error))
             return
-        round_trip = sender.round_trip if isinstance(sender, ShellSender) else 0.0
-        channel.answer(Opened(shared.rung, session.stack, session.cipher, round_trip))
+        channel.answer(Opened(shared.rung, session.stack, session.cipher, sender.round_trip))
         try:
-            channel.serve(sender)
-            sender.close()
+            channel.serve(sender, build)
         except UploaderError as error:
             channel.answer(pack_error(error))
             self._coming.put(None)
@@ -170,14 +155,31 @@ class _Channel:
             case Leave():
                 self._tasks.put(None)
 
-    def serve(self, sender: Sender) -> None:
+    def serve(self, sender: Sender, build: Callable[[], Sender]) -> None:
         """Carry payloads until none will come; raises `TransientError` when the line broke."""
         while task := self._tasks.get():
             self._reporter.begin()
-            done = _carry(sender, task, self._reporter)
+            done = self._attempt(sender, task)
+            if self._reporter.cut:
+                # Whatever it was in the middle of ends with it, and with nothing else.
+                sender.close()
+                sender = build()
             self.answer(done)
             if done.broken:
                 raise TransientError("The line broke.", code=LOST)
+        sender.close()
+
+    def _attempt(self, sender: Sender, task: Task) -> Done:
+        try:
+            done = _carry(sender, task, self._reporter)
+        except TransientError as error:
+            if not self._reporter.cut:
+                raise
+            lost = (
+                Fate(place, "", error.problem, again=True) for place in range(len(task.members))
+            )
+            return Done(tuple(lost))
+        return done._replace(broken=done.broken and not self._reporter.cut)
 
 
 class Reporter:
@@ -235,48 +237,6 @@ def _misplaced(member: Member) -> Problem:
     )
 
 
-class ShellSender:
-    """Carries payloads where there is a shell: batches by tar, the rest one by one."""
-
-    def __init__(self, session: Session, shared: Shared) -> None:
-        self._room = shared.room
-        self._shells = Shells(session, shared.compression)
-        self._shells.open()
-        self.round_trip = self._shells.round_trip
-        location, rung = shared.location, shared.rung
-        self._single = SingleSender(self._shells, location, rung, shared.room)
-        named = shared.named
-        batch = BatchSender(self._shells, location, rung, named=named) if rung.tar else None
-        self._batch = batch
-
-    def send(self, task: Task, moving: Moving) -> Done:
-        """Carry a payload; raises `TransientError` when the line broke and none is proven."""
-        with self._room.used():
-            return self._send(task, moving)
-
-    def _send(self, task: Task, moving: Moving) -> Done:
-        if task.batched and self._batch and not any(b"\n" in m.remote for m in task.members):
-            return self._batch.send(task.members, moving)
-        fates: list[Fate] = []
-        for index, member in enumerate(task.members):
-            try:
-                fates.append(self._single.send(index, member, moving))
-            except TransientError as error:
-                return _salvage(fates, len(task.members), error)
-        return Done(tuple(fates))
-
-    def close(self) -> None:
-        self._shells.close()
-
-
-def _salvage(fates: list[Fate], count: int, error: TransientError) -> Done:
-    """Return what is known when the line breaks between files, or raise where nothing is."""
-    if not fates:
-        raise error
-    rest = (Fate(index, "", error.problem, again=True) for index in range(len(fates), count))
-    return Done((*fates, *rest), broken=True)
-
-
 def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:
     """Return a session, and what its host allows."""
     # The engine imports this module only to name `work`; it needs no SSH library for that.
@@ -289,13 +249,3 @@ def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:
         session.close()
         raise
     return session, rung
-
-
-def _build_sender(session: Session, shared: Shared) -> Sender:
-    match shared.rung.rung:
-        case "shell":
-            return ShellSender(session, shared)
-        case "scp":
-            return ScpSender(session, shared.location)
-        case _:
-            return SftpSender(session.open_sftp(), shared.location)

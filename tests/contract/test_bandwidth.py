@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from mydata_like.core.errors import TransientError
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import Sent
 from tests.fakes.place import checksum
@@ -77,16 +78,20 @@ def test_waiting_for_longer_than_the_stall_timeout_is_no_stall(place, channel):
     assert time.monotonic() - begun >= 1.5
 
 
-def test_a_limited_channel_is_cut_at_once_and_opens_anew(place, channel):
-    member = place.write("a/large", 4 * MB)
+@pytest.mark.parametrize("size", [4 * MB, 40 * MB])
+def test_a_limited_channel_is_cut_at_once_and_keeps_its_session(place, staging, channel, size):
+    staging.events.clear()
+    member = place.write("a/large", size)
     place.settle(member)
     channel.limit(1000)
     begun = threading.Event()
     cut = threading.Thread(target=lambda: begun.wait(20) and channel.cut())
     cut.start()
-    with pytest.raises(Exception, match="cut off"):
+    with pytest.raises(TransientError) as caught:
         channel.send(single(member), lambda _: begun.set())
     cut.join()
+    assert caught.value.problem_code == "file.cancelled"
 
     channel.limit(0)
     assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
+    assert staging.events == []

@@ -66,11 +66,48 @@ def test_many_small_writes_make_one_file(sftp, place):
     assert (place / "file").read_bytes() == b"".join(b"%04d" % number for number in range(500))
 
 
-def test_an_older_file_is_emptied_or_gone_on_with(sftp, place):
+def test_an_older_file_is_emptied_or_kept(sftp, place):
     write(sftp, place / "file", b"long before")
-    write(sftp, place / "file", b"now")
-    write(sftp, place / "file", b" and on", append=True)
-    assert (place / "file").read_bytes() == b"now and on"
+    write(sftp, place / "file", b"just now")
+    write(sftp, place / "file", b"even", keep=True)
+    assert (place / "file").read_bytes() == b"even now"
+
+
+def test_a_file_is_written_at_any_place(sftp, place):
+    file, other = (sftp.open_file(bytes(place / name)) for name in ("file", "other"))
+    for start in (300_000, 0, 100_000, 200_000):
+        file.move_to(start)
+        file.write(bytes([start // 100_000]) * 100_000)
+        other.write(b"%d " % start)
+    file.close()
+    other.close()
+    content = (place / "file").read_bytes()
+    assert content == b"".join(bytes([place]) * 100_000 for place in range(4))
+    assert (place / "other").read_bytes() == b"300000 0 100000 200000 "
+
+
+@pytest.mark.parametrize("size", [0, 1, 32_768, 100_000])
+def test_what_was_written_is_read(sftp, place, size):
+    content = os.urandom(size)
+    (place / "file").write_bytes(content)
+    assert sftp.read_file(bytes(place / "file")) == content
+
+
+def test_where_there_is_no_file_nothing_is_read(sftp, place):
+    assert sftp.read_file(bytes(place / "nothing")) == b""
+
+
+def test_how_far_away_the_host_is_shows_in_its_answers(sshd, stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with TcpProxy(sshd.port) as proxy:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack, port=proxy.port)
+        with open_session(endpoint) as session:
+            sftp = session.open_sftp()
+            first = sftp.round_trip
+            sftp.find_size(b"/")
+            assert 0 < sftp.round_trip <= first
+            proxy.latency = 0.02
+            assert session.open_sftp().round_trip > 0.03
 
 
 def test_directories_are_made_as_deep_as_needed(sftp, place):

@@ -14,12 +14,12 @@ from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import Sent
-from mydata_like.transfer import striped
+from mydata_like.transfer import crew
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
 from tests.staging import Staging, single, wanted
 
-LARGE = striped.LARGE - (1 << 20)  # for one stream, however far a busy machine seems to be
+LARGE = crew.LARGE - (1 << 20)  # for one stream, however far a busy machine seems to be
 
 
 @pytest.fixture(scope="module")

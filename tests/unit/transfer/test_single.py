@@ -24,10 +24,10 @@ LARGE = 20 << 20
 def ignore(_: int) -> None: ...
 
 
-def send(place, member, session=None, rung=SHELL):
+def send(place, member, session=None, rung=SHELL, moving=ignore):
     shells = Shells(session or LocalSession())
     try:
-        return SingleSender(shells, os.fsencode(place.location), rung).send(0, member, ignore)
+        return SingleSender(shells, os.fsencode(place.location), rung).send(0, member, moving)
     finally:
         shells.close()
 
@@ -88,6 +88,20 @@ def test_what_a_cut_attempt_left_is_not_sent_again(place):
     assert send(place, member, session).checksum == checksum(member)
     assert place.arrived(member)
     assert session.written < (5 << 20) + 5000
+
+
+def test_what_is_there_stays_when_the_line_breaks_while_it_is_compared(place):
+    member = place.write("a/file", LARGE)
+    place.settle(member)
+    part = part_of(place, member)
+    part.parent.mkdir(parents=True)
+    part.write_bytes(Path(os.fsdecode(member.path)).read_bytes()[: 15 << 20])
+
+    def stop(_: int) -> None:
+        raise TransientError("It is not wanted any more.")
+
+    send(place, member, moving=stop)
+    assert part.stat().st_size == 15 << 20
 
 
 def test_what_was_left_by_others_is_not_built_upon(place):

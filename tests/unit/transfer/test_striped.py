@@ -9,16 +9,16 @@ import pytest
 from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.remote import Rung
-from mydata_like.transfer import striped
+from mydata_like.transfer import crew
+from mydata_like.transfer.crew import Room
 from mydata_like.transfer.sealed import part_name
 from mydata_like.transfer.shell import Shells
 from mydata_like.transfer.single import SingleSender
-from mydata_like.transfer.striped import Room
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
 
 SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
-SIZE = striped.LARGE + (9 << 20) + 12_345
+SIZE = crew.LARGE + (9 << 20) + 12_345
 
 
 class FarSession(LocalSession):
@@ -30,7 +30,7 @@ class FarSession(LocalSession):
         self._streams = []
 
     def start(self, command: bytes):
-        threading.Event().wait(2.2 * striped.FAR)
+        threading.Event().wait(2.2 * crew.FAR)
         self._streams = [stream for stream in self._streams if stream._process.returncode is None]
         if len(self._streams) >= self._at_once:
             raise TransientError("There are too many.", code=NO_CHANNEL)
@@ -95,7 +95,7 @@ def test_what_a_broken_line_left_is_not_sent_again(place, member):
 
 
 def test_much_that_is_left_goes_over_several_streams_again(place):
-    member = place.write("a/very large", 2 * striped.LARGE)
+    member = place.write("a/very large", 2 * crew.LARGE)
     place.settle(member)
     with pytest.raises(TransientError):
         send(place, member, FarSession(limit=26 << 20))

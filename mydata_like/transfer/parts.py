@@ -1,0 +1,78 @@
+"""What earlier attempts have left of large files, on hosts with a shell."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+from mydata_like.core.errors import TransientError
+from mydata_like.ssh.session import Stream
+from mydata_like.transfer import striped
+from mydata_like.transfer.ground import Ground, parent_of
+from mydata_like.transfer.protocol import Member
+from mydata_like.transfer.sealed import part_name
+
+RESUMABLE: Final = 8 * 1024 * 1024  # less than this is faster sent again than compared
+_STRIPED: Final = -1  # the size of what several streams left behind, which may have gaps
+_NOISE: Final = 64 * 1024  # of a login script, at most, before the script's own answer
+_MARK: Final = b"mydata:"
+_TELL: Final = (
+    b'if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); a=; [ ! -f "./$t.at" ] || a=:striped; '
+    b'echo "mydata:$t:$5$a"; fi'
+)
+_LIST: Final = b"for t in .mydata-*.part; do " + _TELL + b"; done"
+
+# Tells the checksum of what is there, and what is to be done with it is the next line. An
+# answer that does not come, because the line broke, does not drop it.
+RESUME: Final = (
+    b'echo "mydata:$(%b < "./$t")"; IFS= read -r how; '
+    b'case $how in append) ;; fresh) rm -f -- "./$t" ;; *) exit 94 ;; esac; '
+)
+
+
+class Parts:
+    """Knows what lies in the staging area under temporary names."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._sizes: dict[bytes, dict[bytes, int]] = {}  # by directory, by temporary name
+
+    def find(self, member: Member) -> int:
+        """Return how much an earlier attempt left of a large file, 0 for nothing of use.
+
+        A directory is looked at once: what breaks a line later ends this session too.
+        """
+        parent = parent_of(member)
+        if parent not in self._sizes:
+            listed = self._ground.start(member, _LIST).finish()
+            self._sizes[parent] = dict(_read(listed.output))
+        there = self._sizes[parent].pop(part_name(member), 0)
+        if there == _STRIPED:  # others than ours may be at work on theirs
+            mended = self._ground.start(member, striped.MEND + _TELL).finish()
+            there = dict(_read(mended.output)).get(part_name(member), 0)
+        return there if RESUMABLE <= there <= member.size else 0
+
+
+def _read(output: bytes) -> Iterator[tuple[bytes, int]]:
+    for line in output.splitlines():
+        mark, _, rest = line.partition(_MARK)
+        name, _, size = rest.partition(b":")
+        if not mark and size.endswith(b":striped"):
+            yield name, _STRIPED
+        elif not mark and size.isdigit():
+            yield name, int(size)
+
+
+def read_answer(stream: Stream) -> bytes:
+    """Return what the script answered; what a login script says before is skipped."""
+    received = b""
+    while len(received) < _NOISE:
+        more = stream.read(4096)
+        if not more:
+            break
+        received += more
+        found = received.rpartition(_MARK)
+        if found[1] and found[2].endswith(b"\n"):
+            return found[2].strip()
+    with suppress(TransientError):
+        stream.close()
+    raise TransientError("The staging host's shell gave no answer.", code="staging.shell")
