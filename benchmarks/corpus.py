@@ -91,6 +91,12 @@ def make_text(root: Path, scale: Scale) -> Corpus:
     return _make(root, {"dataset-000": [scale.large_size] * scale.large_count}, write=_write_text)
 
 
+def make_tiny_text(root: Path, scale: Scale) -> Corpus:
+    """Make as many tiny files of measured values, as text."""
+    folders = _folders(scale.tiny_count, 1000, scale.tiny_size)
+    return _make(root, folders, write=_write_text)
+
+
 def make_single(root: Path, scale: Scale) -> Corpus:
     """Make one very large file."""
     return _make(root, {"dataset-000": [scale.large_size * scale.large_count]})

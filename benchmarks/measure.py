@@ -1,6 +1,7 @@
 """Runs commands side by side and says what they took: seconds, CPU of both ends, memory."""
 
 import contextlib
+import ctypes
 import os
 import resource
 import signal
@@ -8,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -18,6 +19,8 @@ DEADLINE = 10_800.0  # seconds a contestant may take before it counts as failed
 _BEAT = 0.1  # seconds between two looks at the memory
 _SECTOR = 512  # bytes in which the system counts what is read
 _SETTLING = 5.0  # seconds to wait for the server's processes of a contestant to end
+_ORPHANED = 5.0  # seconds that what a contestant left behind may go on
+_SUBREAPER = 36  # as Linux's prctl(2) calls: orphans below us become our children
 
 Command = Sequence[str]
 
@@ -57,14 +60,16 @@ def measure(commands: Sequence[Command], servers: Sequence[int]) -> tuple[Sample
 
     `servers` are the process ids whose trees do the other end's work.
     """
-    before, carried = tree_cpu(servers), _loopback()
+    before, carried, others = tree_cpu(servers), _loopback(), _children()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_orphans_adopted())
         outputs = [stack.enter_context(_Captured()) for _ in commands]
         began = time.perf_counter()
         processes = [_start(*pair) for pair in zip(commands, outputs, strict=True)]
         with _watched(processes) as watch:
             usages = [_end(process) for process in processes]
             seconds = time.perf_counter() - began
+        usages += _reap(others, watch.seen)
         for process, captured, command in zip(processes, outputs, commands, strict=True):
             if process.returncode:
                 raise ContestError(
@@ -142,12 +147,51 @@ def _end(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
     return usage
 
 
+@contextlib.contextmanager
+def _orphans_adopted() -> Iterator[None]:
+    """Have the orphans of our descendants become our children, so that their CPU counts as well.
+
+    lftp ends before the `ssh` that it talks through, which nobody waits for then.
+    """
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(_SUBREAPER, 0, 0, 0, 0)
+
+
+def _children() -> set[int]:
+    return {child.pid for child in psutil.Process().children()}
+
+
+def _reap(others: Set[int], seen: Set[int]) -> Iterator[resource.struct_rusage]:
+    """Wait for all orphans, and end what does not end by itself; yield what those `seen` took.
+
+    The rest was left behind by the server, whose sessions may end before what they started.
+    """
+    deadline = time.monotonic() + _ORPHANED
+    while orphans := _children() - others:
+        for pid in orphans:
+            while time.monotonic() < deadline and not _has_ended(pid):
+                time.sleep(_BEAT)
+            os.kill(pid, signal.SIGKILL)  # nothing to one that has ended
+            _, _, usage = os.wait4(pid, 0)
+            if pid in seen:
+                yield usage
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 class _Watch(threading.Thread):
     """Looks at the memory of some processes, and ends them when they take too long."""
 
     def __init__(self, processes: Sequence[subprocess.Popen[bytes]]) -> None:
         super().__init__(name="watch", daemon=True)
         self.most = self.engine = 0
+        self.seen: set[int] = set()  # of all processes that the contestant started
         self.over = threading.Event()
         self._processes = processes
         self._deadline = time.monotonic() + DEADLINE
@@ -155,7 +199,9 @@ class _Watch(threading.Thread):
     def run(self) -> None:
         while not self.over.wait(_BEAT):
             pids = [process.pid for process in self._processes]
-            self.most = max(self.most, _memory(pids))
+            trees = list(_trees(pids))
+            self.seen.update(process.pid for process in trees)
+            self.most = max(self.most, _memory(trees))
             self.engine = max(self.engine, *map(_peak, pids))
             if time.monotonic() > self._deadline:
                 self.kill()
@@ -181,9 +227,9 @@ def _watched(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[_Watch]:
         watch.join()
 
 
-def _memory(pids: Sequence[int]) -> int:
+def _memory(processes: Sequence[psutil.Process]) -> int:
     total = 0
-    for process in _trees(pids):
+    for process in processes:
         with contextlib.suppress(psutil.Error):
             total += process.memory_info().rss
     return total

@@ -108,6 +108,13 @@ def _compressing(_: Corpus) -> list[Contestant]:
     ]
 
 
+def _compressing_tiny(_: Corpus) -> list[Contestant]:
+    return [
+        *(Sending(channels) for channels in (1, 2)),
+        *(Sending(channels, _UNCOMPRESSED, settings=_NEVER) for channels in (1, 2)),
+    ]
+
+
 def _alone(peer: Peer) -> Peer:
     """Let one scp be a family of its own."""
     return replace(peer, entrant=peer.entrant._replace(family="scp, one"))
@@ -128,6 +135,7 @@ def _part(make: Callable[[Path, Scale], Corpus], parts: int) -> _Data:
 _TINY = _Data(
     corpus.make_tiny, lambda scale: f"{scale.tiny_count:,} files of {scale.tiny_size:,} bytes"
 )
+_TINY_TEXT = _TINY._replace(make=corpus.make_tiny_text)
 _QUARTER = _part(corpus.make_large, 4)
 _SIXTEENTH = _part(corpus.make_large, 16)
 _TEXT = _part(corpus.make_text, 16)
@@ -204,6 +212,14 @@ CASES = (
         unit="MB/s",
         **_MORE_TEXT._asdict(),
         contestants=_compressing,
+        targets=(Target((_UNCOMPRESSED,), "no slower than uncompressed", 0.97),),
+    ),
+    Case(
+        name="P10D",
+        title="tiny files of text, no slow wire",
+        unit="files/s",
+        **_TINY_TEXT._asdict(),
+        contestants=_compressing_tiny,
         targets=(Target((_UNCOMPRESSED,), "no slower than uncompressed", 0.97),),
     ),
 )

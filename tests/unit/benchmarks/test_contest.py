@@ -244,6 +244,14 @@ def test_the_cpu_of_what_a_command_started_counts():
     assert printed == ["done\n"]
 
 
+def test_the_cpu_of_what_a_command_left_behind_counts():
+    spin = f"{sys.executable} -c 'import time\nwhile time.process_time() < 1: pass'"
+
+    sample, _ = measure([["sh", "-c", f"{spin} & sleep 0.5"]], [])
+
+    assert sample.client >= 1
+
+
 def test_a_command_that_cannot_start_has_failed():
     with pytest.raises(ContestError, match="no-such-program did not start"):
         measure([["no-such-program"]], [])
