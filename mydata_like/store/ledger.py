@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 KEYS_AT_ONCE = 900  # older SQLite takes no more than 999 values in a statement
 FILES_AT_ONCE = 250  # of three values each
+ENTRIES_AT_ONCE = 99  # of ten
 ROWS_AT_ONCE = 1000
 SEEN = attrgetter("key", "size", "modified_ns")
 
@@ -201,7 +202,10 @@ class SqliteLedger:
             for path, size, modified_ns, kind, problem in outcomes
         ]
         with self._file.transaction() as cursor:
-            cursor.executemany(statements.FORGET_OUTCOME, [(self._root, path) for path in well])
+            for start in range(0, len(well), KEYS_AT_ONCE):
+                part = well[start : start + KEYS_AT_ONCE]
+                query = statements.FORGET_OUTCOMES % ",".join("?" * len(part))
+                cursor.execute(query, (self._root, *part))
             cursor.executemany(statements.RECORD_OUTCOME, rows)
 
     def measure_risk(self) -> AtRisk:
@@ -312,7 +316,10 @@ class SqliteLedger:
 
     def _insert(self, cursor: sqlite3.Cursor, entries: Sequence[Entry]) -> None:
         now = self._seconds()
-        cursor.executemany(statements.RECORD, [(self._root, *entry, now) for entry in entries])
+        for start in range(0, len(entries), ENTRIES_AT_ONCE):
+            part = entries[start : start + ENTRIES_AT_ONCE]
+            query = statements.RECORD % ",".join([statements.ROW] * len(part))
+            cursor.execute(query, (*chain.from_iterable(part), self._root, now))
 
     def _below(self, path: bytes) -> dict[str, object]:
         return {"root": self._root, "path": path, "low": path + b"/", "high": path + b"0"}

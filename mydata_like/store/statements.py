@@ -33,27 +33,39 @@ COUNT = """
     )
 """
 # The times of the steps before are kept as long as the bytes are the same. What is staged anew
-# goes the whole way anew.
+# goes the whole way anew. Many rows go in one statement: while it runs, other threads do too,
+# and between statements each waits for the others.
 RECORD = """
+    WITH
+        new (key, size, modified_ns, state, dataset, checksum, remote, datafile, problem, archive)
+            AS (VALUES %s),
+        one (root, now) AS (VALUES (?, ?))
     INSERT INTO entries (
         root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,
         archive, staged_at, registered_at, verified_at, changed_at
-    ) VALUES (
-        ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
-        CASE WHEN ?5 = 'staged' THEN ?12 END,
-        CASE WHEN ?5 IN ('registered', 'repaired') THEN ?12 END,
-        CASE WHEN ?5 = 'verified' THEN ?12 END,
-        ?12
-    ) ON CONFLICT (root, key) DO UPDATE SET
-        size = ?3, modified_ns = ?4, state = ?5, dataset = ?6, checksum = ?7, remote = ?8,
-        datafile = ?9, problem = ?10, archive = ?11, changed_at = ?12,
-        staged_at = CASE WHEN ?5 = 'staged' THEN ?12
-            WHEN (size, modified_ns, checksum) = (?3, ?4, ?7) THEN staged_at END,
-        registered_at = CASE WHEN ?5 IN ('registered', 'repaired') THEN ?12
-            WHEN ?5 != 'staged' AND (size, modified_ns, checksum) = (?3, ?4, ?7)
+    ) SELECT
+        root, new.*,
+        CASE WHEN state = 'staged' THEN now END,
+        CASE WHEN state IN ('registered', 'repaired') THEN now END,
+        CASE WHEN state = 'verified' THEN now END,
+        now
+    FROM new, one WHERE true ON CONFLICT (root, key) DO UPDATE SET
+        size = excluded.size, modified_ns = excluded.modified_ns, state = excluded.state,
+        dataset = excluded.dataset, checksum = excluded.checksum, remote = excluded.remote,
+        datafile = excluded.datafile, problem = excluded.problem, archive = excluded.archive,
+        changed_at = excluded.changed_at,
+        staged_at = CASE WHEN excluded.state = 'staged' THEN excluded.staged_at
+            WHEN (size, modified_ns, checksum)
+                = (excluded.size, excluded.modified_ns, excluded.checksum)
+            THEN staged_at END,
+        registered_at = CASE WHEN excluded.state IN ('registered', 'repaired')
+            THEN excluded.registered_at
+            WHEN excluded.state != 'staged' AND (size, modified_ns, checksum)
+                = (excluded.size, excluded.modified_ns, excluded.checksum)
             THEN registered_at END,
-        verified_at = CASE WHEN ?5 = 'verified' THEN ?12 END
+        verified_at = excluded.verified_at
 """
+ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 RECORD_OUTCOME = (
     "INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,"
     " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -62,7 +74,7 @@ RISK = (
     "SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes"
     " WHERE root = ? AND outcome IN ('waiting', 'failed')"
 )
-FORGET_OUTCOME = "DELETE FROM outcomes WHERE root = ? AND path = ?"
+FORGET_OUTCOMES = "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"
 RECORD_FOLDER = (
     "INSERT OR REPLACE INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"
     " verified, verified_bytes, waiting, skipped, failed, at)"

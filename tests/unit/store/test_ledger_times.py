@@ -50,6 +50,28 @@ def test_each_step_of_a_file_keeps_its_time(ledger, clock):
     assert record_steps(ledger, clock, *map(entry, states)) == [0, 10, 20, 20]
 
 
+def test_many_files_come_on_at_once_each_with_its_times(ledger, clock):
+    begin = int(clock.now().timestamp())
+    for state in EntryState.STAGED, EntryState.VERIFIED:
+        ledger.record([entry(state)._replace(key=b"%04d" % number) for number in range(250)])
+        clock.move(10)
+
+    rows = read(ledger, f"SELECT key, {COLUMNS} FROM entries ORDER BY key")
+
+    times = (begin, None, begin + 10, begin + 10)
+    assert rows == [(b"%04d" % number, *times) for number in range(250)]
+
+
+def test_of_many_that_were_not_well_only_those_stay_that_still_are_not(ledger):
+    why = Problem("file.unreadable", "It cannot be read.", "Look.")
+    paths = [b"%04d" % number for number in range(2000)]
+    ledger.record_outcomes([Outcome(path, 3, 7, "failed", why) for path in paths])
+
+    ledger.record_outcomes([], paths[1:])
+
+    assert read(ledger, "SELECT path FROM outcomes") == [(b"0000",)]
+
+
 def test_what_is_sent_anew_has_not_come_further_yet(ledger, clock):
     states = EntryState.STAGED, EntryState.REGISTERED, EntryState.VERIFIED, EntryState.STAGED
 
