@@ -1,0 +1,223 @@
+"""Every command that the documentation shows does what it says, typed as it is shown."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+
+from mydata_like.cli.main import app
+from mydata_like.demo.approval import ScpAddress
+from mydata_like.demo.preset import FACILITY
+from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.ssh.keys import PublicKey
+from tests.life import MYDATA, UUID
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+ROOT = Path(__file__).parents[2]
+FIRST = ROOT / "README.md"  # sets up what the others need
+TEXTS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [page for page in TEXTS if "```sh\n" in page.read_text(encoding="utf-8")]
+SET_KEY = 'printf "%s\\n" "$KEY" | mydata-like settings set-key --stdin --store file'
+# What asks a person, opens a window, never ends by itself or changes the computer.
+INSTEAD = {
+    "mydata-like": "mydata-like gui --help",  # tests/gui opens it
+    "mydata-like settings set-key": SET_KEY,
+    "mydata-like settings import": "mydata-like settings import --key-store file",
+    "mydata-like watch": "mydata-like watch --events --attended </dev/null",
+    "mydata-like watch --install": "mydata-like watch --print",
+}
+ARCHIVE = "raw-d46da448-0001.tar"
+PATIENCE = 120.0
+
+
+def shown(page: Path) -> list[str]:
+    """Return the lines that a page wants typed, without what explains them."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    lines = [re.sub(r"\s+# .*", "", line) for block in blocks for line in block.splitlines()]
+    return [line.removeprefix(".venv/bin/") for line in lines if not line.startswith("# ")]
+
+
+class Reader:
+    """Somebody who types what the pages show, on a computer of their own, beside a server."""
+
+    def __init__(self, folder: Path, server: EmbeddedServer, sshd: PrivateSshd) -> None:
+        self.folder = folder
+        self._server = server
+        self._sshd = sshd
+        self._data = folder / "data"
+        self._names = {
+            "https://mytardis.example.org": server.url,
+            "facility-account": server.username,
+            "My Facility": FACILITY,
+            "/data/microscope": str(self._data),
+            "/data/confocal": str(self._data),
+            "explain KEY": "explain server.url",
+        }
+        self._write("Scan 0/notes.txt")
+
+    def read(self, page: Path) -> None:
+        """Type all that a page shows; it must do what it should."""
+        for line in shown(page):
+            self.type(line)
+
+    def type(self, line: str) -> None:
+        for there, here in self._names.items():
+            line = line.replace(there, here)
+        if line.startswith("make "):
+            line = line.replace("make ", f"make -C {ROOT} -n ")
+        if line.startswith("python "):
+            assert_known(shlex.split(line))
+            return
+        line = INSTEAD.get(line, line)
+        ended = subprocess.run(
+            ["/bin/sh", "-c", line],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=PATIENCE,
+            cwd=self.folder,
+            env=self._environment,
+            check=False,
+        )
+        if line == "mydata-like register" and ended.returncode == 3:
+            self._approve()
+        else:
+            assert ended.returncode == 0, f"{line}: {ended.returncode}\n{ended.stdout}"
+
+    def make_archive(self) -> None:
+        """Have an archive made, and download it."""
+        self._write("Scan 1/raw/f00001.dat")
+        self._write("Scan 1/raw/f00002.dat")
+        self.type('mydata-like settings set archive.rules "*.dat below 1 MB from 2 files"')
+        self.type("mydata-like run")
+        (archive,) = self._server.box_location.rglob("raw-*.tar")
+        shutil.copy(archive, self.folder)
+        self._names[ARCHIVE] = archive.name
+
+    def leave_mydata(self) -> None:
+        """Have MyData's settings where MyData keeps them, and none of our own."""
+        shutil.rmtree(self.home)
+        (self.home / "config").mkdir(parents=True)
+        old = self.folder / ".local" / "share" / "MyData" / "MyData.cfg"
+        old.parent.mkdir(parents=True)
+        old.write_text(
+            MYDATA.format(
+                facility=FACILITY,
+                data=self._data,
+                url=self._server.url,
+                username=self._server.username,
+                key=self._server.api_key,
+                uuid=UUID,
+            )
+        )
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        foreign = re.compile("XDG_|MYDATA_")
+        kept = {name: value for name, value in os.environ.items() if not foreign.match(name)}
+        return kept | {
+            "HOME": str(self.folder),
+            "MYDATA_LIKE_HOME": str(self.home),
+            "MYDATA_LIKE_INSTRUMENT_UUID": UUID,
+            "MYDATA_LIKE_FILTERS_SETTLE_SECONDS": "0",
+            "MYDATA_LIKE_TRANSFER_HOST_KEYS": self._sshd.fingerprint,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
+            "KEY": self._server.api_key,
+        }
+
+    def _write(self, name: str) -> None:
+        path = self._data / self._server.username / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(os.urandom(1000))
+
+    def _approve(self) -> None:
+        assert self._server.approve(UUID) == 1
+        for key in self._server.public_keys():
+            self._sshd.authorize(PublicKey.parse(key))
+
+
+def assert_known(words: list[str]) -> None:
+    """See that a program of ours has the options with which it is shown."""
+    program = words[: words.index("-m") + 2]
+    told = subprocess.run(
+        [sys.executable, *program[1:], "--help"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        cwd=ROOT,
+        check=True,
+    ).stdout
+    options = [word for word in words[len(program) :] if word.startswith("--")]
+    assert [option for option in options if option not in told] == []
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[tuple[EmbeddedServer, PrivateSshd]]:
+    folder = tmp_path_factory.mktemp("documented")
+    with (
+        PrivateSshd(folder / "sshd") as sshd,
+        EmbeddedServer(folder / "server", auto_approve=False) as server,
+    ):
+        server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, (sshd.fingerprint,)))
+        yield server, sshd
+
+
+@pytest.fixture(scope="module")
+def readied(server, tmp_path_factory) -> tuple[Reader, Path]:
+    """Somebody who has done all that the first page shows, and a copy of the program's folder."""
+    reader = Reader(tmp_path_factory.mktemp("reader"), *server)
+    reader.home.mkdir()
+    reader.read(FIRST)
+    copy = reader.folder / "home as it was"
+    shutil.copytree(reader.home, copy)
+    return reader, copy
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_shows_can_be_typed(page, readied):
+    reader, copy = readied
+    shutil.rmtree(reader.home)
+    shutil.copytree(copy, reader.home)
+    if page.stem == "archives":
+        reader.make_archive()
+    if page.stem == "coming-from-mydata":
+        reader.leave_mydata()
+
+    reader.read(page)
+
+
+@pytest.mark.parametrize("page", [FIRST, *TEXTS], ids=lambda page: page.stem)
+def test_commands_that_a_page_mentions_exist_with_their_options(page):
+    plain = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    mentioned = {" ".join(text.split()) for text in re.findall(r"`(mydata-like [^`]+)`", plain)}
+
+    assert [command for command in mentioned if not exists(shlex.split(command)[1:])] == []
+
+
+def exists(words: list[str]) -> bool:
+    """Return whether there is such a command, with such options."""
+    if words[0] == "--version":
+        return True
+    command = typer.main.get_command(app)
+    while commands := getattr(command, "commands", None):
+        if words[0] not in commands:
+            return False
+        command = commands[words.pop(0)]
+    known = {name for option in command.params for name in option.opts}
+    return {word.partition("=")[0] for word in words if word.startswith("-")} <= known
