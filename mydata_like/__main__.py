@@ -21,15 +21,24 @@ def main() -> None:
     if words in (["--version"], ["version"]):
         sys.stdout.write(f"mydata-like {__version__}\n")
     elif words[:1] in ([], ["gui"]):
-        from mydata_like.cli.window import app as window
+        show(words[1:])
+    elif words[:1] == ["--self-test"]:
+        from mydata_like.selftest.trying import main as try_parts
 
-        window(words[1:], prog_name="mydata-like gui", obj=open_window)
+        sys.exit(try_parts(words[1:]))
     else:
         import multiprocessing
 
         multiprocessing.freeze_support()  # in a bundle the channel workers start here
         app = _import_app(words[0])
         app(prog_name="mydata-like", obj=open_window)
+
+
+def show(words: list[str] | None = None) -> None:
+    """Open the window, as `mydata-like-gui` does; the words are the command line by default."""
+    from mydata_like.cli.window import app as window
+
+    window(words, prog_name="mydata-like gui", obj=open_window)
 
 
 def _import_app(command: str) -> "Typer":

@@ -18,10 +18,8 @@ from mydata_like.system.installing import (
     remove_definition,
     write_definition,
 )
-from mydata_like.system.program import find_program
+from mydata_like.system.program import find_program, find_window
 from mydata_like.system.service import Definition, Errand, Folders, define_service
-
-WINDOW = ("gui", "--hidden")  # the words that open the program in the tray
 
 
 class Service:
@@ -77,7 +75,7 @@ def apply_autostart(settings: Settings) -> str:
 def open_autostart() -> Autostart:
     """Return the entry that starts this program when the person logs in."""
     state = find_places().state
-    return find_autostart(sys.platform, (*find_program(), *WINDOW), _find_folders(state))
+    return find_autostart(sys.platform, (*find_window(), "--hidden"), _find_folders(state))
 
 
 def _find_folders(state: Path) -> Folders:

@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, metadata, requires, version
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
@@ -20,8 +19,7 @@ from PySide6.QtWidgets import (
 from mydata_like import __version__
 from mydata_like.gui.look.icons import app_icon
 from mydata_like.gui.look.labels import LARGE, PlainLabel
-
-PROGRAM = "mydata-like"
+from mydata_like.system.components import PROGRAM, list_components
 
 
 class HelpDialog(QDialog):
@@ -87,25 +85,5 @@ def _list_keys(actions: list[QAction]) -> Iterator[tuple[str, str]]:
 
 def _list_licences() -> Iterator[tuple[str, str]]:
     """Yield what the program is built on, with version and licence as installed."""
-    for requirement in sorted(_find_requirements(), key=str.lower):
-        try:
-            found = metadata(requirement)
-            names = [found[key] for key in ("License-Expression", "License") if key in found]
-            licence = next(filter(None, names), "").partition("\n")[0]
-            yield f"{requirement} {version(requirement)}", licence
-        except PackageNotFoundError:
-            continue
-
-
-def _find_requirements() -> set[str]:
-    try:
-        texts = requires(PROGRAM) or []
-    except PackageNotFoundError:
-        return set()
-    marks = " ;<>=!~[("
-    names = set()
-    for text in texts:
-        if "extra ==" not in text:
-            end = min((text.find(mark) for mark in marks if mark in text), default=len(text))
-            names.add(text[:end])
-    return names
+    for component in list_components():
+        yield f"{component.name} {component.version}", component.licence

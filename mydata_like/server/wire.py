@@ -96,7 +96,7 @@ class Wire:
         }
         self._clock = clock
         self._cancel = cancel
-        self._trust = _build_trust(settings)
+        self._trust = build_trust(settings)
         self._local = threading.local()
         self._lock = threading.Lock()
         self._sessions: list[Session] = []
@@ -210,7 +210,8 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _build_trust(settings: Server) -> ssl.SSLContext:
+def build_trust(settings: Server) -> ssl.SSLContext:
+    """Return what tells a server that can be trusted; raises `SettingsError` for a wrong file."""
     if settings.ca_file is None:
         context: ssl.SSLContext = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     else:

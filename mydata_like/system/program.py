@@ -2,22 +2,24 @@
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 
-def find_program(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+def find_program() -> tuple[str, ...]:
     """Return the words that start the program, the first one an absolute path.
 
-    A bundle is its own program; an AppImage is known by its file, not by the folder where it
-    is mounted for now. Otherwise it is the installed command or, without one, the interpreter.
+    It is the command of the installation or the bundle that this program belongs to or, without
+    one, the interpreter.
     """
-    if image := environment.get("APPIMAGE"):
-        return (image,)
     interpreter = Path(sys.executable).absolute()
-    if getattr(sys, "frozen", False):
-        return (str(interpreter),)
-    script = interpreter.with_name("mydata-like.exe" if os.name == "nt" else "mydata-like")
-    if script.exists():
-        return (str(script),)
+    command = interpreter.with_name("mydata-like.exe" if os.name == "nt" else "mydata-like")
+    if command.exists():
+        return (str(command),)
     return (str(interpreter), "-m", "mydata_like")
+
+
+def find_window() -> tuple[str, ...]:
+    """Return the words that open the window: on Windows, of the program without a console."""
+    program = find_program()
+    silent = Path(program[0]).with_name("mydata-like-gui.exe")
+    return (str(silent),) if silent.exists() else (*program, "gui")

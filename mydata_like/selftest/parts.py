@@ -1,0 +1,147 @@
+"""What an installation consists of, and how each part of it is tried for real.
+
+Each function returns what it found, in words, or raises what is wrong. What it tries is imported
+in it: a library that cannot be loaded is one of the things that may be wrong.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from mydata_like import __version__
+from mydata_like.store.paths import HOME
+from mydata_like.system.program import find_program
+
+_EMPTY: Final = 8  # colours; a window with text in it has hundreds
+_GRID: Final = 4  # pixels between two that are looked at
+
+
+class LeftOut(Exception):  # noqa: N818 - no error: this installation was never meant to have it
+    """A part cannot be tried here."""
+
+
+def _program() -> str:
+    kind = "bundle" if getattr(sys, "frozen", False) else "installation"
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return f"mydata-like {__version__}, {kind}, Python {platform.python_version()}, {system}"
+
+
+def _resources() -> str:
+    from mydata_like.gui.look.language import LANGUAGES
+    from mydata_like.gui.look.resources import find_resources
+
+    icons = len(list((find_resources() / "icons").glob("*.svg")))
+    texts = [find_resources() / "translations" / f"mydata_like_{name}.qm" for name in LANGUAGES]
+    missing = [str(file) for file in texts if not file.is_file()]
+    if not icons or missing:
+        raise FileNotFoundError(f"{icons} icons, and without {missing}: {find_resources()}")
+    return f"{icons} icons, languages {', '.join(LANGUAGES)}"
+
+
+def _window() -> str:
+    """Put the whole window together, without a screen, and see that something is drawn."""
+    from PySide6.QtCore import qVersion
+    from PySide6.QtWidgets import QApplication
+
+    from mydata_like.gui.app import Program
+    from mydata_like.gui.look.appearance import dress
+    from mydata_like.gui.memory import Memory
+    from mydata_like.gui.start import Start
+
+    application = QApplication(sys.argv[:1])
+    application.setApplicationName("mydata-like")
+    dress(application, Memory())
+    home = Path(os.environ[HOME])
+    program = Program(Start(home / "settings.toml", home / "settings.toml", home, home))
+    program.window.show()
+    application.processEvents()
+    picture = program.window.grab().toImage()
+    program.close()
+    across, down = range(0, picture.width(), _GRID), range(0, picture.height(), _GRID)
+    colours = len({picture.pixel(x, y) for x in across for y in down})
+    if colours < _EMPTY:
+        raise RuntimeError(f"The window has {colours} colours: nothing is drawn in it.")
+    return f"Qt {qVersion()}, {picture.width()} x {picture.height()} pixels"
+
+
+def _tls() -> str:
+    from mydata_like.selftest.trust import try_trust
+
+    return try_trust(Path(os.environ[HOME]))
+
+
+def _keyring() -> str:
+    from keyring import get_keyring
+    from keyring.backends.fail import Keyring as Nowhere
+
+    chosen = get_keyring()
+    if isinstance(chosen, Nowhere):
+        return "none is open here: API keys would be kept in a file"
+    return str(chosen.name)
+
+
+def _ssh() -> str:
+    """Log in to a host of our own by each library that this installation has."""
+    from mydata_like.ssh.connect import connect
+    from mydata_like.ssh.session import Endpoint
+
+    _require_demo()
+    from mydata_like.demo.place import furnish
+
+    found = []
+    folder = Path(os.environ[HOME]) / "ssh"
+    with furnish(folder) as place:
+        for stack in ("libssh", "paramiko") if find_spec("ssh") else ("paramiko",):
+            endpoint = Endpoint(
+                host=place.sshd.host,
+                port=place.sshd.port,
+                username=place.sshd.username,
+                key_file=place.key_file,
+                known_hosts=folder / "known_hosts",
+                host_keys=(place.sshd.fingerprint,),
+                stack=stack,
+            )
+            session = connect(endpoint)
+            found.append(f"{session.stack} with {session.cipher}")
+            session.close()
+    return ", ".join(found)
+
+
+def _upload() -> str:
+    """Upload sample data by channel workers to a server of our own, and compare every byte."""
+    import sqlite3
+
+    _require_demo()
+    command = [*find_program(), "demo", "--json"]
+    ended = subprocess.run(  # noqa: S603 - our own program
+        command, capture_output=True, text=True, check=False
+    )
+    sums = json.loads(ended.stdout.splitlines()[-1])
+    if ended.returncode != 0:
+        raise RuntimeError(f"{sums} {ended.stderr[-500:]}".replace("\n", " "))
+    return f"{sums['verified']} files verified, byte for byte; SQLite {sqlite3.sqlite_version}"
+
+
+def _require_demo() -> None:
+    if not find_spec("flask"):
+        raise LeftOut("the embedded server is not installed (the extra `demo`)")
+
+
+PARTS: Final = MappingProxyType[str, Callable[[], str]](
+    {
+        "program": _program,
+        "resources": _resources,
+        "window": _window,
+        "tls": _tls,
+        "keyring": _keyring,
+        "ssh": _ssh,
+        "upload": _upload,
+    }
+)

@@ -1,0 +1,121 @@
+"""The papers of a bundle: what is in it, under which licences.
+
+python packaging/papers.py FOLDER writes sbom.cdx.json (CycloneDX 1.5) and THIRD-PARTY.txt, of the
+packages that are installed beside this Python: run it where the bundle is built.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from mydata_like import __version__
+from mydata_like.system.components import PROGRAM, Component, list_components
+
+LICENCE = re.compile(r"(licen[cs]e|copying|notice)[^/]*$|/licenses/", re.IGNORECASE)
+QT = """\
+PySide6, Shiboken and Qt are used under the GNU Lesser General Public License 3. Qt's libraries are
+files of their own in this bundle: whoever wants to exchange one puts a changed build in its place.
+The sources are at https://code.qt.io, of the version that is named here.
+"""
+
+
+def build_sbom(components: list[Component]) -> dict[str, object]:
+    """Return the list of components as CycloneDX wants it; the same for the same components."""
+    packages = [describe(component) for component in components]
+    references = {plain(component.name): reference(component) for component in components}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {
+            "component": {
+                "type": "application",
+                "bom-ref": PROGRAM,
+                "name": PROGRAM,
+                "version": __version__,
+                "licenses": [{"expression": "Apache-2.0"}],
+            }
+        },
+        "components": packages,
+        "dependencies": [
+            {"ref": PROGRAM, "dependsOn": sorted(references.values())},
+            *(
+                {
+                    "ref": reference(component),
+                    "dependsOn": [references[plain(name)] for name in component.needs],
+                }
+                for component in components
+            ),
+        ],
+    }
+
+
+def describe(component: Component) -> dict[str, object]:
+    """Return one component."""
+    told: dict[str, object] = {
+        "type": "library",
+        "bom-ref": reference(component),
+        "name": component.name,
+        "version": component.version,
+        "licenses": [{"license": {"name": component.licence}}] if component.licence else [],
+    }
+    if is_package(component.name):
+        told["purl"] = reference(component)
+    return told
+
+
+def reference(component: Component) -> str:
+    """Return what other documents call a component: its package URL, where it is a package."""
+    kind = "pypi" if is_package(component.name) else "generic"
+    return f"pkg:{kind}/{plain(component.name)}@{component.version}"
+
+
+def plain(name: str) -> str:
+    """Return a name as it is compared: PEP 503."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def is_package(name: str) -> bool:
+    """Return whether this is a Python package, rather than what Python stands on."""
+    try:
+        return bool(distribution(name))
+    except PackageNotFoundError:
+        return False
+
+
+def write_notices(components: list[Component]) -> Iterator[str]:
+    """Yield the notices: a table, then every licence that came with a package."""
+    yield f"{PROGRAM} {__version__} is built on the software of others:\n"
+    for component in components:
+        yield f"  {component.name} {component.version}: {component.licence}"
+    yield f"\n{QT}"
+    for component in components:
+        for name, text in find_licences(component.name):
+            yield f"\n{'=' * 79}\n{component.name} {component.version}: {name}\n{'=' * 79}\n"
+            yield text.strip()
+
+
+def find_licences(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts that a package brings along, each with its file's name."""
+    if not is_package(name):
+        return
+    for file in distribution(name).files or ():
+        if ".dist-info/" in file.as_posix() and LICENCE.search(file.as_posix()):
+            yield file.name, Path(str(file.locate())).read_text("utf-8", "replace")
+
+
+def main(folder: Path) -> None:
+    """Write both."""
+    folder.mkdir(parents=True, exist_ok=True)
+    components = list_components()
+    sbom = json.dumps(build_sbom(components), indent=1)
+    (folder / "sbom.cdx.json").write_text(sbom + "\n", encoding="utf-8")
+    notices = "\n".join(write_notices(components))
+    (folder / "THIRD-PARTY.txt").write_text(notices + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,128 @@
+"""The program as it is installed: a wheel in an environment of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from mydata_like import __version__
+from tests.sshd_fixture import needs_sshd
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 120
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder with the wheel and the sources, as they would be published."""
+    folder = tmp_path_factory.mktemp("built")
+    words = ("-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder))
+    subprocess.run([sys.executable, *words], cwd=ROOT, check=True, timeout=PATIENCE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """An environment with the wheel; the libraries that it needs are those of the tests."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, with_pip=False)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    site = next(folder.rglob("site-packages"))
+    (site / "libraries.pth").write_text("\n".join(filter(is_libraries, sys.path)))
+    pip = (sys.executable, "-m", "pip", "--python", str(programs / "python"), "install")
+    options = ("--quiet", "--no-deps", "--no-index", "--no-compile")
+    subprocess.run([*pip, *options, *built.glob("*.whl")], check=True, timeout=PATIENCE)
+    return programs
+
+
+def is_libraries(path):
+    return Path(path).name == "site-packages"
+
+
+def ask(*words, home=None):
+    environment = os.environ | ({"MYDATA_LIKE_HOME": str(home)} if home else {})
+    environment.pop("PYTHONPATH", None)
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=PATIENCE, env=environment, cwd="/"
+    )
+
+
+def test_the_wheel_has_icons_and_translations_and_no_tests(built):
+    (wheel,) = built.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+
+    assert "mydata_like/resources/icons/app.svg" in names
+    assert "mydata_like/resources/translations/mydata_like_de.qm" in names
+    assert "mydata_like/py.typed" in names
+    assert {name.partition("/")[0] for name in names} == {
+        "mydata_like",
+        f"mydata_like-{__version__}.dist-info",
+    }
+
+
+def test_the_sources_have_what_a_packager_wants(built):
+    (sources,) = built.glob("*.tar.gz")
+    with tarfile.open(sources) as opened:
+        names = {name.partition("/")[2] for name in opened.getnames()}
+
+    assert {
+        "LICENSE",
+        "packaging/mydata-like.spec",
+        "resources/icons/app.svg",
+        "tests/e2e/test_installing.py",
+    } <= names
+    assert not [name for name in names if ".venv" in name or "__pycache__" in name]
+
+
+def test_both_programs_start_from_the_wheel(installed):
+    version = ask(installed / "mydata-like", "--version")
+    where = ask(installed / "python", "-c", "import mydata_like; print(mydata_like.__file__)")
+    window = ask(installed / "mydata-like-gui", "--help")
+
+    assert version.stdout == f"mydata-like {__version__}\n"
+    assert Path(where.stdout).is_relative_to(installed.parent)
+    assert "Open the window" in window.stdout
+
+
+@needs_sshd
+def test_an_installed_program_uploads(installed, tmp_path):
+    ended = ask(installed / "mydata-like", "demo", "--json", home=tmp_path)
+
+    assert ended.returncode == 0, ended.stderr
+    sums = json.loads(ended.stdout.splitlines()[-1])
+    assert sums["found"] == sums["verified"] > 0
+
+
+def test_an_installed_program_tells_that_all_its_parts_work(installed, tmp_path):
+    ended = ask(installed / "mydata-like", "--self-test", home=tmp_path)
+
+    told = [line.split()[:2] for line in ended.stdout.splitlines()]
+    parts = ["program", "resources", "window", "tls", "keyring", "ssh", "upload"]
+    assert told == [["ok", part] for part in parts], ended.stdout
+    assert ended.returncode == 0
+
+
+def test_a_part_that_fails_is_told_with_its_reason(installed, tmp_path):
+    environment = os.environ | {"PATH": "/nowhere", "TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
+    (installed.parent / "broken.pth").unlink(missing_ok=True)
+    icons = next(installed.parent.rglob("mydata_like/resources/icons"))
+    away = icons.rename(icons.with_name("away"))
+
+    try:
+        ended = subprocess.run(
+            [installed / "mydata-like", "--self-test", "resources"],
+            capture_output=True, text=True, timeout=PATIENCE, env=environment,
+        )  # fmt: skip
+    finally:
+        away.rename(icons)
+
+    assert ended.returncode == 1
+    assert "0 icons" in ended.stderr

@@ -1,0 +1,80 @@
+"""What tells desktops, services and other people's computers about the program."""
+
+import configparser
+import plistlib
+import re
+from pathlib import Path, PurePosixPath
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from mydata_like.system.service import Errand, Folders, define_service
+
+ROOT = Path(__file__).parents[3]
+LINUX = ROOT / "packaging" / "linux"
+
+
+def read_ini(text):
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.optionxform = str
+    parser.read_string(text)
+    return parser
+
+
+def test_the_desktop_file_opens_the_window_with_what_is_given():
+    entry = read_ini((LINUX / "mydata-like.desktop").read_text())["Desktop Entry"]
+
+    assert entry["Exec"] == "mydata-like gui %F"
+    assert entry["Categories"].endswith(";")
+
+
+def test_the_metadata_lead_to_the_desktop_file():
+    root = ElementTree.parse(LINUX / "org.mydata_like.mydata_like.metainfo.xml").getroot()
+
+    assert (LINUX / root.findtext("launchable")).is_file()
+    assert root.findtext("id") == "org.mydata_like.mydata_like"
+
+
+def test_the_service_of_the_package_behaves_as_the_one_that_the_program_makes():
+    places = Folders(*map(PurePosixPath, ("/home/ann", "/home/ann/.config", "/state")))
+    errand = Errand(words=("/usr/bin/mydata-like", "watch"), uid=1000)
+    made = read_ini(define_service("linux", errand, places).content.decode())["Service"]
+    packaged = read_ini((LINUX / "mydata-like.service").read_text())["Service"]
+
+    assert made.pop("ExecStart").replace('"', "") == packaged.pop("ExecStart")
+    assert dict(made) == dict(packaged)
+
+
+def test_the_entitlements_for_macos_are_a_list_of_properties():
+    rights = plistlib.loads((ROOT / "packaging" / "macos" / "entitlements.plist").read_bytes())
+
+    assert set(rights.values()) == {True}
+
+
+def test_the_installer_for_windows_takes_files_that_the_build_makes():
+    text = (ROOT / "packaging" / "windows" / "mydata-like.iss").read_text()
+    spec = (ROOT / "packaging" / "mydata-like.spec").read_text()
+
+    assert set(re.findall(r"mydata-like[-\w]*(?=\.exe)", text)) == {
+        "mydata-like",
+        "mydata-like-gui",
+    }
+    assert 'program(f"{NAME}-gui", console=False)' in spec
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda file: file.name
+)
+def test_what_the_forge_reads_is_sound(file):
+    assert isinstance(yaml.safe_load(file.read_text()), dict)
+
+
+def test_the_forge_runs_the_same_gate():
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    commands = {line.strip() for line in text.splitlines()}
+
+    assert "run: .ci/run" in commands
+    steps = yaml.safe_load(text)["jobs"]["elsewhere"]["steps"]
+    told = " ".join(step.get("run", "") for step in steps)
+    assert all(tool in told for tool in ("ruff format --check", "ruff check", "mypy", "pytest"))

@@ -1,0 +1,57 @@
+"""The papers of a bundle, and its icon."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+from mydata_like.system.components import list_components
+
+PACKAGING = Path(__file__).parents[3] / "packaging"
+
+
+def run(script, *words):
+    subprocess.run(
+        [sys.executable, PACKAGING / script, *words],
+        check=True,
+        timeout=60,
+        env=os.environ | {"PYTHONPATH": str(PACKAGING.parent)},
+    )
+
+
+def test_the_papers_name_every_component_with_its_licence(tmp_path):
+    run("papers.py", tmp_path)
+
+    sbom = json.loads((tmp_path / "sbom.cdx.json").read_text())
+    notices = (tmp_path / "THIRD-PARTY.txt").read_text()
+    components = list_components()
+    assert [one["name"] for one in sbom["components"]] == [one.name for one in components]
+    for one in components:
+        assert f"{one.name} {one.version}: {one.licence}\n" in notices
+    references = {one["bom-ref"] for one in sbom["components"]}
+    assert {name for one in sbom["dependencies"] for name in one["dependsOn"]} == references
+    assert "GNU LESSER GENERAL PUBLIC LICENSE" in notices.upper()
+
+
+def test_the_icon_comes_in_every_size_and_format(tmp_path):
+    run("icons.py", tmp_path)
+
+    for size in (16, 48, 256, 1024):
+        head = (tmp_path / f"{size}.png").read_bytes()[:24]
+        assert struct.unpack(">II", head[16:]) == (size, size)
+    ico, icns = ((tmp_path / f"mydata-like.{kind}").read_bytes() for kind in ("ico", "icns"))
+    _, _, count = struct.unpack_from("<HHH", ico)
+    for number in range(count):
+        length, start = struct.unpack_from("<II", ico, 6 + 16 * number + 8)
+        assert ico[start : start + 8] == b"\x89PNG\r\n\x1a\n"
+    assert start + length == len(ico)
+    assert icns[:4] == b"icns"
+    assert struct.unpack_from(">I", icns, 4) == (len(icns),)
+
+
+def test_windows_is_told_four_numbers(tmp_path):
+    run("windows/version.py", tmp_path / "version.txt")
+
+    assert "filevers=(0, " in (tmp_path / "version.txt").read_text()

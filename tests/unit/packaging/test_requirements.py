@@ -1,0 +1,62 @@
+"""What is locked for installations and bundles, and how old no library may be."""
+
+import re
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+LOCKS = ("requirements.txt", "requirements-bundle.txt")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+# Where a library mended what could be used against this program; from their advisories.
+MENDED = {
+    "paramiko": (5, 0, "SHA-1 in RSA signatures is refused: CVE-2026-44405"),
+    "requests": (2, 33, "CVE-2026-25645; netrc is not leaked: CVE-2024-47081"),
+    "urllib3": (2, 7, "headers stay with their host, bombs are defused: CVE-2026-44431, -44432"),
+    "cryptography": (44, 0, "OpenSSL's advisories of the wheels"),
+}
+
+
+def name_of(requirement):
+    return re.match(r"[\w.-]+", requirement)[0].lower().replace("_", "-")
+
+
+def numbers_of(text):
+    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
+
+
+def locked(lock):
+    """Return the versions that a file locks, by name; one for each kind of computer."""
+    text = (ROOT / "packaging" / lock).read_text()
+    found = {}
+    for name, wanted in re.findall(r"^([\w.-]+)==([\w.]+)", text, re.M):
+        found.setdefault(name, []).append(wanted)
+    return found
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_whatever_is_needed_is_locked(lock):
+    needed = {name_of(requirement) for requirement in PROJECT["dependencies"]}
+
+    assert needed - locked(lock).keys() == set()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_whatever_is_locked_has_a_hash_and_no_address(lock):
+    text = (ROOT / "packaging" / lock).read_text()
+    entries = re.split(r"\n(?=[\w.-]+==)", text)
+
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+    assert "://" not in text
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_no_library_is_older_than_its_last_advisory(name):
+    least = MENDED[name][:2]
+
+    assert numbers_of(version(name)) >= least
+    assert [numbers_of(one) for one in locked("requirements.txt")[name]] >= [least]
+    asked = next(text for text in PROJECT["dependencies"] if name_of(text) == name)
+    assert numbers_of(asked) >= least, MENDED[name][2]
