@@ -3,11 +3,16 @@
 # make translations   collect the window's texts, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program
 # make docs    the documentation's site, in build/docs
+# make wheel   the wheel and the sources, in dist
+# make package        what people install on this system, in dist; see packaging/README.md
+# make test-package   the same, and try it as it is installed
+# make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test format lint types contracts docs tests translations screenshots bench kill-test clean
+.PHONY: setup demo test format lint types contracts docs tests translations screenshots bench \
+	kill-test wheel package test-package lock clean
 
 setup: .venv/ready
 
@@ -65,5 +70,24 @@ bench: setup
 kill-test: setup
 	$(BIN)/python -m tests.killtest --rounds 40
 
+wheel: setup
+	$(BIN)/python -m hatchling build -t wheel -t sdist
+
+package: setup
+	$(PYTHON) packaging/build.py
+
+test-package: package
+	$(BIN)/pytest packaging/linux/test_package.py
+
+UV := .venv/lock/bin/uv
+LOCK := $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --no-annotate --quiet
+
+lock: setup
+	$(BIN)/python -m venv .venv/lock
+	.venv/lock/bin/python -m pip install --quiet --group lock
+	$(LOCK) -o packaging/requirements.txt
+	$(LOCK) --extra demo --group packaging -o packaging/requirements-bundle.txt
+
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv packaging/build dist

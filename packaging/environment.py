@@ -1,13 +1,17 @@
-"""What a bundle does first: it gives other programs the environment that it was given itself.
-
-The bundle's loader has Linux look for libraries in the bundle first. Programs that we start, like
-the system's ssh or a file manager, must find their own.
-"""
+"""What a bundle does first, before the program itself."""
 
 import os
+import sys
+from pathlib import Path
 
+# The bundle's loader has Linux look for libraries in the bundle first. Programs that we start,
+# like the system's ssh or a file manager, must find their own.
 for _name in ("LD_LIBRARY_PATH", "LIBPATH"):
     if _name in os.environ:
         del os.environ[_name]
     if (_given := os.environ.pop(f"{_name}_ORIG", None)) is not None:
         os.environ[_name] = _given
+
+# The program without a console, on Windows, is there for the window only.
+if Path(sys.executable).stem == "mydata-like-gui":
+    sys.argv.insert(1, "gui")

@@ -77,8 +77,8 @@ def _plain(name: str) -> str:
 def _name_licence(installed: Distribution) -> str:
     told = installed.metadata
     for key in ("License-Expression", "License"):
-        first = (told.get(key) or "").strip().partition("\n")[0]
+        first = told[key].strip().partition("\n")[0] if key in told else ""
         if 0 < len(first) <= _LONGEST:
             return first
-    kinds = (kind for kind in told.get_all("Classifier", ()) if kind.startswith(_CLASSIFIER))
+    kinds = (kind for kind in told.get_all("Classifier") or () if kind.startswith(_CLASSIFIER))
     return next((kind.removeprefix(_CLASSIFIER) for kind in kinds), "")

@@ -1,6 +1,5 @@
 """The program as it is installed: a wheel in an environment of its own."""
 
-import json
 import os
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from mydata_like import __version__
-from tests.sshd_fixture import needs_sshd
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120
@@ -47,8 +45,8 @@ def is_libraries(path):
     return Path(path).name == "site-packages"
 
 
-def ask(*words, home=None):
-    environment = os.environ | ({"MYDATA_LIKE_HOME": str(home)} if home else {})
+def ask(*words, home="/nowhere"):
+    environment = os.environ | {"MYDATA_LIKE_HOME": str(home)}
     environment.pop("PYTHONPATH", None)
     return subprocess.run(
         words, capture_output=True, text=True, timeout=PATIENCE, env=environment, cwd="/"
@@ -92,15 +90,6 @@ def test_both_programs_start_from_the_wheel(installed):
     assert "Open the window" in window.stdout
 
 
-@needs_sshd
-def test_an_installed_program_uploads(installed, tmp_path):
-    ended = ask(installed / "mydata-like", "demo", "--json", home=tmp_path)
-
-    assert ended.returncode == 0, ended.stderr
-    sums = json.loads(ended.stdout.splitlines()[-1])
-    assert sums["found"] == sums["verified"] > 0
-
-
 def test_an_installed_program_tells_that_all_its_parts_work(installed, tmp_path):
     ended = ask(installed / "mydata-like", "--self-test", home=tmp_path)
 
@@ -110,17 +99,12 @@ def test_an_installed_program_tells_that_all_its_parts_work(installed, tmp_path)
     assert ended.returncode == 0
 
 
-def test_a_part_that_fails_is_told_with_its_reason(installed, tmp_path):
-    environment = os.environ | {"PATH": "/nowhere", "TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
-    (installed.parent / "broken.pth").unlink(missing_ok=True)
+def test_a_part_that_is_broken_is_told_with_the_reason(installed, tmp_path):
     icons = next(installed.parent.rglob("mydata_like/resources/icons"))
     away = icons.rename(icons.with_name("away"))
 
     try:
-        ended = subprocess.run(
-            [installed / "mydata-like", "--self-test", "resources"],
-            capture_output=True, text=True, timeout=PATIENCE, env=environment,
-        )  # fmt: skip
+        ended = ask(installed / "mydata-like", "--self-test", "resources", home=tmp_path)
     finally:
         away.rename(icons)
 

@@ -24,7 +24,9 @@ def name_of(requirement):
 
 
 def numbers_of(text):
-    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
+    """Return the first two numbers of a version, 0 for one that is left out."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    return (*numbers, 0)[:2]
 
 
 def locked(lock):
