@@ -15,11 +15,16 @@ def main() -> None:
     """Open the window, or run the command that is given.
 
     The version is told before anything else is imported, a run without what only other commands
-    need, and the window without all commands: a second start, which shows it, ends at once.
+    need, and the window without all commands: a second start, which shows it, ends at once. In
+    a bundle, which has no other program to do it, this starts the channel workers as well.
     """
     words = sys.argv[1:]
     if words in (["--version"], ["version"]):
         sys.stdout.write(f"mydata-like {__version__}\n")
+    elif words == ["--channel-worker"]:
+        from mydata_like.transfer.worker import main as serve
+
+        serve()
     elif words[:1] in ([], ["gui"]):
         show(words[1:])
     elif words[:1] == ["--self-test"]:
@@ -27,9 +32,6 @@ def main() -> None:
 
         sys.exit(try_parts(words[1:]))
     else:
-        import multiprocessing
-
-        multiprocessing.freeze_support()  # in a bundle the channel workers start here
         app = _import_app(words[0])
         app(prog_name="mydata-like", obj=open_window)
 

@@ -1,7 +1,7 @@
 """The transport over SSH: a bounded pool of channels, several to a session and its process."""
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -23,10 +23,9 @@ from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
 from mydata_like.transfer.endpoints import build_endpoints
-from mydata_like.transfer.process import Work, WorkerProcess
+from mydata_like.transfer.process import WorkerProcess, build_command
 from mydata_like.transfer.protocol import STREAMS, Join, Leave, Opened, Plan
 from mydata_like.transfer.rota import Rota
-from mydata_like.transfer.worker import work
 
 _STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
 _PATIENCE: Final = 1.5  # times the time limit that a worker keeps by itself
@@ -53,7 +52,7 @@ class SshTransport:
     hosts refuse our key.
     """
 
-    def __init__(  # noqa: PLR0913 - `work` is for tests
+    def __init__(  # noqa: PLR0913 - `worker` is for tests
         self,
         area: StagingArea,
         settings: Transfer,
@@ -62,7 +61,7 @@ class SshTransport:
         known_hosts: Path,
         emit: Emit,
         explain: Callable[[AccessDeniedError], UploaderError] = lambda error: error,
-        work: Work = work,
+        worker: Sequence[str] = (),
     ) -> None:
         self._rota = Rota(
             build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts)
@@ -74,7 +73,7 @@ class SshTransport:
         self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
         self.emit = emit
         self._explain = explain
-        self._work = work
+        self._command = worker or build_command()
         self._rungs: dict[str, Rung] = {}
         self._lock = Lock()
         self._workers: dict[WorkerProcess, Endpoint] = {}
@@ -94,7 +93,7 @@ class SshTransport:
         """Start the first worker's process, so that it has started when a channel is wanted."""
         with self._lock:
             if not (self._workers or self._spare or self._closed):
-                self._spare = WorkerProcess(self._work, "session 1")
+                self._spare = WorkerProcess(self._command, "session 1")
 
     def open_channel(self) -> SshChannel:
         """Open one more channel.
@@ -197,7 +196,7 @@ class SshTransport:
             if len(self._workers) < self._most_sessions():
                 if (endpoint := self._rota.take(tried)) is None:
                     return None
-                worker = self._spare or WorkerProcess(self._work, f"session {number}")
+                worker = self._spare or WorkerProcess(self._command, f"session {number}")
                 self._spare = None
                 self._workers[worker] = endpoint
                 place = _Place(worker, endpoint, founded=True)

@@ -1,14 +1,16 @@
 """The engine's end of one channel worker: its process and the pipe to it."""
 
-import multiprocessing
 import signal
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
+from typing import Final
 
 from mydata_like.core.errors import TransientError
+from mydata_like.transfer.pipe import Pipe
 from mydata_like.transfer.protocol import (
     ALL,
     LOST,
@@ -22,17 +24,22 @@ from mydata_like.transfer.protocol import (
     unpack_error,
 )
 
-Work = Callable[["Connection[Said, Told]", Plan], None]  # importable: processes are spawned
+WORKER: Final = "--channel-worker"  # to the program itself, where that is all there is
+_BEGIN: Final = "import sys; sys.path[:] = sys.argv[1:]; from {} import main; main()"
+_NO_WINDOW: Final = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # on Windows
 
 
-def wait_for_plan(work: Work, pipe: "Connection[Said, Told]") -> None:
-    """Do the work once the plan has come; the process has started up meanwhile."""
-    try:
-        plan = pipe.recv()
-    except (EOFError, OSError, KeyboardInterrupt):
-        return  # the engine is gone, or an interrupt came that is the engine's to answer
-    assert isinstance(plan, Plan)
-    work(pipe, plan)
+def build_command(module: str = "mydata_like.transfer.worker") -> Sequence[str]:
+    """Return what starts a process that is a channel worker: `main` of a module.
+
+    Python's own start is most of it. So it is told where we found our modules, and need not look
+    for them; nor does it begin with the launcher of a virtual environment, which on Windows is a
+    process more.
+    """
+    if getattr(sys, "frozen", False):
+        return (sys.executable, WORKER)
+    python = getattr(sys, "_base_executable", None) or sys.executable
+    return (python, "-S", "-c", _BEGIN.format(module), *sys.path)
 
 
 class WorkerProcess:
@@ -42,12 +49,17 @@ class WorkerProcess:
     out keeps them.
     """
 
-    def __init__(self, work: Work, name: str) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=wait_for_plan, args=(work, theirs), name=name, daemon=True
-        )
+    def __init__(self, command: Sequence[str], name: str) -> None:
+        with _interrupts_held():
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                creationflags=_NO_WINDOW,
+            )
+        assert self._process.stdin
+        assert self._process.stdout
+        self._pipe = Pipe(self._process.stdout, self._process.stdin)
         self.channels: set[int] = set()
         self._inboxes: dict[int, SimpleQueue[Answer]] = {}
         self._last: Failed | None = None  # what all hear from now on
@@ -56,9 +68,6 @@ class WorkerProcess:
         self._handle = Lock()  # of the process, which is killed while the pipe is in use
         self._early: list[Told] | None = []  # orders before the plan
         self._reaped = False
-        with _interrupts_held():
-            self._process.start()
-        theirs.close()
         self._listener = Thread(target=self._listen, name=f"hear {name}", daemon=True)
         self._listener.start()
 
@@ -106,8 +115,7 @@ class WorkerProcess:
             self._reaped = True
             self._listener.join()
             self._pipe.close()
-            self._process.join()
-            self._process.close()
+            self._process.wait()
 
     def _send(self, message: Plan | Told) -> None:
         if self._reaped:
@@ -121,7 +129,7 @@ class WorkerProcess:
         """Sort what is said until nothing more can come."""
         try:
             while True:
-                said: Said = self._pipe.recv()
+                said: Said = self._pipe.receive()
                 if said.channel == ALL:
                     assert isinstance(said.answer, Failed)
                     self._tell_last(said.answer)

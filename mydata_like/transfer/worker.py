@@ -1,6 +1,6 @@
 """A channel worker: the process that owns one SSH session and moves payloads over it.
 
-It is spawned with a pipe, and connects when it is told its plan. Each channel that joins is a
+It is started with a pipe, and connects when it is told its plan. Each channel that joins is a
 thread which says `Opened`, then answers each task with a few `Moved` and one `Done` or `Failed`:
 while one of them waits for the other side, the others go on. The first failure ends the process,
 which never outlives the engine either.
@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Final
@@ -25,6 +24,7 @@ from mydata_like.ssh.session import Session
 from mydata_like.transfer.bandwidth import LimitedSession
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.crew import Room
+from mydata_like.transfer.pipe import Pipe, take_standard_streams
 from mydata_like.transfer.protocol import (
     ALL,
     LOST,
@@ -59,16 +59,26 @@ Connect = Callable[[Plan], tuple[Session, Rung]]
 Say = Callable[[int, Answer], None]  # on behalf of a channel
 
 
-def work(pipe: "Connection[Said, Told]", plan: Plan, connect: Connect | None = None) -> None:
+def main() -> None:
+    """Be a channel worker, as `WorkerProcess` starts it."""
+    work(connect_by_ssh)
+
+
+def work(connect: Connect) -> None:
     """Do what comes through the pipe until the session or the engine ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine decides what an interrupt means
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.setswitchinterval(_SWITCH)
+    pipe = take_standard_streams()
+    try:
+        plan: Plan = pipe.receive()
+    except EOFError:
+        return  # nobody needed this worker
     worker = _Worker(pipe, plan)
     Thread(target=worker.listen, name="listen", daemon=True).start()
     try:
-        session, rung = (connect or connect_by_ssh)(plan)
+        session, rung = connect(plan)
     except UploaderError as error:
         worker.say(ALL, pack_error(error))
         return
@@ -80,7 +90,7 @@ def work(pipe: "Connection[Said, Told]", plan: Plan, connect: Connect | None = N
 class _Worker:
     """What the channels of one session share."""
 
-    def __init__(self, pipe: "Connection[Said, Told]", plan: Plan) -> None:
+    def __init__(self, pipe: Pipe, plan: Plan) -> None:
         self._pipe = pipe
         self._plan = plan
         self._speaking = Lock()
@@ -91,7 +101,7 @@ class _Worker:
         channels: dict[int, _Channel] = {}
         try:
             while True:
-                told: Told = self._pipe.recv()
+                told: Told = self._pipe.receive()
                 if isinstance(told.order, Join):
                     channels[told.channel] = _Channel(partial(self.say, told.channel))
                     self._coming.put(channels[told.channel])

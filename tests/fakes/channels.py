@@ -30,9 +30,9 @@ class StuckSession(LocalSession):
         return super()._allow(count)
 
 
-def work_locally(pipe, plan: Plan) -> None:
+def main() -> None:
     """Be a channel worker whose host's name says how it behaves."""
-    work(pipe, plan, connect)
+    work(connect)
 
 
 def connect(plan: Plan) -> tuple[Session, Rung]:

@@ -64,7 +64,7 @@ def once(action):
 
 def kill_workers() -> None:
     for child in psutil.Process().children():
-        if any("spawn_main" in word for word in child.cmdline()):
+        if any("transfer.worker" in word for word in child.cmdline()):
             child.kill()
 
 

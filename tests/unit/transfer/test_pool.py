@@ -22,9 +22,11 @@ from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Sent, Unsent
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import SshTransport
-from tests.fakes.channels import work_locally
+from mydata_like.transfer.process import build_command
 from tests.fakes.place import checksum
 from tests.staging import single, wanted
+
+LOCAL = build_command("tests.fakes.channels")
 
 
 def ignore(_: int) -> None: ...
@@ -35,7 +37,7 @@ def new_workers(before):
     return [
         one
         for one in psutil.Process().children()
-        if one not in before and "spawn_main" in " ".join(one.cmdline())
+        if one not in before and "channels import main" in " ".join(one.cmdline())
     ]
 
 
@@ -61,7 +63,7 @@ def build(place, events):
                 known_hosts=Path("none"),
                 emit=events.append,
                 explain=explain,
-                work=work_locally,
+                worker=LOCAL,
             )
         )
         return made[-1]
@@ -357,11 +359,11 @@ from pathlib import Path
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import SshTransport
-from tests.fakes.channels import work_locally
+from mydata_like.transfer.process import build_command
 if __name__ == "__main__":
     area = StagingArea(box="b", location="/nowhere", username="me", hosts=("here",))
     transport = SshTransport(area, Transfer(), key_file=Path("k"), known_hosts=Path("k"),
-        emit=lambda event: None, work=work_locally)
+        emit=lambda event: None, worker=build_command("tests.fakes.channels"))
     transport.open_channel()
     print("open", flush=True)
     sys.stdin.read()
