@@ -320,4 +320,4 @@ def test_a_run_that_finds_nothing_new_starts_no_channel_worker(site, monkeypatch
 
     starts = [site.run().complaints.count("mydata_like.transfer.worker\n") for _ in range(2)]
 
-    assert starts[0] > starts[1] == 1  # the engine's own import
+    assert starts[0] > starts[1] == 0
