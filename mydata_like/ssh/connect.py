@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from socket import socket
 from typing import TYPE_CHECKING, Protocol
@@ -12,7 +13,6 @@ from mydata_like.ssh import links
 from mydata_like.ssh.algorithms import HOST_KEYS, prefer
 from mydata_like.ssh.hosts import check_host_key, preferred_types
 from mydata_like.ssh.keys import KeyPair, PublicKey, load_key
-from mydata_like.ssh.openssh import find_ssh
 from mydata_like.ssh.session import Endpoint, Session
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def fetch_host_key(endpoint: Endpoint) -> PublicKey:
 
 def choose_library(endpoint: Endpoint) -> str:
     """Return `libssh` or `paramiko`; raises `SettingsError` where the wanted one is missing."""
-    installed = find_spec("ssh") is not None
+    installed = _has_libssh()
     if endpoint.stack == "libssh" and not installed:
         raise SettingsError(
             "The SSH implementation libssh is not installed here.",
@@ -77,6 +77,16 @@ def choose_library(endpoint: Endpoint) -> str:
             code="ssh.no-libssh",
         )
     return "libssh" if installed and endpoint.stack != "paramiko" else "paramiko"
+
+
+def import_ahead() -> None:
+    """Import what most sessions need, before it is known where one goes."""
+    if _has_libssh():
+        import_module("mydata_like.ssh.session_libssh")
+
+
+def _has_libssh() -> bool:
+    return find_spec("ssh") is not None
 
 
 @contextmanager
@@ -99,8 +109,10 @@ def _find_way(endpoint: Endpoint) -> Iterator[_Dial]:
 
 def _log_in(endpoint: Endpoint, dial: _Dial) -> "Master":
     """Log in by the system's ssh, which is told of one host key: the one just checked."""
-    find_ssh()
     from mydata_like.ssh.master import Master
+    from mydata_like.ssh.openssh import find_ssh
+
+    find_ssh()
 
     host_key = _fetch_known(endpoint, dial)
     return Master(endpoint, dial(), host_key)
@@ -144,14 +156,16 @@ def _greet(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> tuple
 
 
 def _open_line(endpoint: Endpoint, dial: _Dial) -> _Line:
-    """Connect by one of the libraries; only that one is imported, to start fast."""
-    if choose_library(endpoint) == "libssh":
+    """Connect by one of the libraries; only that one is imported, while the host wakes up."""
+    library = choose_library(endpoint)
+    connected = dial()
+    if library == "libssh":
         from mydata_like.ssh import session_libssh
 
-        return session_libssh.Line(endpoint, dial())
+        return session_libssh.Line(endpoint, connected)
     from mydata_like.ssh import session_paramiko
 
-    return session_paramiko.Line(endpoint, dial())
+    return session_paramiko.Line(endpoint, connected)
 
 
 def _require_whole(key: KeyPair) -> None:

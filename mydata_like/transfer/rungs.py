@@ -8,7 +8,7 @@ from mydata_like.ssh.session import Session
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.crew import Room
-from mydata_like.transfer.protocol import Done, Fate, Moving, Sender, Task
+from mydata_like.transfer.protocol import STREAMS, Done, Fate, Moving, Plan, Sender, Task
 from mydata_like.transfer.scp import ScpSender
 from mydata_like.transfer.sftp import SftpSender
 from mydata_like.transfer.shell import Shells
@@ -23,6 +23,12 @@ class Shared(NamedTuple):
     compression: Compression
     room: Room
     named: bool  # whether batches have their members named from the first on
+
+
+def share(plan: Plan, rung: Rung) -> Shared:
+    """Return what the channels of a session that begins now will have in common."""
+    compression = Compression(available=plan.compress and rung.zstd)
+    return Shared(plan.location, rung, compression, Room(STREAMS), plan.named)
 
 
 def build_sender(session: Session, shared: Shared) -> Sender:

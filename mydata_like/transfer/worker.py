@@ -12,23 +12,22 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import Problem, TransientError, UploaderError
 from mydata_like.core.format import format_path
+from mydata_like.ssh.connect import connect, import_ahead
 from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session
 from mydata_like.transfer.bandwidth import LimitedSession
-from mydata_like.transfer.compression import Compression
-from mydata_like.transfer.crew import Room
 from mydata_like.transfer.pipe import Pipe, take_standard_streams
 from mydata_like.transfer.protocol import (
     ALL,
     LOST,
-    STREAMS,
     Allowance,
     Answer,
     Cut,
@@ -48,8 +47,10 @@ from mydata_like.transfer.protocol import (
     Told,
     pack_error,
 )
-from mydata_like.transfer.rungs import Shared, build_sender
 from mydata_like.transfer.tar import is_plain
+
+if TYPE_CHECKING:
+    from mydata_like.transfer.rungs import Shared
 
 _SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the others
 _BEAT: Final = 0.1  # seconds between two reports of progress
@@ -71,6 +72,7 @@ def work(connect: Connect) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.setswitchinterval(_SWITCH)
     pipe = take_standard_streams()
+    Thread(target=_import_ahead, name="import", daemon=True).start()
     try:
         plan: Plan = pipe.receive()
     except EOFError:
@@ -85,6 +87,12 @@ def work(connect: Connect) -> None:
     worker.serve(session, rung)
     session.close()
     os._exit(0)  # other threads may be in the middle of a library that would be torn down
+
+
+def _import_ahead() -> None:
+    """Import what will be needed, while the plan is waited for, or an answer of the host."""
+    import_ahead()
+    import_module("mydata_like.transfer.rungs")
 
 
 class _Worker:
@@ -117,14 +125,16 @@ class _Worker:
 
     def serve(self, session: Session, rung: Rung) -> None:
         """Let channels join until one of them fails."""
-        compression = Compression(available=self._plan.compress and rung.zstd)
-        plan = self._plan
-        shared = Shared(plan.location, rung, compression, Room(STREAMS), plan.named)
+        from mydata_like.transfer.rungs import share
+
+        shared = share(self._plan, rung)
         while channel := self._coming.get():
             arguments = channel, session, shared
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
-    def _work(self, channel: "_Channel", session: Session, shared: Shared) -> None:
+    def _work(self, channel: "_Channel", session: Session, shared: "Shared") -> None:
+        from mydata_like.transfer.rungs import build_sender
+
         limited = LimitedSession(session, channel.bucket)
         build = partial(build_sender, limited, shared)
         try:
@@ -249,9 +259,6 @@ def _misplaced(member: Member) -> Problem:
 
 def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:
     """Return a session, and what its host allows."""
-    # The engine imports this module only to name `work`; it needs no SSH library for that.
-    from mydata_like.ssh.connect import connect
-
     session = connect(plan.endpoint)
     try:
         rung = plan.rung or probe(session, plan.location)
