@@ -6,8 +6,6 @@ It prints one JSON object: the seconds from opening the first channel to the las
 until all channels were open, and how many files are proven.
 """
 
-# The workers import this module again when they are spawned, as they do the program's own
-# entry point, so it knows nothing but the standard library until it is asked to work.
 import json
 import sys
 import time

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.settings.file import edit_settings_file
-from mydata_like.settings.legacy_file import usual_places
 from mydata_like.settings.policy import Loaded, Sources, preview_settings
 from mydata_like.settings.policy import load_settings as load_layers
 from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
@@ -85,6 +84,8 @@ def _read_layer(kept: ServerSettings, here: Settings) -> ServerLayer:
 
 def find_legacy() -> Path | None:
     """Return the MyData.cfg of this computer, if MyData has been used here."""
+    from mydata_like.settings.legacy_file import usual_places
+
     places = usual_places(os.environ, sys.platform, Path.home())
     return next((place for place in places if place.is_file()), None)
 

@@ -6,14 +6,16 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.format import format_path
 from mydata_like.engine.layout import Level
 from mydata_like.settings.schema import Filters
 from mydata_like.settings.values import parse_age
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 NAME_LIMIT = 400  # characters; the server's own limits
 DIRECTORY_LIMIT = 255
@@ -192,7 +194,9 @@ def _matchers(settings: Filters) -> Iterable[Matcher]:
         yield _legacy_matcher(settings.includes_file, settings.excludes_file)
 
 
-def _compile_paths(key: str, patterns: tuple[str, ...]) -> GitIgnoreSpec:
+def _compile_paths(key: str, patterns: tuple[str, ...]) -> "GitIgnoreSpec":
+    from pathspec import GitIgnoreSpec  # which few runs need, and no start should wait for
+
     for pattern in patterns:
         _check_wildcards(f"filters.{key}", pattern)
     try:

@@ -4,14 +4,16 @@ import re
 import warnings
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from pathspec import GitIgnoreSpec
 from pydantic import AfterValidator, Field
 
 from mydata_like.settings.about import About
 from mydata_like.settings.content import Section
 from mydata_like.settings.values import Line, once_each
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 LARGEST_MEMBER = 64_000_000
 _LARGEST_ARCHIVE = 1_000_000_000_000
@@ -39,7 +41,7 @@ class ArchiveRule:
     holds where at least `files` such files lie in one scope.
     """
 
-    pattern: GitIgnoreSpec
+    pattern: "GitIgnoreSpec"
     below: int
     files: int
     scope: Scope
@@ -62,7 +64,9 @@ def parse_archive_rule(text: str) -> ArchiveRule:
     return ArchiveRule(_compile(match["pattern"]), below, files, scope)
 
 
-def _compile(pattern: str) -> GitIgnoreSpec:
+def _compile(pattern: str) -> "GitIgnoreSpec":
+    from pathspec import GitIgnoreSpec  # which few runs need, and no start should wait for
+
     if len(re.findall(r"\*+", pattern)) > _MOST_WILDCARDS:
         raise ValueError(f"has a pattern with more than {_MOST_WILDCARDS} wildcards")
     try:

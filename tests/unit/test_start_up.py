@@ -14,7 +14,7 @@ HEAVY = {
     "PySide6", "asyncio", "keyring", "paramiko", "rich", "tomlkit", "watchdog",
 }  # fmt: skip
 LIBRARIES = HEAVY | {
-    "cryptography", "filelock", "pathspec", "platformdirs", "psutil", "pydantic", "requests",
+    "cryptography", "filelock", "platformdirs", "psutil", "pydantic", "requests",
     "sqlite3", "tenacity", "typer", "urllib3",
 }  # fmt: skip
 
