@@ -1,6 +1,7 @@
 """Facts about this computer: what the server is told of it, and how much of it is ours."""
 
 import getpass
+import os
 import platform
 import re
 import socket
@@ -120,8 +121,9 @@ def describe_machine() -> MachineFacts:
         os_version=platform.version(),
         os_username=_username(),
         machine=platform.machine(),
-        architecture=platform.architecture()[0],
-        processor=platform.processor(),
+        # The module `platform` would start two programs for these.
+        architecture="64bit" if sys.maxsize > 2**32 else "32bit",
+        processor=os.environ.get("PROCESSOR_IDENTIFIER", platform.machine()),
         memory=f"{psutil.virtual_memory().total / 2**30:.1f}G",
         cpus=psutil.cpu_count() or 1,
         disk_usage="",

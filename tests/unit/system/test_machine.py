@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from dataclasses import asdict
 from types import SimpleNamespace
 
@@ -75,3 +77,15 @@ def test_this_computer_has_the_same_traits_whenever_it_is_asked():
     traits = find_traits()
     assert traits == find_traits()
     assert traits.hostname == socket.gethostname()
+
+
+def test_the_facts_about_this_computer_are_found_without_any_other_program():
+    script = """
+import sys
+from mydata_like.system.machine import describe_machine
+started = []
+sys.addaudithook(lambda event, words: started.append(words) if "Popen" in event else None)
+assert describe_machine().architecture in ("64bit", "32bit")
+assert not started, started
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
