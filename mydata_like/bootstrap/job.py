@@ -44,12 +44,13 @@ from mydata_like.engine.climb import Climb
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.datasets import Datasets
 from mydata_like.engine.knowledge import Knowledge
+from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.register import Filing, Pace, Register
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.run import Run, RunEnd, Stages, Surroundings
-from mydata_like.engine.scan import ALL, Part, Scan
+from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
 from mydata_like.engine.sources import Sources, check_source
 from mydata_like.engine.tally import Tally

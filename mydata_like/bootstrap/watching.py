@@ -21,9 +21,9 @@ from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.controller import Controller
+from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.monitor import Monitor
 from mydata_like.engine.run import INTERRUPTED, RunEnd
-from mydata_like.engine.scan import ALL, Part
 from mydata_like.engine.schedule import Rule
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import FOLDER, Duties, Ended, Plan, Watch

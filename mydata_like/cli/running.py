@@ -48,8 +48,8 @@ from mydata_like.core.format import format_path
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.core.sources import Offer, parse_destination
 from mydata_like.engine.controller import Controller
+from mydata_like.engine.levels import Part
 from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.engine.scan import Part
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import CancelFlag

@@ -24,7 +24,8 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import Layout
 from mydata_like.core.shards import WHOLE, Shard
-from mydata_like.engine.scan import ALL, Part, Scan
+from mydata_like.engine.levels import ALL, Part
+from mydata_like.engine.scan import Scan
 from mydata_like.settings.schema import Data, Filters, Instrument, Settings
 from tests.builders import a_file, a_tree
 from tests.fakes.clock import FakeClock
