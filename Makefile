@@ -3,6 +3,7 @@
 # make translations   collect the window's texts, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program
 # make docs    the documentation's site, in build/docs
+# make pages   the pages and files that are made from the list of settings
 # make wheel   the wheel and the sources, in dist
 # make package        what people install on this system, in dist; see packaging/README.md
 # make test-package   the same, and try it as it is installed
@@ -12,7 +13,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: setup demo test format lint types contracts docs tests translations screenshots bench \
-	kill-test wheel package test-package lock clean
+	kill-test pages wheel package test-package lock clean
 
 setup: .venv/ready
 
@@ -69,6 +70,10 @@ bench: setup
 
 kill-test: setup
 	$(BIN)/python -m tests.killtest --rounds 40
+
+pages: setup
+	$(BIN)/python -m mydata_like.settings.reference > docs/settings.md
+	$(BIN)/python -m mydata_like.settings.sample > docs/admin/settings.toml
 
 wheel: setup
 	$(BIN)/python -m hatchling build -t wheel -t sdist

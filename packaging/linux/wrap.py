@@ -25,6 +25,7 @@ PLACES = {
     "mydata-like.service": "usr/lib/systemd/user/mydata-like.service",
     "mydata-like-autostart.desktop": f"{SHARE}/doc/mydata-like/examples/autostart.desktop",
     "copyright": f"{SHARE}/doc/mydata-like/copyright",
+    "../../docs/admin/settings.toml": f"{SHARE}/doc/mydata-like/examples/settings.toml",
 }
 CONTROL = """\
 Package: mydata-like
@@ -33,7 +34,7 @@ Architecture: {architecture}
 Maintainer: The mydata-like developers <mydata-like@localhost>
 Installed-Size: {size}
 Depends: libc6 (>= {libc}), libgl1, libegl1, libfontconfig1, ca-certificates
-Recommends: openssh-client, libsecret-1-0, fonts-dejavu-core
+Recommends: openssh-client, fonts-dejavu-core
 Section: science
 Priority: optional
 Description: Carry research data to a MyTardis server
