@@ -1,6 +1,7 @@
 """A run, put together from its parts and taken apart again."""
 
 import os
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -70,6 +71,7 @@ from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.unarchive import TarArchives
 
 KEEP_AFTER = 1.0  # seconds after which the ledger is told again how far a run has come
+SWITCH_INTERVAL = 0.0005  # seconds a thread may keep those that send from going on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,7 @@ class Job:
     def __call__(self, *, dry_run: bool = False) -> RunEnd:
         """Run, and keep the sums of it, and why it began, in the ledger."""
         collect_seldom()
+        sys.setswitchinterval(SWITCH_INTERVAL)
         if dry_run:
             return self.run.execute(self.root, dry_run=True, reason=self.reason)
         started = self.clock.now()

@@ -21,7 +21,7 @@ FILE_WORTH: Final = 20_000
 ALIKE: Final = 0.35  # by which the parts that files have in the work may differ
 
 GAIN: Final = 1.05  # less than this is none: fewer channels are as good
-WORSE: Final = 1.15  # by which fewer have to be better before still fewer are tried
+WORSE: Final = 1.5  # by which two have to be better before one is tried: a run slows by less
 DOUBTFUL: Final = (0.92, 1.15)  # gains that one window does not tell from none
 LOOKS: Final = 3  # windows that do
 NEAR: Final = 0.8  # of the best is so good that between both there may be better ones
@@ -205,15 +205,15 @@ class Climb:
     def _find_unknown(self, best: int, ceiling: int) -> int | None:
         """Return the number that should be tried next, None for none.
 
-        First twice as many; where they are worse, half as many, which of a few pays only where
-        that was clear. Then what lies between the best one and a neighbour nearly as good.
+        First twice as many. Where they are worse, half as many; one alone only where they are
+        far worse. Then what lies between the best one and a neighbour nearly as good.
         """
         above = min((number for number in self._speeds if number > best), default=0)
         below = max((number for number in self._speeds if number < best), default=0)
         if not above and best < ceiling:
             return min(2 * best, ceiling)
-        enough = GAIN if best > START else WORSE
-        if not below and above and self._share(above, best) * enough < 1:
+        margin = GAIN if best > START else WORSE
+        if not below and above and self._share(above, best) * margin < 1:
             return best // 2 or None
         rivals = [
             number
