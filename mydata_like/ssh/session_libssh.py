@@ -27,11 +27,11 @@ from mydata_like.ssh.algorithms import CIPHERS, HOST_KEYS, KEY_EXCHANGES, MACS
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.session import Endpoint, Finished
 from mydata_like.ssh.sftp import Sftp
+from mydata_like.ssh.stream_libssh import LibsshStream
 from mydata_like.ssh.vigil import Vigil
 from mydata_like.ssh.watchdog import Watchdog
 
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
-_WRITE: Final = 256 * 1024  # a quarter faster than 64 KiB
 _READ: Final = 64 * 1024
 
 
@@ -49,7 +49,7 @@ class LibsshSession:
         name: bytes = self._line.foreign.get_cipher_out()
         return name.decode()
 
-    def start(self, command: bytes) -> "LibsshStream":
+    def start(self, command: bytes) -> LibsshStream:
         """Start a remote command; raises `TransientError` where no channel is granted."""
         channel = self._line.open_channel()
         if not self._line.grants(channel.request_exec, command):
@@ -72,101 +72,6 @@ class LibsshSession:
     def close(self) -> None:
         """Close the connection; from any thread, at any time, again and again."""
         self._line.cut()
-
-
-class LibsshStream:
-    """A remote command at work; see `Stream`."""
-
-    def __init__(self, line: "Line", channel: Channel) -> None:
-        self._line = line
-        self._channel = channel
-        self._output = bytearray()
-        self._errors = bytearray()
-
-    def write(self, data: bytes | memoryview) -> None:
-        """Write all of `data`; what a command that has ended does not read is dropped."""
-        view = memoryview(data).cast("B")
-        while view:
-            with self._line.turn():
-                self._drain()
-                if self._channel.is_closed():
-                    return
-                # More than the window would keep the library busy until the window grows.
-                count = min(self._channel.window_size(), len(view), _WRITE)
-                if count:
-                    self._line.write(self._channel, bytes(view[:count]))
-            view = view[count:]
-            self._line.await_news(self._line.has_flushed if count else self._has_room)
-
-    def read(self, size: int) -> bytes:
-        """Wait for output and return at most `size` bytes of it; empty at its end."""
-        with self._line.turn():
-            self._drain()
-        self._line.await_news(self._has_output)
-        return self._take(size)
-
-    def read_ready(self) -> bytes:
-        """Return the output that has arrived, without waiting; possibly nothing."""
-        with self._line.turn():
-            self._drain()
-            return self._take(len(self._output))
-
-    def finish(self) -> Finished:
-        """Close the standard input, wait for the end."""
-        with self._line.turn():
-            self._drain()
-            open_still = not self._channel.is_closed()
-        if open_still:
-            self._line.repeat(self._channel.send_eof)
-        self._line.await_news(self._has_ended)
-        with self._line.turn():
-            self._drain()
-            status = self._channel.get_exit_status()
-        finished = Finished(
-            None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
-        )
-        self.close()
-        return finished
-
-    def close(self) -> None:
-        """Drop the stream without waiting."""
-        with self._line.turn(), suppress(BaseSSHError):
-            self._channel.close()
-
-    def _take(self, size: int) -> bytes:
-        taken = bytes(self._output[:size])
-        del self._output[:size]
-        return taken
-
-    def _has_room(self) -> bool:
-        self._take_in()
-        return bool(self._channel.is_closed()) or self._channel.window_size() > 0
-
-    def _has_output(self) -> bool:
-        self._take_in()
-        return bool(self._output or self._channel.is_eof() or self._channel.is_closed())
-
-    def _has_ended(self) -> bool:
-        """Return whether nothing more can come; a killed command has no status."""
-        self._take_in()
-        if self._channel.is_closed():
-            return True
-        return bool(self._channel.is_eof()) and self._channel.get_exit_status() >= 0
-
-    def _drain(self) -> None:
-        """Let the library work, and take in what has arrived."""
-        self._line.pump()
-        self._take_in()
-
-    def _take_in(self) -> None:
-        """Take in what the library has for us.
-
-        To read one kind makes the library take in the other, too. The output comes last, so
-        that none of it stays there while we wait for more to arrive.
-        """
-        for kept, from_errors in ((self._errors, True), (self._output, False)):
-            while more := self._line.read(self._channel, from_errors):
-                kept += more
 
 
 class Line(Vigil):

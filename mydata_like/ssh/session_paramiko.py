@@ -23,22 +23,19 @@ from mydata_like.ssh.algorithms import CIPHERS, KEY_EXCHANGES, MACS
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.session import Endpoint, Finished
 from mydata_like.ssh.sftp import Sftp
+from mydata_like.ssh.stream_paramiko import FAILURES, ParamikoStream
 from mydata_like.ssh.watched import WatchedSocket
 
 # What goes wrong is told by the errors that are raised; the library would print it as well.
 logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
-_WRITE: Final = 32_704  # bytes; with their head and the cipher's tag they are one packet
-_READ: Final = 64 * 1024
 _WINDOW: Final = 2 * 1024 * 1024
 _PACKET: Final = 32 * 1024
 _FAREWELL: Final = 1.0  # seconds for the library's thread to notice that its socket is closed
-_PAUSE: Final = 0.02  # seconds between looks at output while the server takes no more input
 _KEYS: Final[dict[str, type[paramiko.PKey]]] = {
     "ssh-ed25519": paramiko.Ed25519Key,
     "ssh-rsa": paramiko.RSAKey,
 }
-_FAILURES: Final = (paramiko.SSHException, OSError, EOFError)
 
 
 class ParamikoSession:
@@ -54,13 +51,13 @@ class ParamikoSession:
         """The cipher agreed on for what we send."""
         return self._line.transport.local_cipher
 
-    def start(self, command: bytes) -> "ParamikoStream":
+    def start(self, command: bytes) -> ParamikoStream:
         """Start a remote command; raises `TransientError` where no channel is granted."""
         channel = self._line.open_channel()
         try:
             with self._line.watched():
                 channel.exec_command(command)
-        except _FAILURES as error:
+        except FAILURES as error:
             self._line.raise_if_broken(error)
             raise links.exec_refused(self._line.endpoint) from error
         return ParamikoStream(self._line, channel)
@@ -77,7 +74,7 @@ class ParamikoSession:
         try:
             with self._line.watched():
                 channel.invoke_subsystem("sftp")
-        except _FAILURES as error:
+        except FAILURES as error:
             self._line.raise_if_broken(error)
             raise links.sftp_refused(self._line.endpoint) from error
         return Sftp(ParamikoStream(self._line, channel))
@@ -85,100 +82,6 @@ class ParamikoSession:
     def close(self) -> None:
         """Close the connection; from any thread, at any time, again and again."""
         self._line.cut()
-
-
-class ParamikoStream:
-    """A remote command at work; see `Stream`."""
-
-    def __init__(self, line: "Line", channel: paramiko.Channel) -> None:
-        self._line = line
-        self._channel = channel
-        self._output = bytearray()
-        self._errors = bytearray()
-        channel.settimeout(_PAUSE)
-
-    def write(self, data: bytes | memoryview) -> None:
-        """Write all of `data`; what a command that has ended does not read is dropped."""
-        view = memoryview(data).cast("B")
-        with self._line.watched():
-            while view:
-                self._drain()
-                count = self._send(view[:_WRITE])
-                if count is None:
-                    return
-                view = view[count:]
-
-    def read(self, size: int) -> bytes:
-        """Wait for output and return at most `size` bytes of it; empty at its end."""
-        with self._line.watched():
-            self._drain()
-            while not self._output and not self._is_silent():
-                self._receive()
-        return self._take(size)
-
-    def read_ready(self) -> bytes:
-        """Return the output that has arrived, without waiting; possibly nothing."""
-        self._drain()
-        return self._take(len(self._output))
-
-    def finish(self) -> Finished:
-        """Close the standard input, wait for the end."""
-        with self._line.watched():
-            if not self._channel.closed:
-                with self._line.failures():
-                    self._channel.shutdown_write()
-            while not self._is_silent() or not self._channel.status_event.is_set():
-                self._receive()
-                self._channel.status_event.wait(0 if not self._is_silent() else _PAUSE)
-        self._drain()
-        self._line.check()
-        status = self._channel.exit_status
-        finished = Finished(
-            None if status < 0 else status, self._take(len(self._output)), bytes(self._errors)
-        )
-        self.close()
-        return finished
-
-    def close(self) -> None:
-        """Drop the stream without waiting."""
-        with suppress(*_FAILURES):
-            self._channel.close()
-
-    def _send(self, piece: memoryview) -> int | None:
-        """Send what the server takes now; None when the command has ended."""
-        try:
-            return self._channel.send(piece)  # type: ignore[arg-type] # views are taken as they are
-        except TimeoutError:
-            return 0
-        except _FAILURES as error:
-            self._line.raise_if_broken(error)
-            return None
-
-    def _receive(self) -> None:
-        """Wait a moment for output, and take in all that is there."""
-        with self._line.failures(), suppress(TimeoutError):
-            self._output += self._channel.recv(_READ)
-        self._drain()
-
-    def _drain(self) -> None:
-        """Take in what has arrived."""
-        channel = self._channel
-        with self._line.failures(), suppress(TimeoutError):
-            while channel.recv_ready():
-                self._output += channel.recv(_READ)
-            while channel.recv_stderr_ready():
-                self._errors += channel.recv_stderr(_READ)
-        self._line.check()
-
-    def _is_silent(self) -> bool:
-        """Return whether no more output will come."""
-        done = bool(self._channel.eof_received or self._channel.closed)
-        return done and not self._channel.recv_ready()
-
-    def _take(self, size: int) -> bytes:
-        taken = bytes(self._output[:size])
-        del self._output[:size]
-        return taken
 
 
 class _Packets(Packetizer):
@@ -213,7 +116,7 @@ class Line:
             with self.watched():
                 transport.start_client(timeout=patience)
             key = transport.get_remote_server_key()
-        except _FAILURES as error:
+        except FAILURES as error:
             self.cut()
             if self._stalled or time.monotonic() > deadline:
                 raise links.stalled(self.endpoint, patience) from error
@@ -231,7 +134,7 @@ class Line:
         except paramiko.AuthenticationException as error:
             self.raise_if_broken(error)
             raise links.key_refused(self.endpoint) from error
-        except _FAILURES as error:
+        except FAILURES as error:
             raise self._broken(error) from error
         if missing:
             raise links.key_refused(self.endpoint)
@@ -255,7 +158,7 @@ class Line:
                 return self.transport.open_session(timeout=self.endpoint.stall_timeout)
         except paramiko.ChannelException:
             return None
-        except _FAILURES as error:
+        except FAILURES as error:
             raise self._broken(error) from error
 
     @contextmanager
@@ -275,7 +178,7 @@ class Line:
             yield
         except TimeoutError:
             raise
-        except _FAILURES as error:
+        except FAILURES as error:
             raise self._broken(error) from error
 
     def check(self) -> None:

@@ -1,20 +1,16 @@
 """What earlier attempts have left of large files, on hosts with a shell."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final
 
-from mydata_like.core.errors import TransientError
-from mydata_like.ssh.session import Stream
 from mydata_like.transfer import striped
 from mydata_like.transfer.ground import Ground, parent_of
 from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.sealed import part_name
+from mydata_like.transfer.shell import MARK
 
 RESUMABLE: Final = 8 * 1024 * 1024  # less than this is faster sent again than compared
 _STRIPED: Final = -1  # the size of what several streams left behind, which may have gaps
-_NOISE: Final = 64 * 1024  # of a login script, at most, before the script's own answer
-_MARK: Final = b"mydata:"
 _TELL: Final = (
     b'if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); a=; [ ! -f "./$t.at" ] || a=:striped; '
     b'echo "mydata:$t:$5$a"; fi'
@@ -54,25 +50,9 @@ class Parts:
 
 def _read(output: bytes) -> Iterator[tuple[bytes, int]]:
     for line in output.splitlines():
-        mark, _, rest = line.partition(_MARK)
+        mark, _, rest = line.partition(MARK)
         name, _, size = rest.partition(b":")
         if not mark and size.endswith(b":striped"):
             yield name, _STRIPED
         elif not mark and size.isdigit():
             yield name, int(size)
-
-
-def read_answer(stream: Stream) -> bytes:
-    """Return what the script answered; what a login script says before is skipped."""
-    received = b""
-    while len(received) < _NOISE:
-        more = stream.read(4096)
-        if not more:
-            break
-        received += more
-        found = received.rpartition(_MARK)
-        if found[1] and found[2].endswith(b"\n"):
-            return found[2].strip()
-    with suppress(TransientError):
-        stream.close()
-    raise TransientError("The staging host's shell gave no answer.", code="staging.shell")

@@ -13,7 +13,11 @@ from mydata_like.ssh.remote import quote
 from mydata_like.ssh.session import Finished, Session, Stream
 from mydata_like.transfer.compression import Compression
 
+MARK: Final = b"mydata:"  # what a script's answers begin with
 NO_GROUND: Final = 92  # the location itself takes no new directories
+_NOISE: Final = 64 * 1024  # of a login script, at most, before the script's own answer
+_ECHO: Final = b'while IFS= read -r line; do echo "mydata:"; done'
+_ECHOES: Final = 3
 _TRIES: Final = 10
 _PAUSE: Final = 0.05  # seconds
 
@@ -64,6 +68,22 @@ def finish_refused(stream: Stream, error: UploaderError) -> Finished:
     return finished
 
 
+def read_answer(stream: Stream) -> bytes:
+    """Return what the script answered; what a login script says before is skipped."""
+    received = b""
+    while len(received) < _NOISE:
+        more = stream.read(4096)
+        if not more:
+            break
+        received += more
+        found = received.rpartition(MARK)
+        if found[1] and found[2].endswith(b"\n"):
+            return found[2].strip()
+    with suppress(TransientError):
+        stream.close()
+    raise TransientError("The staging host's shell gave no answer.", code="staging.shell")
+
+
 class Shells:
     """Starts scripts over one session; one shell is kept waiting, so that none waits for it.
 
@@ -78,7 +98,8 @@ class Shells:
         self._coming: _Shell | None = None
         self._taking = Lock()
         self._spares = True  # whether the server grants more than is needed
-        self.round_trip = math.inf  # seconds, the shortest that a shell has needed
+        self.round_trip = math.inf  # seconds, the shortest that was seen
+        self._listened = False  # whether a shell's answers were timed
 
     def open(self) -> None:
         """Have a shell wait for the first script; raises `TransientError` where not granted."""
@@ -107,6 +128,22 @@ class Shells:
     def run(self, script: bytes) -> bytes:
         """Run a short script to its end and return its output."""
         return self.start(script).finish().output
+
+    def find_round_trip(self, far: float) -> float:
+        """Return the seconds of a round trip; what seems `far` is looked at once more.
+
+        A busy host takes its time to start a shell, but not to answer in one that runs.
+        """
+        if far <= self.round_trip < math.inf and not self._listened:
+            self._listened = True
+            stream = self.start(_ECHO)
+            for _ in range(_ECHOES):
+                asked = time.perf_counter()
+                stream.write(b"\n")
+                read_answer(stream)
+                self.round_trip = min(self.round_trip, time.perf_counter() - asked)
+            stream.finish()
+        return self.round_trip
 
     def close(self) -> None:
         if stream := self._take():

@@ -17,12 +17,12 @@ from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.compression import excuse
 from mydata_like.transfer.crew import Room
 from mydata_like.transfer.ground import DROP, Ground
-from mydata_like.transfer.parts import RESUMABLE, RESUME, Parts, read_answer
+from mydata_like.transfer.parts import RESUMABLE, RESUME, Parts
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Fate, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
 from mydata_like.transfer.sealed import Sealed, alive, chain, part_name, pass_prefix
-from mydata_like.transfer.shell import NO_GROUND, Shells, finish_refused
+from mydata_like.transfer.shell import NO_GROUND, Shells, finish_refused, read_answer
 from mydata_like.transfer.sparse import Extent, find_extents
 from mydata_like.transfer.striped import StripedSender
 from mydata_like.transfer.zstd import NOT_UNPACKED, Feed, choose, unpack
@@ -52,7 +52,7 @@ class SingleSender:
         self._rung = rung
         self._ground = Ground(shells, location)
         self._parts = Parts(self._ground)
-        self._striped = StripedSender(self._ground, rung, room or Room(0))
+        self._striped = StripedSender(shells, self._ground, rung, room or Room(0))
         self._buffer = bytearray(CHUNK)
 
     def send(self, index: int, member: Member, moving: Moving) -> Fate:
@@ -84,7 +84,7 @@ class SingleSender:
     def _send_plain(self, member: Member, moving: Moving) -> tuple[Told, Finished]:
         there = self._find_part(member)
         ratio = choose(self._compression, [member], member.size - there)
-        if ratio is None and self._striped.suits(member.size - there, self._shells.round_trip):
+        if ratio is None and self._striped.suits(member.size - there):
             sent = self._send_striped(member, there, moving)
             if sent is not None:
                 return sent
@@ -115,7 +115,7 @@ class SingleSender:
         self, member: Member, there: int, moving: Moving
     ) -> tuple[Told, Finished] | None:
         """Send by several streams; published by a script of its own."""
-        sent = self._striped.send(member, there, self._shells.round_trip, moving)
+        sent = self._striped.send(member, there, moving)
         if sent is None or sent[1].status != 0:
             return sent
         publish = _CHECK % member.size + _CLEAR + _publish(member)

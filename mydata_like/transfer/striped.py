@@ -5,6 +5,7 @@ off: there it is known from its start on, up to the first gap.
 """
 
 import math
+from functools import partial
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, RejectedError, UploaderError
@@ -15,7 +16,7 @@ from mydata_like.transfer.crew import FAR, LARGE, Crew, Room
 from mydata_like.transfer.ground import DROP, Ground
 from mydata_like.transfer.protocol import Member, Moving
 from mydata_like.transfer.sealed import chain, pass_prefix
-from mydata_like.transfer.shell import finish_refused
+from mydata_like.transfer.shell import Shells, finish_refused
 
 _UNIT: Final = 256 * 1024  # bytes that go together
 _UNABLE: Final = 97  # this dd knows too little
@@ -48,19 +49,20 @@ MEND: Final = (
 class StripedSender:
     """Sends large files by several streams where one would be slower."""
 
-    def __init__(self, ground: Ground, rung: Rung, room: Room) -> None:
+    def __init__(self, shells: Shells, ground: Ground, rung: Rung, room: Room) -> None:
+        self._shells = shells
         self._ground = ground
         self._room = room
         self._checksum = rung.checksum
         self._able = rung.tar == "gnu"  # whose dd may know enough
 
-    def suits(self, size: int, round_trip: float) -> bool:
-        """Return whether several streams may be faster than one, that far away."""
-        return self._able and FAR <= round_trip < math.inf and size >= LARGE
+    def suits(self, size: int) -> bool:
+        """Return whether several streams may be faster than one: the host is far away."""
+        if not self._able or size < LARGE:
+            return False
+        return FAR <= self._shells.find_round_trip(FAR) < math.inf
 
-    def send(
-        self, member: Member, there: int, round_trip: float, moving: Moving
-    ) -> tuple[Told, Finished] | None:
+    def send(self, member: Member, there: int, moving: Moving) -> tuple[Told, Finished] | None:
         """Send what follows the bytes that are there; its name is given to the file by others.
 
         None where this does not work here, or what is there is not ours.
@@ -71,9 +73,8 @@ class StripedSender:
             if not self._begin(member, there, ours):
                 return None
             moving(there)
-            crew = Crew(
-                lambda helps: self._open_lane(member, helps), self._room, round_trip, moving
-            )
+            open_lane = partial(self._open_lane, member)
+            crew = Crew(open_lane, self._room, self._shells.round_trip, moving)
             try:
                 crew.carry(chain(rest, chunks), there)
                 told = Told("" if source.remaining else source.finish(), source.inside)

@@ -4,6 +4,7 @@ import os
 import select
 import subprocess
 from collections.abc import Callable
+from threading import Event
 
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.session import Finished, SftpSession
@@ -91,6 +92,27 @@ class LocalStream:
     def _check(self) -> None:
         if self._broken:
             raise TransientError("The line was cut.")
+
+
+class SlowToAnswer:
+    """A stream whose questions, which are short, are answered after so many seconds."""
+
+    def __init__(self, stream: LocalStream, seconds: float) -> None:
+        self._stream = stream
+        self._seconds = seconds
+        self._asked = False
+        self.read_ready = stream.read_ready
+        self.finish = stream.finish
+        self.close = stream.close
+
+    def write(self, data) -> None:
+        self._asked = len(data) < 1000
+        self._stream.write(data)
+
+    def read(self, size: int) -> bytes:
+        if self._asked:
+            Event().wait(self._seconds)
+        return self._stream.read(size)
 
 
 class LocalSession:

@@ -1,7 +1,6 @@
 """Large files over SFTP, by several streams at once: each byte in its place, or no file at all."""
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from mydata_like.transfer.protocol import Task
 from mydata_like.transfer.sealed import part_name
 from mydata_like.transfer.sftp import SftpSender
 from tests.fakes.place import MODIFIED, checksum
-from tests.fakes.session import LocalSession
+from tests.fakes.session import LocalSession, SlowToAnswer
 
 SERVER = b"exec /usr/lib/openssh/sftp-server"
 SIZE = LARGE + (9 << 20) + 12_345
@@ -22,25 +21,6 @@ SIZE = LARGE + (9 << 20) + 12_345
 pytestmark = pytest.mark.skipif(
     not Path("/usr/lib/openssh/sftp-server").exists(), reason="needs OpenSSH's sftp-server"
 )
-
-
-class FarStream:
-    """A stream whose questions are answered late."""
-
-    def __init__(self, stream, seconds: float) -> None:
-        self._stream = stream
-        self._seconds = seconds
-        self._asked = False
-        self.close = stream.close
-
-    def write(self, data) -> None:
-        self._asked = len(data) < 1000
-        self._stream.write(data)
-
-    def read(self, size: int) -> bytes:
-        if self._asked:
-            threading.Event().wait(self._seconds)
-        return self._stream.read(size)
 
 
 class SftpOnly(LocalSession):
@@ -56,7 +36,7 @@ class SftpOnly(LocalSession):
         if self.opened == self._most:
             raise TransientError("There are too many.", code=NO_CHANNEL)
         self.opened += 1
-        return Sftp(FarStream(self.start(SERVER), self._seconds))
+        return Sftp(SlowToAnswer(self.start(SERVER), self._seconds))
 
 
 def far(**options) -> SftpOnly:

@@ -15,18 +15,22 @@ from mydata_like.transfer.sealed import part_name
 from mydata_like.transfer.shell import Shells
 from mydata_like.transfer.single import SingleSender
 from tests.fakes.place import MODIFIED, checksum
-from tests.fakes.session import LocalSession
+from tests.fakes.session import LocalSession, SlowToAnswer
 
 SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
 SIZE = crew.LARGE + (9 << 20) + 12_345
 
 
 class FarSession(LocalSession):
-    """Takes a while to start a command, as a host far away does; grants so many `at_once`."""
+    """Takes a while to start a command, as a host far away does; grants so many `at_once`.
 
-    def __init__(self, limit: int | None = None, at_once: int = 100) -> None:
+    A `busy` one is not far away: its commands answer quickly.
+    """
+
+    def __init__(self, limit: int | None = None, at_once: int = 100, *, busy: bool = False) -> None:
         super().__init__(limit)
         self._at_once = at_once
+        self._busy = busy
         self._streams = []
 
     def start(self, command: bytes):
@@ -36,7 +40,7 @@ class FarSession(LocalSession):
             raise TransientError("There are too many.", code=NO_CHANNEL)
         stream = super().start(command)
         self._streams.append(stream)
-        return stream
+        return stream if self._busy else SlowToAnswer(stream, 1.1 * crew.FAR)
 
 
 def ignore(_: int) -> None: ...
@@ -171,10 +175,11 @@ def test_a_full_disk_is_told_and_leaves_nothing(place, member):
     assert list(parent.iterdir()) == []
 
 
-def test_a_near_host_gets_the_file_by_one_stream(place, member):
+@pytest.mark.parametrize("near", [LocalSession(), FarSession(busy=True)])
+def test_a_near_host_gets_the_file_by_one_stream(place, member, near):
     striped_then = []
-    near = LocalSession()
     follow = lambda _: striped_then.append(is_striped(place, member))  # noqa: E731
     assert send(place, member, near, follow).checksum == checksum(member)
     assert place.arrived(member)
+    assert striped_then
     assert not any(striped_then)
