@@ -1,6 +1,6 @@
 """One channel to the staging area: what the engine asks of it, told to a worker process."""
 
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from typing import Protocol
 
@@ -21,6 +21,8 @@ class Workers(Protocol):
     def open_worker(self, number: int) -> WorkerProcess: ...
 
     def host_of(self, worker: WorkerProcess) -> str: ...
+
+    def carrying(self) -> AbstractContextManager[bool]: ...
 
     def leave(self, worker: WorkerProcess, number: int) -> None: ...
 
@@ -56,7 +58,8 @@ class SshChannel:
         """Carry a payload, as `core.ports.Channel` promises."""
         worker = self.open()
         try:
-            done = self._carry(worker, payload, progress)
+            with self._workers.carrying() as spare:
+                done = self._carry(worker, _make_task(payload, spare=spare), progress)
         except UploaderError as error:
             self._give_up(worker, _cut_off() if self._cut else error)
             raise
@@ -88,8 +91,8 @@ class SshChannel:
             self._worker = None
             self._workers.emit(ChannelChanged(channel=self._number, state="closed", host=host))
 
-    def _carry(self, worker: WorkerProcess, payload: Payload, progress: Progress) -> Done:
-        task = Task(tuple(map(describe_member, payload.members)), payload.batched)
+    def _carry(self, worker: WorkerProcess, task: Task, progress: Progress) -> Done:
+        size = sum(member.size for member in task.members)
         worker.tell(self._number, task)
         if self._cut:
             worker.tell(self._number, Cut())  # again: it may have come before the task
@@ -98,7 +101,7 @@ class SshChannel:
             if isinstance(answer, Done):
                 return answer
             assert isinstance(answer, Moved)
-            progress(min(answer.bytes, payload.size))
+            progress(min(answer.bytes, size))
 
     def _tell_rate(self) -> None:
         with self._pacing, suppress(TransientError):  # one that has ended needs no limit
@@ -112,6 +115,10 @@ class SshChannel:
         self._workers.emit(
             ChannelChanged(channel=self._number, state="lost", host=host, detail=error.message)
         )
+
+
+def _make_task(payload: Payload, *, spare: bool) -> Task:
+    return Task(tuple(map(describe_member, payload.members)), payload.batched, spare)
 
 
 def describe_member(wanted: Wanted) -> Member:

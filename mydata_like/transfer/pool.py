@@ -1,8 +1,8 @@
 """The transport over SSH: a bounded pool of channels, several to a session and its process."""
 
 import os
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple
@@ -79,6 +79,7 @@ class SshTransport:
         self._workers: dict[WorkerProcess, Endpoint] = {}
         self._spare: WorkerProcess | None = None  # has started, and waits for its plan
         self._opened = 0
+        self._carried = 0  # payloads under way
         self._broken = False  # whether a line has been; the next may be as weak
         self._noticed: set[str] = set()
         self._closed = False
@@ -148,6 +149,18 @@ class SshTransport:
             self._announce(number, place.endpoint.host, opened)
             return place.worker
         raise self._worst([failure for _, failure in failures])
+
+    @contextmanager
+    def carrying(self) -> Iterator[bool]:
+        """Carry a payload while this lasts; yield whether fewer are carried than processors are."""
+        with self._lock:
+            self._carried += 1
+            spare = self._carried < _count_cpus()
+        try:
+            yield spare
+        finally:
+            with self._lock:
+                self._carried -= 1
 
     def leave(self, worker: WorkerProcess, number: int) -> None:
         """Let a channel that carries nothing leave its worker, and the last one end it."""

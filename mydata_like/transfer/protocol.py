@@ -63,18 +63,19 @@ class Leave(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A payload to be carried."""
+    """A payload to be carried; with `spare`, a processor has nothing else to do meanwhile."""
 
     members: tuple[Member, ...]
     batched: bool
+    spare: bool = False
 
     # Thousands of plain tuples are pickled and read in half the time of as many named ones.
     def __reduce__(self) -> tuple[object, ...]:
-        return _make_task, (tuple(map(tuple, self.members)), self.batched)
+        return _make_task, (tuple(map(tuple, self.members)), *self[1:])
 
 
-def _make_task(members: Iterable[Iterable[Any]], batched: bool) -> Task:  # noqa: FBT001 - pickle's
-    return Task(tuple(map(Member._make, members)), batched)
+def _make_task(members: Iterable[Iterable[Any]], *rest: bool) -> Task:
+    return Task(tuple(map(Member._make, members)), *rest)
 
 
 class Allowance(NamedTuple):

@@ -70,7 +70,7 @@ class ShellSender:
         fates: list[Fate] = []
         for index, member in enumerate(task.members):
             try:
-                fates.append(self._single.send(index, member, moving))
+                fates.append(self._single.send(index, member, moving, spare=task.spare))
             except TransientError as error:
                 return _salvage(fates, len(task.members), error)
         return Done(tuple(fates))

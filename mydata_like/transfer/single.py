@@ -6,16 +6,18 @@ the local file is known to have stayed the same, so nothing torn ever gets its f
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
 from mydata_like.ssh.remote import Rung, quote
 from mydata_like.ssh.session import Finished, Stream
 from mydata_like.transfer import tar
-from mydata_like.transfer.archive import Told, open_content
+from mydata_like.transfer.ahead import read_ahead
+from mydata_like.transfer.archive import ArchiveSource, Told, open_content
 from mydata_like.transfer.compression import excuse
-from mydata_like.transfer.crew import Room
+from mydata_like.transfer.crew import LARGE, Room
 from mydata_like.transfer.ground import DROP, Ground
 from mydata_like.transfer.parts import RESUMABLE, RESUME, Parts
 from mydata_like.transfer.proof import check_space, describe
@@ -54,9 +56,14 @@ class SingleSender:
         self._parts = Parts(self._ground)
         self._striped = StripedSender(shells, self._ground, rung, room or Room(0))
         self._buffer = bytearray(CHUNK)
+        self._spare = False
 
-    def send(self, index: int, member: Member, moving: Moving) -> Fate:
-        """Carry one file; raises `TransientError` when the line broke."""
+    def send(self, index: int, member: Member, moving: Moving, *, spare: bool = False) -> Fate:
+        """Carry one file; raises `TransientError` when the line broke.
+
+        With a processor to `spare`, a large one is hashed beside its sending.
+        """
+        self._spare = spare and member.size >= LARGE
         try:
             extents = self._extents(member)
             if extents is None:
@@ -67,7 +74,7 @@ class SingleSender:
             return Fate(index, "", error.problem)
         if finished.status == NOT_UNPACKED:
             self._compression.give_up()
-            return self.send(index, member, moving)
+            return self.send(index, member, moving, spare=spare)
         return self._conclude(index, member, told, finished)
 
     def _extents(self, member: Member) -> list[Extent] | None:
@@ -121,9 +128,15 @@ class SingleSender:
         publish = _CHECK % member.size + _CLEAR + _publish(member)
         return sent[0], self._ground.start(member, publish).finish()
 
+    def _reading(
+        self, source: Source | ArchiveSource
+    ) -> AbstractContextManager[Iterator[memoryview]]:
+        chunks = source.chunks(self._buffer)
+        return read_ahead(chunks) if self._spare else nullcontext(chunks)
+
     def _send_whole(self, feed: Feed, member: Member, moving: Moving) -> Told:
-        with open_content(member) as source:
-            sealed = Sealed(source, source.chunks(self._buffer))
+        with open_content(member) as source, self._reading(source) as chunks:
+            sealed = Sealed(source, chunks)
             for chunk in sealed:
                 feed.write(chunk)
                 moving(len(chunk))
@@ -131,8 +144,8 @@ class SingleSender:
 
     def _send_rest(self, feed: Feed, member: Member, there: int, moving: Moving) -> Told | None:
         """Send what follows the bytes that are there; None when those are not ours."""
-        with open_content(member) as source:
-            sealed = Sealed(source, source.chunks(self._buffer))
+        with open_content(member) as source, self._reading(source) as chunks:
+            sealed = Sealed(source, chunks)
             ours, rest = pass_prefix(sealed, there, moving)
             if read_answer(feed.stream)[:32] != ours.encode():
                 feed.stream.write(b"fresh\n")

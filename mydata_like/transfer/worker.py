@@ -245,7 +245,7 @@ def _carry(sender: Sender, task: Task, moving: Moving) -> Done:
         return sender.send(task, moving)
     good = [index for index in range(len(task.members)) if index not in bad]
     members = tuple(task.members[index] for index in good)
-    done = sender.send(Task(members, task.batched), moving) if members else Done(())
+    done = sender.send(task._replace(members=members), moving) if members else Done(())
     for fate in done.fates:
         bad[good[fate.place]] = fate._replace(place=good[fate.place])
     return Done(tuple(bad[index] for index in sorted(bad)), done.broken)

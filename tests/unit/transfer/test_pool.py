@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -339,6 +340,15 @@ def test_what_is_cut_off_leaves_the_session_to_the_others(place, build, events):
     channel.limit(0)
     assert channel.send(single(large), ignore) == [Sent(0, checksum(large))]
     assert states(events) == ["open", "open"]
+
+
+def test_a_processor_is_to_spare_while_fewer_payloads_are_carried(build):
+    transport, processors = build(), len(os.sched_getaffinity(0))
+    with ExitStack() as stack:
+        spare = [stack.enter_context(transport.carrying()) for _ in range(processors)]
+    assert spare == [True] * (processors - 1) + [False]
+    with transport.carrying() as again:
+        assert again == (processors > 1)
 
 
 def test_a_host_without_tar_takes_batches_file_by_file_and_says_so_once(place, build, events):

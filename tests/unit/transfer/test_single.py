@@ -3,12 +3,14 @@
 import hashlib
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
 from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.ssh.remote import Rung
+from mydata_like.transfer import crew
 from mydata_like.transfer.protocol import Task
 from mydata_like.transfer.scp import ScpSender
 from mydata_like.transfer.sealed import part_name
@@ -24,10 +26,11 @@ LARGE = 20 << 20
 def ignore(_: int) -> None: ...
 
 
-def send(place, member, session=None, rung=SHELL, moving=ignore):
+def send(place, member, session=None, rung=SHELL, moving=ignore, *, spare=False):
     shells = Shells(session or LocalSession())
+    sender = SingleSender(shells, os.fsencode(place.location), rung)
     try:
-        return SingleSender(shells, os.fsencode(place.location), rung).send(0, member, moving)
+        return sender.send(0, member, moving, spare=spare)
     finally:
         shells.close()
 
@@ -102,6 +105,47 @@ def test_what_is_there_stays_when_the_line_breaks_while_it_is_compared(place):
 
     send(place, member, moving=stop)
     assert part.stat().st_size == 15 << 20
+
+
+def is_read_ahead() -> bool:
+    return any(thread.name == "ahead" for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize(("size", "ahead"), [(crew.LARGE - 1, False), (crew.LARGE + 1, True)])
+def test_with_a_processor_to_spare_a_large_file_is_hashed_beside_its_sending(place, size, ahead):
+    member = place.write("a/file", size)
+    place.settle(member)
+    seen = set()
+    fate = send(place, member, spare=True, moving=lambda _: seen.add(is_read_ahead()))
+    assert fate.checksum == checksum(member)
+    assert place.arrived(member)
+    assert (True in seen) == ahead
+    assert not is_read_ahead()
+
+
+def test_what_was_left_is_gone_on_with_when_hashed_beside(place):
+    member = place.write("a/file", crew.LARGE)
+    place.settle(member)
+    with pytest.raises(TransientError):
+        send(place, member, LocalSession(limit=15 << 20), spare=True)
+    session = LocalSession()
+    assert send(place, member, session, spare=True).checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.written < (17 << 20) + 5000
+
+
+def test_a_file_that_changes_while_it_is_hashed_beside_never_gets_its_name(place):
+    member = place.write("a/file", crew.LARGE)
+    place.settle(member)
+    path = Path(os.fsdecode(member.path))
+
+    def meddle(_: int) -> None:
+        if path.stat().st_mtime == MODIFIED:
+            os.utime(path)
+
+    fate = send(place, member, spare=True, moving=meddle)
+    assert fate.problem.code == "file.changed"
+    assert list(place.there(member).parent.iterdir()) == []
 
 
 def test_what_was_left_by_others_is_not_built_upon(place):
