@@ -7,6 +7,7 @@ import typer
 from mydata_like import __version__
 from mydata_like.cli import (
     archives,
+    explaining,
     freeing,
     importing,
     registering,
@@ -27,6 +28,7 @@ app.command("status")(standing.status)
 app.command("watch")(watching.watch)
 app.command("support-bundle")(support.support_bundle)
 app.command("where")(whereabouts.where)
+app.command("explain")(explaining.explain)
 app.command("gui")(window.gui)
 settings.app.command("import")(importing.import_settings)
 app.add_typer(settings.app)

@@ -236,8 +236,8 @@ def stopped_by_signals(cancel: CancelFlag) -> Iterator[None]:
 def tell_failure(error: UploaderError, shape: Shape) -> None:
     """Say why a command could not do its work."""
     if shape is Shape.TEXT:
-        lines = [error.message, error.hint] if error.hint else [error.message]
-        sys.stderr.write("\n".join(lines) + "\n")
+        more = f"More: mydata-like explain {error.problem_code}"
+        sys.stderr.write("\n".join(filter(None, (error.message, error.hint, more))) + "\n")
         return
     nothing = RunFinished.of_nothing(bootstrap.SystemClock().now(), error.problem)
     print_json(event_record(nothing))
