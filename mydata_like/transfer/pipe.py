@@ -38,8 +38,10 @@ def take_standard_streams() -> Pipe:
     From now on what is printed goes where complaints go, and no child of ours inherits an end.
     """
     pipe = Pipe(open(os.dup(0), "rb"), open(os.dup(1), "wb"))  # noqa: SIM115, PTH123 - for good
-    nothing = os.open(os.devnull, os.O_RDONLY)
+    nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
     os.close(nothing)
-    os.dup2(2, 1)
+    with suppress(OSError):  # a windowed program may have nowhere to complain
+        os.dup2(2, 1)
     return pipe

@@ -32,9 +32,8 @@ _NO_WINDOW: Final = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # on Windows
 def build_command(module: str = "mydata_like.transfer.worker") -> Sequence[str]:
     """Return what starts a process that is a channel worker: `main` of a module.
 
-    Python's own start is most of it. So it is told where we found our modules, and need not look
-    for them; nor does it begin with the launcher of a virtual environment, which on Windows is a
-    process more.
+    It is told where we found our modules instead of looking for packages again, and begins without
+    the launcher of a virtual environment, which on Windows is a process more.
     """
     if getattr(sys, "frozen", False):
         return (sys.executable, WORKER)

@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from queue import SimpleQueue
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import Problem, TransientError, UploaderError
@@ -65,7 +65,7 @@ def main() -> None:
     work(connect_by_ssh)
 
 
-def work(connect: Connect) -> None:
+def work(connect: Connect) -> NoReturn:
     """Do what comes through the pipe until the session or the engine ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine decides what an interrupt means
     if hasattr(signal, "pthread_sigmask"):
@@ -73,6 +73,11 @@ def work(connect: Connect) -> None:
     sys.setswitchinterval(_SWITCH)
     pipe = take_standard_streams()
     Thread(target=_import_ahead, name="import", daemon=True).start()
+    _obey(pipe, connect)
+    os._exit(0)  # other threads may be in the middle of a library that would be torn down
+
+
+def _obey(pipe: Pipe, connect: Connect) -> None:
     try:
         plan: Plan = pipe.receive()
     except EOFError:
@@ -86,7 +91,6 @@ def work(connect: Connect) -> None:
         return
     worker.serve(session, rung)
     session.close()
-    os._exit(0)  # other threads may be in the middle of a library that would be torn down
 
 
 def _import_ahead() -> None:
