@@ -18,7 +18,8 @@ from mydata_like.core.errors import AccessDeniedError, Problem, SettingsError, U
 from mydata_like.core.model import Facility, OwnerKind, User
 from mydata_like.core.ports import Cancel
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client, MovedError
+from mydata_like.server.client import Client
+from mydata_like.server.meaning import MovedError
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Server, Settings
 from mydata_like.settings.values import complete_address, is_loopback

@@ -14,21 +14,20 @@ from mydata_like.core.errors import (
     Cancelled,
     RejectedError,
     ServerUnavailableError,
-    SettingsError,
     TransientError,
     UploaderError,
 )
 from mydata_like.core.ports import Cancel, Clock
 from mydata_like.server.ids import Ids
-from mydata_like.server.records import Account, ShapeError, page_parser, parse_account
-from mydata_like.server.replies import API, excerpt, find_server_address, parse_rest, plain
+from mydata_like.server.meaning import Meaning, StrangeAnswerError
+from mydata_like.server.records import Account, page_parser, parse_account
+from mydata_like.server.replies import parse_rest
 from mydata_like.server.wire import (
     BrokenOffError,
     NotReachedError,
     Reply,
     Request,
     Wire,
-    proxy_wants_password,
 )
 from mydata_like.settings.schema import Server
 
@@ -39,28 +38,10 @@ ATTEMPTS: Final = 4
 PAGE: Final = 1000
 _PROOF_LASTS: Final = 30.0
 _WALKS: Final = 4  # times that a listing which changes under us is walked anew
-_BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
 _FAILING: Final = ("server.busy", "server.error")
-_LOGIN_FIRST: Final = 511  # of a network that wants its own login; RFC 6585
 _UNTOUCHED: Final = 429  # the one busy answer which says that nothing was done
 
 Query = Mapping[str, str | int]
-
-
-class StrangeAnswerError(TransientError):
-    """The server's answer makes no sense; the second in a row is no accident."""
-
-    code = "server.strange-answer"
-
-
-class MovedError(SettingsError):
-    """The server sends us to another address; empty where it does not name one of a server."""
-
-    code = "server.moved"
-
-    def __init__(self, message: str, *, hint: str, address: str) -> None:
-        super().__init__(message, hint=hint)
-        self.address = address
 
 
 class Client:
@@ -72,8 +53,10 @@ class Client:
     def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: Cancel) -> None:
         self.attempts = ATTEMPTS
         self.wire = Wire(settings, api_key, clock, cancel)
+        self._meaning = Meaning(self.wire.host, api_key, clock)
+        self.decode = self._meaning.decode
+        self.excerpt = self._meaning.excerpt
         self._username = settings.username
-        self._api_key = api_key
         self._clock = clock
         self._cancel = cancel
         self._quiet_until = 0.0  # what the server asked for holds for all threads
@@ -145,7 +128,7 @@ class Client:
         def attempt() -> Reply:
             reply = self.exchange(request)
             if reply.status == _UNTOUCHED:
-                raise self._busy(reply)
+                raise self._meaning.busy(reply)
             return reply
 
         return self._repeat(attempt, lambda error: _is_untouched(error))
@@ -159,8 +142,8 @@ class Client:
                 "GET", path, patience=patience, take=lambda pieces: taken.append(take(pieces))
             )
             reply = self.exchange(request)
-            if 300 <= reply.status < 400:
-                raise self._refused(reply)  # the file is somewhere else, where our key stays away
+            if 300 <= reply.status < 400:  # it is somewhere else, where our key stays away
+                raise self._meaning.refused(reply)
             self.check(reply, (200,))
             if not taken:
                 raise StrangeAnswerError(f"{self.wire.host} gives an empty page for a file.")
@@ -182,20 +165,9 @@ class Client:
 
     def check(self, reply: Reply, expected: tuple[int, ...]) -> Reply:
         """Return a reply of an expected status; raise what any other one means."""
-        status = reply.status
-        if status == 200 and reply.content_type == "text/html" and reply.body.strip():
-            self._raise_web_page()
-        if status in expected:
-            return reply
-        if 300 <= status < 400:
-            self._raise_moved(reply)
-        if status in (401, 403):
+        if reply.status in (401, 403) and reply.status not in expected:
             self._raise_denied()
-        if status == _LOGIN_FIRST:
-            self._raise_web_page()
-        if status == 407:
-            raise proxy_wants_password(self.wire.host)
-        raise self._busy(reply) if status in _BUSY else self._refused(reply)
+        return self._meaning.check(reply, expected)
 
     def prove(self, within: float = _PROOF_LASTS) -> Account:
         """Prove that the server knows us and that we are who we were; `within` seconds will do.
@@ -209,10 +181,6 @@ class Client:
                 self._proved_at = self._clock.monotonic()
             return self._account
 
-    def excerpt(self, reply: Reply) -> str:
-        """Return the beginning of what the server said, as plain text without our key."""
-        return excerpt(reply, self._api_key)
-
     def rest(self, seconds: float) -> None:
         """Wait, unless somebody asks to stop."""
         self._wait(seconds)
@@ -222,19 +190,6 @@ class Client:
 
     def _fetch_once(self, request: Request, parse: Callable[[Any], T]) -> T:
         return self.decode(self.check(self.exchange(request), (200,)), parse)
-
-    def decode(self, reply: Reply, parse: Callable[[Any], T]) -> T:
-        """Return what `parse` makes of a reply's JSON."""
-        if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
-            self._raise_web_page()
-        try:
-            return parse(json.loads(reply.body))
-        except (ShapeError, ValueError, RecursionError) as error:
-            logger.debug("strange answer: %s", error)
-            raise StrangeAnswerError(
-                f"{self.wire.host} gives an answer that makes no sense: {self.excerpt(reply)}",
-                hint="Check that the address is that of a MyTardis server.",
-            ) from error
 
     def _persist(self, action: Callable[[], T]) -> T:
         """Repeat a harmless action; what fails for good may be its own fault or the server's.
@@ -310,45 +265,6 @@ class Client:
             f"The account {self._username} has no permission for this.",
             hint="Ask the facility's administrator; the dataset may also be locked.",
             code="server.forbidden",
-        )
-
-    def _raise_moved(self, reply: Reply) -> NoReturn:
-        target = plain(reply.headers.get("Location", ""), 300)
-        if target and API not in target:  # such as the login page of a network
-            self._raise_web_page(f", {target}")
-        address = find_server_address(target)
-        hint = (
-            f"If that is your server now: mydata-like settings set server.url {address}"
-            if address
-            else "If your server has moved, change server.url in the settings."
-        )
-        raise MovedError(
-            f"{self.wire.host} sends us to another address: {target or 'it does not say which'}.",
-            hint=hint,
-            address=address,
-        )
-
-    def _raise_web_page(self, which: str = "") -> NoReturn:
-        raise ServerUnavailableError(
-            f"The address {self.wire.host} answers with a web page{which}.",
-            hint="If this network wants a login first, open any page in a browser and log in; "
-            "else check the server address.",
-            code="server.web-page",
-        )
-
-    def _busy(self, reply: Reply) -> TransientError:
-        return TransientError(
-            f"{self.wire.host} could not answer (status {reply.status}).",
-            code={500: "server.error", 429: "server.throttled"}.get(reply.status, "server.busy"),
-            retry_after=parse_rest(reply, self._clock.now()),
-        )
-
-    def _refused(self, reply: Reply) -> RejectedError:
-        code = {404: "server.not-found", 409: "server.duplicate"}.get(reply.status)
-        said = self.excerpt(reply) if reply.content_type != "text/html" else ""
-        return RejectedError(
-            f"{self.wire.host} refuses this (status {reply.status}){': ' if said else ''}{said}.",
-            code=code or "server.refused",
         )
 
 
