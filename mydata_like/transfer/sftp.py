@@ -10,7 +10,7 @@ from typing import Final
 from mydata_like.core.errors import FileChangedError, RejectedError, TransientError
 from mydata_like.ssh.session import Put, Session
 from mydata_like.transfer.archive import Told, open_content
-from mydata_like.transfer.crew import LARGE, Room
+from mydata_like.transfer.crew import Room
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import Done, Fate, Member, Moving, Task
 from mydata_like.transfer.sealed import Sealed, part_name
@@ -95,7 +95,7 @@ class SftpSender:
     def _send_member(self, index: int, member: Member, moving: Moving) -> Fate:
         target = self._target(member)
         part = _part(target, member)
-        striped = member.size >= LARGE
+        striped = self._stripes.suits(member)
         try:
             self._make_parent(member)
             told = (self._stripes.write if striped else self._write)(member, part, moving)

@@ -9,10 +9,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Final
 
-from mydata_like.core.errors import UploaderError
+from mydata_like.core.errors import RejectedError, UploaderError
 from mydata_like.ssh.session import Session, SftpSession
 from mydata_like.transfer.archive import Told, open_content
-from mydata_like.transfer.crew import BLOCK, Crew, Room
+from mydata_like.transfer.crew import BLOCK, LARGE, Crew, Room
 from mydata_like.transfer.protocol import Member, Moving
 
 _CHUNK: Final = 256 * 1024
@@ -26,6 +26,14 @@ class SftpStripes:
         self._session = session
         self._sftp = sftp
         self._room = room
+        self._able = True  # until the server has refused something
+
+    def suits(self, member: Member) -> bool:
+        """Return whether a file is large enough, and no block was refused so far.
+
+        Some servers take the bytes of a file in their order only.
+        """
+        return self._able and member.size >= LARGE
 
     def write(self, member: Member, part: bytes, moving: Moving) -> Told:
         """Write a file under its temporary name, but for the blocks that lie there already.
@@ -44,7 +52,11 @@ class SftpStripes:
             except UploaderError:
                 crew.dismiss()
                 raise
-        crew.finish()
+        try:
+            crew.finish()
+        except RejectedError:
+            self._able = False
+            raise
         return told
 
     def _find_known(self, member: Member, part: bytes) -> Collection[int]:

@@ -17,7 +17,7 @@ MARK: Final = b"mydata:"  # what a script's answers begin with
 NO_GROUND: Final = 92  # the location itself takes no new directories
 _NOISE: Final = 64 * 1024  # of a login script, at most, before the script's own answer
 _ECHO: Final = b'while IFS= read -r line; do echo "mydata:"; done'
-_ECHOES: Final = 3
+_ECHOES: Final = 2
 _TRIES: Final = 10
 _PAUSE: Final = 0.05  # seconds
 

@@ -162,6 +162,23 @@ def test_a_disk_that_takes_no_more_leaves_nothing(place, member, session):
     assert list(parent.iterdir()) == []
 
 
+def test_a_server_that_refuses_blocks_gets_the_next_files_by_one_stream(place, member):
+    place.there(member).parent.mkdir(parents=True)
+    part_of(place, member).symlink_to("/dev/full")
+    session = far()
+    sender = SftpSender(session, os.fsencode(place.location), Room(4))
+    assert sender.send(Task((member,), batched=False), ignore).fates[0].again
+    opened = session.opened
+    maps = []
+    look = lambda _: maps.append(map_of(place, member).exists())  # noqa: E731
+    (fate,) = sender.send(Task((member,), batched=False), look).fates
+    sender.close()
+    assert fate.checksum == checksum(member)
+    assert place.arrived(member)
+    assert session.opened == opened
+    assert not any(maps)
+
+
 def test_an_end_in_the_middle_leaves_what_has_arrived(place, member):
     moved = []
 
