@@ -32,18 +32,17 @@ def link(site):
         yield link
 
 
-def test_a_run_begins_with_two_channels_and_says_why_it_tries_more(site, link):
+def test_far_away_a_run_begins_with_more_than_two_channels_and_says_why(site, link):
     run = Commanded(site, ONE_BY_ONE)
     run.wait("limits_changed")
-    begun = {line["channel"] for line in run.of_kind("channel_changed")}
+    run.wait("channel_changed", channel=3)
     link.latency = 0.0
     check_complete(site, run.finish())
 
     first = run.of_kind("limits_changed")[0]
-    assert len(begun) == 2
-    assert first["channels"] == 3
-    assert first["reason"].startswith("2 channels carry ")
-    assert first["reason"].endswith("files/s: trying 3")
+    assert first["channels"] in (4, 8)  # as many as the processors bear
+    assert first["reason"].startswith("a round trip takes ")
+    assert first["reason"].endswith(f" ms: beginning with {first['channels']}")
 
 
 def test_a_fixed_number_of_channels_is_kept(site):
