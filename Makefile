@@ -95,4 +95,4 @@ lock: setup
 	$(LOCK) --extra demo --group packaging -o packaging/requirements-bundle.txt
 
 clean:
-	rm -rf .venv packaging/build dist
+	rm -rf .venv packaging/build build dist
