@@ -86,11 +86,11 @@ test-package: package
 
 UV := .venv/lock/bin/uv
 LOCK := $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-header --no-annotate --quiet
+	--no-emit-index-url --no-header --no-annotate --quiet $(OPTIONS)
 
 lock: setup
-	$(BIN)/python -m venv .venv/lock
-	.venv/lock/bin/python -m pip install --quiet --group lock
+	$(BIN)/python -m venv --without-pip .venv/lock
+	$(BIN)/python -m pip --python .venv/lock/bin/python install --quiet --group lock
 	$(LOCK) -o packaging/requirements.txt
 	$(LOCK) --extra demo --group packaging -o packaging/requirements-bundle.txt
 

@@ -26,7 +26,7 @@ def test_the_desktop_file_opens_the_window_with_what_is_given():
     entry = read_ini((LINUX / "mydata-like.desktop").read_text())["Desktop Entry"]
 
     assert entry["Exec"] == "mydata-like gui %F"
-    assert entry["Categories"].endswith(";")
+    assert entry["Categories"].startswith("Network;")
 
 
 def test_the_metadata_lead_to_the_desktop_file():
