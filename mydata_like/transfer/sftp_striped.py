@@ -85,14 +85,14 @@ class _Lane:
         self._last: int | None = None
 
     def write(self, offset: int, block: memoryview, moving: Moving) -> None:
-        """Write a block to its place; at its end the one before has been answered."""
+        """Write a block to its place; at the end of a whole one, the one before is answered."""
         with self._closing_after_failure():
             self._file.move_to(offset)
             for start in range(0, len(block), _CHUNK):
                 piece = block[start : start + _CHUNK]
                 self._file.write(piece)
                 moving(len(piece))
-            if self._last is not None:
+            if self._last is not None and len(block) == BLOCK:
                 self._map.move_to(self._last // BLOCK)
                 self._map.write(_ARRIVED)
             self._last = offset
