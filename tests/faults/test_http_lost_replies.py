@@ -227,6 +227,16 @@ def test_a_refused_registration_has_not_happened(web, server, refusal):
     assert web.count("PATCH") == 1
 
 
+@pytest.mark.parametrize("name", ["Färbung 3.tif", "細胞.tif", "a\u2028b.tif"])
+def test_names_of_any_language_are_sent_as_plain_ascii(web, server, name):
+    web.on("PATCH", PATH, reply(202))
+
+    server.register([NEW._replace(name=name), NEW])
+
+    assert web.asked[0].body.isascii()
+    assert [it["filename"] for it in json.loads(web.asked[0].body)["objects"]] == [name, "a.tif"]
+
+
 def test_a_registration_answered_with_200_is_not_believed(web, server):
     web.on("PATCH", PATH, reply(200, {"objects": []}))
 
