@@ -7,20 +7,22 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from typing import Any, Final
+from urllib.parse import unquote
+from urllib.request import getproxies
 
-import requests
-from requests.adapters import HTTPAdapter
-from requests.utils import get_environ_proxies
+from urllib3 import PoolManager, ProxyManager, make_headers
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import NewConnectionError
 from urllib3.response import BaseHTTPResponse
+from urllib3.util import Retry, parse_url
 
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.ports import Cancel, Clock
 from mydata_like.settings.values import DIRECT
 from mydata_like.ssh.race import NoAnswerError, connect_first
 
+_ONCE: Final = Retry(0, read=False)  # whatever is sent again, we decide on
 _LONGEST_DIAL: Final = 60.0  # seconds, where a caller named none
 _SLICE: Final = 0.25  # seconds within which a blocked read notices a request to stop
 
@@ -120,63 +122,22 @@ class _HttpsPool(HTTPSConnectionPool):
     ConnectionCls = _HttpsConnection
 
 
-class _Adapter(HTTPAdapter):
-    """Connections with our limits and our idea of trust, which nothing can switch off."""
-
-    def __init__(self, trust: ssl.SSLContext) -> None:
-        self._trust = trust
-        super().__init__(pool_connections=1, pool_maxsize=1)
-
-    def init_poolmanager(self, *args: Any, **more: Any) -> None:
-        super().init_poolmanager(*args, **more)
-        _limit_pools(self.poolmanager)
-
-    def proxy_manager_for(self, proxy: str, **more: Any) -> Any:
-        manager = super().proxy_manager_for(proxy, **more)
-        _limit_pools(manager)
-        return manager
-
-    def build_connection_pool_key_attributes(
-        self, request: requests.PreparedRequest, verify: Any, cert: Any = None
-    ) -> Any:
-        host, _ = super().build_connection_pool_key_attributes(request, verify, cert)
-        return host, {"cert_reqs": "CERT_REQUIRED", "ssl_context": self._trust}
-
-    def close(self) -> None:
-        """Close every connection now: urllib3 leaves open what an error's traceback holds."""
-        for manager in (self.poolmanager, *self.proxy_manager.values()):
-            for key in manager.pools.keys():  # noqa: SIM118 - it is no mapping to iterate over
-                pool = manager.pools.get(key)
-                if pool is not None:
-                    pool.close()
-        super().close()
-
-    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
-        """Leave the decision to the context: no bundle is added, no check dropped."""
-
-
-def _limit_pools(manager: Any) -> None:
-    manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
-
-
 class Session:
     """The connections of one thread to one server; redirects and cookies are nothing to it.
 
-    `requests` finds the proxies and the way through them, once; its own sessions would prepare
-    anew for each request what is the same for all, which took half of a request's CPU.
-
-    `proxy` is the address of a proxy, `none` to go directly, or empty for what the system says
-    (`HTTPS_PROXY`, `NO_PROXY` and their like).
+    `trust` decides whom we talk to, and nothing can switch that off. `proxy` is the address of a
+    proxy, `none` to go directly, or empty for what the system says (`HTTPS_PROXY`, `NO_PROXY` and
+    their like).
     """
 
     def __init__(self, trust: ssl.SSLContext, origin: str, proxy: str = "") -> None:
-        self._adapter = _Adapter(trust)
-        home = requests.Request("GET", origin).prepare()
-        proxies = _find_proxies(origin, proxy)
-        pool: Any = self._adapter.get_connection_with_tls_context(home, True, proxies)  # noqa: FBT003
-        self._pool: HTTPConnectionPool = pool
-        asked_for = self._adapter.request_url(home, proxies)
-        self._origin = "" if asked_for.startswith("/") else origin  # which proxies want to hear
+        through = _find_proxy(origin, proxy)
+        options: Any = {"maxsize": 1, "cert_reqs": "CERT_REQUIRED", "ssl_context": trust}
+        manager = _through(through, options) if through else PoolManager(**options)
+        manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
+        self._pool = manager.connection_from_url(origin)
+        # Proxies want to hear of the server whom they carry an open request to.
+        self._origin = origin if through and origin.startswith("http:") else ""
 
     def send(self, method: str, target: str, **options: Any) -> BaseHTTPResponse:
         """Ask for a path with its query, and return the answer with its body to be read."""
@@ -187,15 +148,30 @@ class Session:
             assert_same_host=False,
             preload_content=False,
             decode_content=False,
-            retries=self._adapter.max_retries,
+            retries=_ONCE,
             **options,
         )
 
     def close(self) -> None:
-        self._adapter.close()
+        """Close every connection now."""
+        self._pool.close()
 
 
-def _find_proxies(origin: str, proxy: str) -> dict[str, str]:
-    if not proxy:
-        return get_environ_proxies(origin)
-    return {} if proxy == DIRECT else {"http": proxy, "https": proxy}
+def _find_proxy(origin: str, proxy: str) -> str:
+    """Return the address of the proxy on the way to a server; empty where there is none."""
+    if proxy:
+        return "" if proxy == DIRECT else proxy
+    if not getproxies():
+        return ""
+    # It knows all exceptions, but takes a tenth of a run's start; most systems name no proxy.
+    from requests.utils import get_environ_proxies, select_proxy
+
+    found = select_proxy(origin, get_environ_proxies(origin)) or ""
+    return found if "://" in found or not found else f"http://{found}"
+
+
+def _through(proxy: str, options: Any) -> ProxyManager:
+    """Return what connects through a proxy, as the account that its address may name."""
+    account = parse_url(proxy).auth
+    known = make_headers(proxy_basic_auth=unquote(account)) if account else None
+    return ProxyManager(proxy, proxy_headers=known, **options)

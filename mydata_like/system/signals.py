@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import requests
-
 from mydata_like import __version__
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.settings.writing import write_private
@@ -27,6 +25,8 @@ def write_signal(file: Path, record: Mapping[str, object]) -> Problem | None:
 
 def call_signal(url: str) -> Problem | None:
     """Call an address; return what went wrong. Nothing but the call itself is told to it."""
+    import requests  # which no start should wait for, and few runs need
+
     try:
         with requests.get(
             url, headers=_HEADERS, timeout=_PATIENCE, allow_redirects=False, stream=True

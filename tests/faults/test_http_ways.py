@@ -1,5 +1,6 @@
 """Ways to the server: proxies, several addresses, networks that want a login, moved servers."""
 
+import base64
 import socket
 import threading
 from contextlib import ExitStack, contextmanager
@@ -87,6 +88,19 @@ def test_an_exception_to_the_proxy_of_the_environment_counts(web, monkeypatch):
 
     with server_at(web.url) as server:
         assert server.fetch_account().username == "facility"
+
+
+def test_a_proxy_of_the_environment_is_told_the_account_that_it_names(web, monkeypatch):
+    monkeypatch.setenv("http_proxy", web.url.replace("http://", "me:p%40ss@"))
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+
+    with server_at(AWAY) as server:
+        server.fetch_account()
+
+    told = {name.lower(): text for name, text in web.asked[0].headers.items()}
+    account = told["proxy-authorization"].removeprefix("Basic ")
+    assert base64.b64decode(account) == b"me:p@ss"
 
 
 @pytest.mark.parametrize(

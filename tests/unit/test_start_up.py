@@ -11,11 +11,12 @@ import pytest
 from mydata_like import bootstrap
 
 HEAVY = {
-    "PySide6", "asyncio", "keyring", "paramiko", "rich", "tomlkit", "watchdog",
+    "PySide6", "asyncio", "keyring", "paramiko", "pathspec", "requests", "rich", "tomlkit",
+    "watchdog",
 }  # fmt: skip
 LIBRARIES = HEAVY | {
-    "cryptography", "filelock", "platformdirs", "psutil", "pydantic", "requests",
-    "sqlite3", "tenacity", "typer", "urllib3",
+    "cryptography", "filelock", "platformdirs", "psutil", "pydantic", "sqlite3",
+    "tenacity", "typer", "urllib3",
 }  # fmt: skip
 
 
