@@ -25,7 +25,10 @@ from mydata_like.transfer.protocol import (
 )
 
 WORKER: Final = "--channel-worker"  # to the program itself, where that is all there is
-_BEGIN: Final = "import sys; sys.path[:] = sys.argv[1:]; from {} import main; main()"
+# No garbage is looked for until all is imported, none of which ever is any.
+_BEGIN: Final = (
+    "import gc, sys; gc.disable(); sys.path[:] = sys.argv[1:]; from {} import main; main()"
+)
 _NO_WINDOW: Final = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # on Windows
 
 

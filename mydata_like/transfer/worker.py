@@ -6,6 +6,7 @@ while one of them waits for the other side, the others go on. The first failure 
 which never outlives the engine either.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -94,9 +95,14 @@ def _obey(pipe: Pipe, connect: Connect) -> None:
 
 
 def _import_ahead() -> None:
-    """Import what will be needed, while the plan is waited for, or an answer of the host."""
+    """Import what will be needed, while the plan is waited for, or an answer of the host.
+
+    No garbage is looked for meanwhile, nor ever in what it leaves.
+    """
     import_ahead()
     import_module("mydata_like.transfer.rungs")
+    gc.freeze()
+    gc.enable()
 
 
 class _Worker:
