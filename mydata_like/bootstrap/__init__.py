@@ -19,6 +19,10 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.editing import open_draft as open_draft
     from mydata_like.bootstrap.editing import read_proposal as read_proposal
     from mydata_like.bootstrap.editing import save_edition as save_edition
+    from mydata_like.bootstrap.examining import SpeedOrder as SpeedOrder
+    from mydata_like.bootstrap.examining import SpeedTest as SpeedTest
+    from mydata_like.bootstrap.examining import load_speed_tests as load_speed_tests
+    from mydata_like.bootstrap.examining import open_speed_test as open_speed_test
     from mydata_like.bootstrap.freeing import Freeing as Freeing
     from mydata_like.bootstrap.freeing import Onlooker as Onlooker
     from mydata_like.bootstrap.freeing import open_freeing as open_freeing
@@ -99,6 +103,7 @@ _HOMES: Final = {
         "CHANGED_ELSEWHERE Edition KeyWish Proposal export_settings locate_api_key "
         "open_draft read_proposal save_edition"
     ),
+    "bootstrap.examining": "SpeedOrder SpeedTest load_speed_tests open_speed_test",
     "bootstrap.freeing": "Freeing Onlooker open_freeing",
     "bootstrap.identity": "renew_identity",
     "bootstrap.importing": "ApiKeyFate Kept OldSshKey Takeover carry_over plan_takeover",

@@ -7,6 +7,7 @@ import typer
 from mydata_like import __version__
 from mydata_like.cli import (
     archives,
+    doctor,
     explaining,
     freeing,
     importing,
@@ -22,6 +23,7 @@ from mydata_like.cli import (
 from mydata_like.cli.options import JsonOption
 
 app = uploading.app  # "run" and "scan"
+app.command("doctor")(doctor.examine)
 app.command("free")(freeing.free)
 app.command("register")(registering.register)
 app.command("status")(standing.status)

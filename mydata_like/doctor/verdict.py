@@ -25,6 +25,7 @@ from mydata_like.doctor.findings import (
 
 TINY: Final = 3_000  # bytes of a tiny file: half of those in an archive of instruments are smaller
 _EXPLAINED: Final = 0.7  # of the time that the whole takes; a part that takes so much is the cause
+_LEFT: Final = 0.25  # of the cores at least, however busy others are
 _CONNECTIONS: Final = (1, 2, 4)
 
 
@@ -157,11 +158,12 @@ def encryption(findings: Findings, cipher: str) -> Cost:
 
 
 def _cores_here(findings: Findings) -> float:
-    """Return how many cores' work all of them do, which others or twins may share."""
+    """Return how many cores' work all of them do: twins share one, and others may take some."""
     one, all_ = (findings.value(Stage.HASH, what) for what in (MD5, MD5_ALL))
+    cores = float(findings.here.cpus or 1)
     if one and all_:
-        return max(1.0, min(all_ / one, float(findings.here.cpus or 1)))
-    return float(findings.here.cpus or 1)
+        cores = max(1.0, min(all_ / one, cores))
+    return cores * max(_LEFT, 1 - (findings.here.busy or 0.0))
 
 
 def _cores_there(findings: Findings, way: Way) -> int:

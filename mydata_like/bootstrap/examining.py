@@ -1,0 +1,208 @@
+"""A speed test, put together: what it may touch, when it may run, and what it changes."""
+
+import os
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from mydata_like.bootstrap.admission import Petition
+from mydata_like.bootstrap.connection import Connection, require_complete
+from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
+from mydata_like.bootstrap.settings import (
+    find_places,
+    find_state,
+    load_settings,
+    prepare_places,
+    save_settings,
+)
+from mydata_like.bootstrap.staging import list_endpoints, open_petition, open_transport
+from mydata_like.core.errors import NotApprovedError, Problem, RunError
+from mydata_like.doctor.advice import Verdict, judge
+from mydata_like.doctor.api import Questions
+from mydata_like.doctor.examination import Examination, Staging, Subject
+from mydata_like.doctor.findings import LATENCIES, Findings, Measured
+from mydata_like.doctor.looks import FULL, QUICK, Effort
+from mydata_like.engine.restraint import judge_hours, judge_program
+from mydata_like.server.client import Query
+from mydata_like.settings.limits import Limits
+from mydata_like.settings.schema import Settings
+from mydata_like.settings.timetable import parse_period
+from mydata_like.settings.transfer import Transfer
+from mydata_like.store.examinations import keep_examination, load_examinations
+from mydata_like.system.clock import SystemClock
+from mydata_like.system.load import SystemLoad
+from mydata_like.system.lock import lock_data_directory
+
+FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, with the uploader's uuid behind it
+_FILE: Final = "speed-tests.jsonl"
+_PAGE: Final = 100  # rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedOrder:
+    """What a speed test is asked to be: short, or in spite of an acquisition that is going on."""
+
+    config: Path | None = None
+    effort: Effort = FULL
+    anyway: bool = False
+
+
+class SpeedTest:
+    """A speed test that may begin: the data directory is locked and the server was reached.
+
+    `measure` first, then all the rest.
+    """
+
+    def __init__(
+        self, settings: Settings, order: SpeedOrder, subject: Subject, audience: Audience
+    ) -> None:
+        self._settings = settings
+        self._order = order
+        self._examination = Examination(subject, order.effort, audience.cancel)
+
+    def measure(self) -> Generator[Measured, None, None]:
+        """Yield what is measured, one after the other; raises `Cancelled`."""
+        return self._examination.measure()
+
+    @property
+    def findings(self) -> Findings:
+        return self._examination.findings
+
+    def judge(self) -> Verdict:
+        """Return what the findings mean for the settings as they are."""
+        archives = bool(self._settings.archive.rules)
+        return judge(self.findings, self._settings.transfer, archives=archives)
+
+    def find_applicable(self, verdict: Verdict) -> dict[str, object]:
+        """Return the advised settings that a person may change here: no locked ones."""
+        locked = load_settings(self._order.config).locked_by
+        return {key: value for key, value in verdict.changes.items() if key not in locked}
+
+    def apply(self, changes: Mapping[str, object]) -> Iterator[Measured]:
+        """Write settings to the person's file, then yield how fast files go with them."""
+        save_settings(self._order.config, changes)
+        values = {key.removeprefix("transfer."): value for key, value in changes.items()}
+        transfer = Transfer.model_validate(self._settings.transfer.model_dump() | values)
+        return self._examination.prove(transfer)
+
+    def as_record(self, verdict: Verdict) -> dict[str, object]:
+        """Return all of it as plain values for JSON; docs/doctor.md describes them."""
+        return {
+            "at": SystemClock().now().isoformat(timespec="seconds"),
+            "quick": self._order.effort == QUICK,
+            "findings": self.findings.as_record(),
+            "verdict": verdict.as_record(),
+        }
+
+    def keep(self, record: Mapping[str, object]) -> None:
+        """Keep a test, to be compared with later ones."""
+        keep_examination(_file(self._settings, self._order.config), record)
+
+
+def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
+    """Return the speed tests of this installation, the latest last, as `doctor --json` prints."""
+    return load_examinations(_file(settings, config))
+
+
+@contextmanager
+def open_speed_test(
+    settings: Settings, order: SpeedOrder, audience: Audience
+) -> Iterator[SpeedTest]:
+    """Yield a speed test that may begin; nothing runs beside it on the same data directory.
+
+    Raises a `RunError` where it may not: an acquisition is under way, a run is at work, the
+    server cannot be reached.
+    """
+    require_complete(settings, order.config)
+    places, clock = find_places(order.config), SystemClock()
+    prepare_places(settings, places)
+    if not order.anyway:
+        _require_quiet(settings.limits, clock)
+    state, root = find_state(settings, places), settings.data.directory or Path()
+    run = Order(config=order.config, dry_run=True)
+    gate = build_gate(settings, run, audience, clock)
+    with (
+        lock_data_directory(state, os.fsencode(root), clock),
+        connected(settings, run, audience, gate) as connection,
+    ):
+        petition = open_petition(connection, settings, places, audience.emit)
+        staging, why = _find_staging(petition, settings, order.config)
+        subject = Subject(
+            root=root,
+            state=state,
+            transfer=settings.transfer,
+            questions=_ask(connection),
+            staging=staging,
+            why=why,
+        )
+        yield SpeedTest(settings, order, subject, audience)
+
+
+def _file(settings: Settings, config: Path | None) -> Path:
+    return find_state(settings, find_places(config)) / _FILE
+
+
+def _require_quiet(limits: Limits, clock: SystemClock) -> None:
+    """Raise `RunError` where a run would hold, so as not to disturb the instrument."""
+    hours = tuple(map(parse_period, limits.quiet_hours))
+    found = judge_hours(hours, clock.now().astimezone())
+    if not found and limits.pause_while_running:
+        found = judge_program(SystemLoad().find_program(limits.pause_while_running))
+    if found:
+        raise _unwelcome(found)
+
+
+def _unwelcome(problem: Problem) -> RunError:
+    return RunError(
+        f"A speed test would disturb the instrument now. {problem.message}",
+        hint="Try again later; --anyway makes the test all the same.",
+        code=problem.code,
+    )
+
+
+def _find_staging(
+    petition: Petition, settings: Settings, config: Path | None
+) -> tuple[Staging | None, str]:
+    """Return the way into the staging area; without one, a sentence on why there is none."""
+    try:
+        approved = petition.look()
+    except NotApprovedError as error:
+        return None, f"The way to the server was not measured: {error.message}"
+    if approved is None:
+        return None, "The way to the server was not measured: ask for approval first (register)."
+    area, places = approved.area, find_places(config)
+    return Staging(
+        endpoint=list_endpoints(petition, area, settings, places)[0],
+        location=os.fsencode(area.location),
+        folder=FOLDER + petition.applicant.installation.uuid,
+        open_transport=lambda transfer: open_transport(
+            petition, area, settings.model_copy(update={"transfer": transfer}), places
+        ),
+    ), ""
+
+
+def _ask(connection: Connection) -> Questions:
+    """Return what the API is asked: what each run asks, one request each, nothing that changes.
+
+    Listing and statistics are of one dataset, whose size makes no difference: it is one page.
+    """
+    client = connection.client
+    listing: Query = {"limit": _PAGE}
+
+    def ask(path: str, query: Query | None = None) -> object:
+        return client.fetch(path, lambda answer: answer, query)
+
+    datasets: Any = ask("dataset/", {"limit": 1})
+    questions = {LATENCIES["root"]: partial(ask, "")}
+    if not datasets["objects"]:
+        return questions | {LATENCIES["listing"]: partial(ask, "dataset/", listing)}
+    number = int(datasets["objects"][0]["id"])
+    return questions | {
+        LATENCIES["listing"]: partial(
+            ask, "mydata_dataset_file/", {**listing, "dataset__id": number}
+        ),
+        LATENCIES["statistics"]: partial(ask, f"mydata_dataset_stats/{number}/"),
+    }

@@ -1,0 +1,155 @@
+"""`mydata-like doctor`: the speed test, which says what is the limit and what would be faster."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Annotated, NamedTuple
+
+import typer
+
+from mydata_like import bootstrap
+from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
+from mydata_like.cli.report import print_json, print_lines
+from mydata_like.cli.running import Shape, log_event, stopped_by_signals, tell_failure
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.format import format_size
+from mydata_like.doctor.advice import Advice, Verdict
+from mydata_like.doctor.findings import Findings, Measured, Unit
+from mydata_like.doctor.looks import FULL, QUICK
+from mydata_like.engine.run import INTERRUPTED_EXIT
+from mydata_like.engine.tally import Tally
+from mydata_like.engine.workers import CancelFlag
+
+_UNSURE = 0.25  # of the median: a wider spread is shown
+
+
+class Asked(NamedTuple):
+    """What was asked for on the command line."""
+
+    order: bootstrap.SpeedOrder
+    assignments: tuple[str, ...]
+    host_keys: tuple[str, ...]
+    as_json: bool
+    apply: bool
+
+
+def examine(  # noqa: PLR0913, PLR0917 - the options of a command
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    accept: AcceptOption = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Take about 15 seconds; figures are less sure.")
+    ] = False,
+    apply: Annotated[
+        bool,
+        typer.Option("--apply", help="Write the advised settings, and measure what they gain."),
+    ] = False,
+    anyway: Annotated[
+        bool,
+        typer.Option("--anyway", help="Test although the instrument is to be spared just now."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure each stage of an upload, name the one that limits it, and say what would be faster.
+
+    Takes at most a minute and sends at most 1 GB, of which nothing stays on the server.
+    """
+    order = bootstrap.SpeedOrder(config=config, effort=QUICK if quick else FULL, anyway=anyway)
+    asked = Asked(order, tuple(assignments or ()), tuple(accept or ()), as_json, apply)
+    try:
+        _carry_out(asked)
+    except UploaderError as error:
+        tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
+        raise typer.Exit(error.exit_code) from None
+    except Cancelled:
+        raise typer.Exit(INTERRUPTED_EXIT) from None
+
+
+def _carry_out(asked: Asked) -> None:
+    order = asked.order
+    loaded = bootstrap.load_trusting(order.config, asked.assignments, asked.host_keys)
+    settings, cancel = loaded.settings, CancelFlag()
+    tell: Callable[[list[str]], object] = (lambda _: None) if asked.as_json else print_lines
+    with (
+        bootstrap.open_log(settings, order.config) as redaction,
+        stopped_by_signals(cancel),
+    ):
+        audience = bootstrap.Audience(
+            log_event, Tally(bootstrap.SystemClock()), cancel, redaction.add
+        )
+        with bootstrap.open_speed_test(settings, order, audience) as test:
+            with closing(test.measure()) as parts:
+                for measured in parts:
+                    tell([describe(measured)])
+            verdict = test.judge()
+            record = test.as_record(verdict)
+            tell(list(_conclude(verdict, test.findings)))
+            if asked.apply:
+                record["proof"] = _apply(test, verdict, tell)
+            test.keep(record)
+    if asked.as_json:
+        print_json(record)
+
+
+def _apply(
+    test: bootstrap.SpeedTest, verdict: Verdict, tell: Callable[[list[str]], object]
+) -> dict[str, object] | None:
+    """Write what may be written, and say what was and what is now."""
+    changes = test.find_applicable(verdict)
+    if not changes:
+        tell(["", "Nothing was changed: no setting that may be changed here would be faster."])
+        return None
+    tell(["", *(f"{key} = {value}" for key, value in changes.items())])
+    before = {one.what: one for one in test.findings.measured}
+    proof = []
+    for after in test.apply(changes):
+        was = before.get(after.what)
+        first = f"{format_value(was)} before, " if was else ""
+        tell([f"{after.what}: {first}{format_value(after)} now"])
+        proof.append({"before": was and was.as_record(), "after": after.as_record()})
+    return {"changes": changes, "measured": proof}
+
+
+def describe(measured: Measured) -> str:
+    """Return a row of the table: stage, what was measured, its median, and its spread if wide."""
+    spread = ""
+    if measured.spread > _UNSURE:
+        low, high = min(measured.looks), max(measured.looks)
+        spread = f"  ({_format(low, measured.unit)} to {_format(high, measured.unit)})"
+    note = f"  {measured.note}" if measured.note else ""
+    return f"{measured.stage:<12} {measured.what:<38} {format_value(measured):>14}{spread}{note}"
+
+
+def format_value(measured: Measured) -> str:
+    """Return the median as a person reads it."""
+    return _format(measured.value, measured.unit)
+
+
+def _format(value: float, unit: Unit) -> str:
+    match unit:
+        case Unit.BYTES:
+            return f"{format_size(value)}/s"
+        case Unit.SECONDS:
+            return f"{value * 1000:.1f} ms"
+        case Unit.SHARE:
+            return f"{value:.0%}"
+        case _:
+            return f"{value:,.0f} {unit}"
+
+
+def _conclude(verdict: Verdict, findings: Findings) -> Iterator[str]:
+    yield ""
+    for one in verdict.predictions:
+        limit = f"  limit: {one.limit}" if one.limit else ""
+        behind = f", then {one.behind}" if one.behind else ""
+        speed = f"{format_size(one.rate)}/s, {one.files:,.0f} files/s"
+        yield f"{one.workload + ' files':<12} {speed}{limit}{behind}"
+    yield from ("", verdict.sentence)
+    yield from (_advise(advice) for advice in verdict.advice)
+    if findings.here.busy and findings.here.busy > _UNSURE:
+        share = f"{findings.here.busy:.0%}"
+        yield f"Other programs took {share} of this computer when the test began."
+    yield from findings.unknown
+
+
+def _advise(advice: Advice) -> str:
+    return f"- {advice.text} ({advice.workload} files: x {advice.gain:.1f})"

@@ -1,0 +1,132 @@
+"""All stages together: files of ours, sent as a run sends them, to see what that comes to."""
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, Wanted
+from mydata_like.core.ports import Channel, Sent, Transport
+from mydata_like.doctor.findings import (
+    LARGE_FILES,
+    TINY_FILES,
+    Measured,
+    Stage,
+    Unit,
+    carried,
+)
+from mydata_like.doctor.looks import Budget
+from mydata_like.doctor.verdict import TINY
+from mydata_like.settings.transfer import Transfer
+
+_LONG_AGO: Final = 1_000_000_000  # seconds since 1970: no later change of a file goes unnoticed
+_NOWHERE: Final = Dataset(DatasetId(0), "")
+_LEAST: Final = 2_000_000  # bytes of a large file
+_PREFIX: Final = "speed-test-"
+
+OpenTransport = Callable[[Transfer], Transport]
+
+
+class Wish(NamedTuple):
+    """What is to be carried: over so many channels, below this folder, large files so large."""
+
+    folder: str
+    channels: int
+    size: int
+
+
+def remove_leftovers(state: Path) -> None:
+    """Remove the local files of tests that were killed."""
+    for folder in state.glob(_PREFIX + "*"):
+        rmtree(folder, ignore_errors=True)
+
+
+def carry(
+    open_transport: OpenTransport, settings: Transfer, wish: Wish, state: Path, budget: Budget
+) -> Iterator[Measured]:
+    """Yield how fast large files go, and tiny ones, each read, hashed, sent and proven there."""
+    with closing(open_transport(settings)) as transport, _own_files(state, wish, budget) as files:
+        channels = [transport.open_channel() for _ in range(min(wish.channels, transport.capacity))]
+        count = len(channels)
+
+        def send_large(look: int) -> float:
+            names = [f"{wish.folder}/large-{look}-{number}" for number in range(count)]
+            loads = [[_payload(number, [(files[0], name)])] for number, name in enumerate(names)]
+            return _send(channels, loads) * files[0].size
+
+        def send_tiny(look: int) -> float:
+            wanted = [
+                (file, f"{wish.folder}/tiny-{look}/{number}")
+                for number, file in enumerate(files[1:])
+            ]
+            size = min(settings.batch_files, max(1, settings.batch_bytes // TINY))
+            size = min(size, -(-len(wanted) // count))
+            batches = [wanted[begin : begin + size] for begin in range(0, len(wanted), size)]
+            loads = [
+                [_payload(number, batch) for number, batch in enumerate(batches)][place::count]
+                for place in range(count)
+            ]
+            return _send(channels, loads)
+
+        looks = _repeat(send_large, budget)
+        yield Measured(Stage.CHANNELS, carried(LARGE_FILES), Unit.BYTES, looks)
+        looks = _repeat(send_tiny, budget)
+        yield Measured(Stage.CHANNELS, carried(TINY_FILES), Unit.FILES, looks)
+
+
+def _repeat(send: Callable[[int], float], budget: Budget) -> tuple[float, ...]:
+    """Return the rates of several looks; the first one, before channels are warm, is left out."""
+    rates = []
+    for look in range(budget.effort.looks + 1):
+        budget.check()
+        began = time.perf_counter()
+        done = send(look)
+        rates.append(done / (time.perf_counter() - began))
+    return tuple(rates[1:])
+
+
+def _send(channels: list[Channel], loads: list[list[Payload]]) -> float:
+    """Send payloads over all channels at once; return how many files arrived."""
+    with ThreadPoolExecutor(len(channels)) as threads:
+        return float(sum(threads.map(_send_one_by_one, channels, loads)))
+
+
+def _send_one_by_one(channel: Channel, payloads: list[Payload]) -> int:
+    fates = [fate for payload in payloads for fate in channel.send(payload, lambda _: None)]
+    for fate in fates:
+        if not isinstance(fate, Sent):
+            code, message, hint = fate.problem
+            raise UploaderError(message, hint=hint, code=code)
+    return len(fates)
+
+
+def _payload(number: int, files: list[tuple[LocalFile, str]]) -> Payload:
+    members = tuple(Wanted(file, _NOWHERE, name) for file, name in files)
+    return Payload(number, members, batched=len(members) > 1)
+
+
+@contextmanager
+def _own_files(state: Path, wish: Wish, budget: Budget) -> Iterator[list[LocalFile]]:
+    """Yield a large file and many tiny ones, of which nothing is left afterwards."""
+    folder = Path(mkdtemp(prefix=_PREFIX, dir=state))
+    try:
+        sizes = [max(wish.size, _LEAST), *[TINY] * budget.effort.files]
+        yield [_make_file(folder / str(number), size) for number, size in enumerate(sizes)]
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+def _make_file(path: Path, size: int) -> LocalFile:
+    path.write_bytes(secrets.token_bytes(size))
+    os.utime(path, (_LONG_AGO, _LONG_AGO))
+    there = path.stat()
+    return LocalFile(
+        os.fsencode(path), b"", b"", b"", size, there.st_mtime_ns, there.st_dev, there.st_ino
+    )

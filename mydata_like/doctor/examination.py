@@ -1,0 +1,254 @@
+"""One speed test from beginning to end: what is measured in which order, and what is left out.
+
+A part that fails, or that this server does not allow, is said and left out; the rest goes on.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import RejectedError, UploaderError
+from mydata_like.core.ports import Cancel
+from mydata_like.doctor.api import Questions, measure_api
+from mydata_like.doctor.carrying import OpenTransport, Wish, carry, remove_leftovers
+from mydata_like.doctor.findings import (
+    NOT_TOLD,
+    SET_UP,
+    Findings,
+    Measured,
+    Stage,
+    Unit,
+    flooded,
+)
+from mydata_like.doctor.floods import Flow, Pumps
+from mydata_like.doctor.host import About, Host
+from mydata_like.doctor.looks import Budget, Effort
+from mydata_like.doctor.machine import describe_here, measure_checksums, measure_ciphers
+from mydata_like.doctor.source import (
+    ENOUGH,
+    Sample,
+    find_sample,
+    measure_compression,
+    measure_source,
+)
+from mydata_like.settings.transfer import Transfer
+from mydata_like.ssh.connect import connect
+from mydata_like.ssh.remote import Rung, probe
+from mydata_like.ssh.session import Endpoint, Session
+
+_COUNTS: Final = (1, 2, 4, 8)
+_TOGETHER: Final = 4  # channels that a run gives one session at most
+_WITHOUT_SHELL: Final = (
+    "The staging host allows no shell: its processors, its disk apart from the network, and the "
+    "round trip cannot be told."
+)
+_SCP_ONLY: Final = (
+    "The staging host allows scp only, which can remove nothing: nothing was sent, and only this "
+    "computer and the API were measured."
+)
+
+
+class Staging(NamedTuple):
+    """The staging host, and the folder below its location that is ours to write and remove."""
+
+    endpoint: Endpoint
+    location: bytes
+    folder: str
+    open_transport: OpenTransport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is examined: the data's folder, the server's API, and the way into its staging area.
+
+    Without a `staging`, `why` says what is in its way. `state` takes the test's own files.
+    """
+
+    root: Path
+    state: Path
+    transfer: Transfer
+    questions: Questions
+    staging: Staging | None = None
+    why: str = ""
+
+
+class Examination:
+    """A speed test; `findings` are what it has found so far."""
+
+    def __init__(self, subject: Subject, effort: Effort, cancel: Cancel) -> None:
+        self._subject = subject
+        self._budget = Budget(effort, cancel)
+        self._measured: list[Measured] = []
+        self._unknown: list[str] = []
+        self._here = NOT_TOLD
+        self._about = About(NOT_TOLD, one_machine=False)
+        self._rung = Rung("")
+        self._cipher = ""
+
+    @property
+    def findings(self) -> Findings:
+        return Findings(
+            measured=tuple(self._measured),
+            here=self._here,
+            there=self._about.machine,
+            one_machine=self._about.one_machine,
+            rung=self._rung.rung,
+            cipher=self._cipher,
+            zstd=self._rung.zstd,
+            unknown=tuple(self._unknown),
+        )
+
+    def measure(self) -> Generator[Measured, None, None]:
+        """Yield what is measured, one after the other; raises `Cancelled` where that is wanted.
+
+        Nothing that was written is left, neither here nor on the server, however it ends.
+        """
+        with closing(self._measure()) as parts:
+            for measured in parts:
+                self._measured.append(measured)
+                yield measured
+
+    def _measure(self) -> Generator[Measured, None, None]:
+        remove_leftovers(self._subject.state)
+        self._here = describe_here()
+        budget, sample = self._budget, self._find_sample()
+        yield from self._try("Checksums", lambda: measure_checksums(budget))
+        yield from self._try("The disk of this computer", lambda: measure_source(sample, budget))
+        yield from self._try("The API", lambda: measure_api(self._subject.questions, budget))
+        yield from self._try("The way to the server", self._measure_way)
+        yield from self._try("Compression", lambda: measure_compression(sample, budget))
+        ciphers = self._subject.transfer.ciphers
+        yield from self._try("Ciphers here", lambda: measure_ciphers(ciphers, budget))
+
+    def prove(self, settings: Transfer) -> Iterator[Measured]:
+        """Yield how fast files go with other settings, as a part of the test has already done."""
+        staging = self._subject.staging
+        if staging is None or self._rung.rung != "shell":
+            return
+        with closing(connect(staging.endpoint)) as session:
+            host = Host(session, staging.location, staging.folder.encode())
+            try:
+                yield from self._carry(staging, settings)
+            finally:
+                _leave_nothing(host, staging)
+
+    def _try(self, what: str, part: Callable[[], Iterator[Measured]]) -> Iterator[Measured]:
+        """Carry out a part of the test, unless its time has run out."""
+        if self._budget.spent():
+            self._unknown.append(f"{what}: there was no time left to measure this.")
+            return
+        try:
+            yield from part()
+        except (UploaderError, OSError) as error:
+            message = error.message if isinstance(error, UploaderError) else str(error)
+            self._unknown.append(f"{what} could not be measured to the end: {message}")
+
+    def _find_sample(self) -> Sample:
+        """Return files of the person's own, and say where there are none of a kind."""
+        sample = find_sample(self._subject.root, self._budget.effort.files)
+        kinds = (("large", len(sample.large), 1), ("tiny", len(sample.tiny), ENOUGH))
+        for kind, found, needed in kinds:
+            if found < needed:
+                why = f"The data directory has too few {kind} files to tell how fast it reads them."
+                self._unknown.append(why)
+        return sample
+
+    def _measure_way(self) -> Iterator[Measured]:
+        staging = self._subject.staging
+        if staging is None:
+            self._unknown.append(self._subject.why)
+            return
+        with closing(connect(staging.endpoint)) as session:
+            self._rung = probe(session, staging.location)
+            if self._rung.rung == "shell":
+                yield from self._measure_by_shell(staging, session)
+            elif self._rung.rung == "sftp":
+                yield from self._measure_by_sftp(staging, session)
+            else:
+                self._unknown.append(_SCP_ONLY)
+
+    def _measure_by_shell(self, staging: Staging, session: Session) -> Iterator[Measured]:
+        host, budget = Host(session, staging.location, staging.folder.encode()), self._budget
+        host.clean()
+        try:
+            self._about = host.describe(self._rung.cpus)
+            yield from host.measure_round_trip(budget)
+            with self._pumps(staging) as pumps:
+                yield from self._flood(pumps)
+            disk = lambda: host.measure_disk(budget, self._rung.tar)  # noqa: E731
+            yield from self._try("The disk of the server", disk)
+            together = lambda: self._carry(staging, self._subject.transfer)  # noqa: E731
+            yield from self._try("All together", together)
+        finally:
+            _leave_nothing(host, staging)
+
+    def _measure_by_sftp(self, staging: Staging, session: Session) -> Iterator[Measured]:
+        self._unknown.append(_WITHOUT_SHELL)
+        prefix = staging.location.rstrip(b"/") + b"/" + staging.folder.encode()
+        names = tuple(b"%b-%d" % (prefix, number) for number in range(max(_COUNTS)))
+        sftp = session.open_sftp()
+
+        def clean() -> None:
+            for name in names:
+                with suppress(RejectedError):
+                    sftp.remove(name)
+
+        clean()
+        try:
+            with self._pumps(staging) as pumps:
+                yield from self._flood(pumps, names)
+        finally:
+            clean()
+
+    def _pumps(self, staging: Staging) -> Pumps:
+        """Return pumps for as many sessions as a run would have."""
+        here = self._here.cpus or 1
+        sessions = min(here, self._rung.cpus or here)
+        return Pumps(staging.endpoint, self._budget, sessions=sessions)
+
+    def _flood(self, pumps: Pumps, files: tuple[bytes, ...] = ()) -> Iterator[Measured]:
+        set_up: list[float] = []
+        for channels in self._counts(pumps.sessions):
+            flow = pumps.flood(channels, files=files)
+            self._cipher = flow.cipher or self._subject.transfer.ciphers[0]
+            set_up += flow.set_up
+            yield _tell(Stage.CHANNELS, flooded(channels), flow)
+        yield Measured(Stage.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
+        for cipher in self._subject.transfer.ciphers:
+            try:
+                flow = pumps.flood(1, (cipher,), files)
+            except UploaderError as error:
+                self._unknown.append(f"{cipher}: {error.message}")
+            else:
+                yield _tell(Stage.CIPHER, cipher, flow)
+
+    def _counts(self, sessions: int) -> list[int]:
+        counts = {*_COUNTS, self._subject.transfer.channels} - {0}
+        return sorted(count for count in counts if count <= sessions * _TOGETHER)
+
+    def _carry(self, staging: Staging, settings: Transfer) -> Iterator[Measured]:
+        rates = {number: one.value for number, one in self.findings.floods().items()}
+        best = max(rates, key=lambda number: rates[number], default=1)
+        channels = settings.channels or best
+        effort = self._budget.effort
+        size = min(effort.disk, max(rates.values(), default=0.0) * effort.seconds) / channels
+        wish = Wish(staging.folder, channels, int(size))
+        return carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
+
+
+def _tell(stage: Stage, what: str, flow: Flow) -> Measured:
+    return Measured(stage, what, Unit.BYTES, flow.looks, flow.cost)
+
+
+def _leave_nothing(host: Host, staging: Staging) -> None:
+    """Remove what was written there, over a new session where the old one broke.
+
+    What cannot be removed now is by the next test.
+    """
+    with suppress(UploaderError):
+        host.clean()
+        return
+    with suppress(UploaderError), closing(connect(staging.endpoint)) as session:
+        Host(session, staging.location, staging.folder.encode()).clean()

@@ -1,0 +1,180 @@
+"""What the way to the staging host carries: from several processes, as a run would use it."""
+
+import multiprocessing
+import signal
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Final, NamedTuple, Self
+
+from mydata_like.core.errors import TransientError
+from mydata_like.doctor.findings import Cost
+from mydata_like.doctor.looks import Budget
+from mydata_like.doctor.pump import Answer, Flood, Flooded, Ready, Refused, Tick, pump
+from mydata_like.ssh.session import Endpoint
+
+_WARM: Final = 0.25  # of a flood, in which windows and buffers fill, says nothing
+_LISTEN: Final = 0.1  # seconds between two looks whether the test is still wanted
+_PATIENCE: Final = 60.0  # seconds that a pump may be silent
+
+
+class Flow(NamedTuple):
+    """How one flood went over all its sessions: bytes a second in each look, processor seconds.
+
+    `cost` is for one byte.
+    """
+
+    looks: tuple[float, ...]
+    cost: Cost
+    set_up: tuple[float, ...]
+    cipher: str
+
+
+class Pumps:
+    """Processes that flood the staging host, started when they are needed, ended by `close`."""
+
+    def __init__(self, endpoint: Endpoint, budget: Budget, *, sessions: int) -> None:
+        self._endpoint = endpoint
+        self._budget = budget
+        self.sessions = sessions
+        self._pumps: list[_Pump] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one in self._pumps:
+            one.kill()
+
+    def flood(
+        self, channels: int, ciphers: tuple[str, ...] = (), files: Sequence[bytes] = ()
+    ) -> Flow:
+        """Flood over so many channels; sessions share them as they do in a run.
+
+        Raises `TransientError` where a session does not come about, or breaks.
+        """
+        effort = self._budget.effort
+        sessions = min(channels, self.sessions)
+        endpoint = self._endpoint._replace(ciphers=ciphers or self._endpoint.ciphers)
+        seconds = effort.seconds * effort.looks / (1 - _WARM)
+        pumps = self._take(sessions)
+        try:
+            for number, one in enumerate(pumps):
+                streams = len(range(number, channels, sessions))
+                mine = tuple(files[number::sessions])
+                one.tell(Flood(endpoint, streams, seconds, effort.flood // sessions, mine))
+            ready = [one.hear(self._budget) for one in pumps]
+            for one in pumps:
+                one.tell(None)
+            flooded = [one.hear(self._budget) for one in pumps]
+        except BaseException:
+            self._drop(pumps)  # they are out of step
+            raise
+        return _sum_up(ready, flooded, effort.looks)
+
+    def _take(self, count: int) -> list["_Pump"]:
+        while len(self._pumps) < count:
+            self._pumps.append(_Pump())
+        return self._pumps[:count]
+
+    def _drop(self, pumps: list["_Pump"]) -> None:
+        for one in pumps:
+            one.kill()
+        self._pumps = [one for one in self._pumps if one not in pumps]
+
+
+class _Pump:
+    """One process, and the pipe to it."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe: Connection[Flood | None, Answer]
+        self._pipe, theirs = context.Pipe()
+        self._process: BaseProcess = context.Process(target=pump, args=(theirs,), daemon=True)
+        with _interrupts_held():
+            self._process.start()
+        theirs.close()
+
+    def tell(self, order: Flood | None) -> None:
+        try:
+            self._pipe.send(order)
+        except OSError as error:
+            raise _lost() from error
+
+    def hear(self, budget: Budget) -> Answer:
+        """Wait for an answer, as long as the test is wanted."""
+        try:
+            for _ in range(round(_PATIENCE / _LISTEN)):
+                budget.check()
+                if self._pipe.poll(_LISTEN):
+                    answer = self._pipe.recv()
+                    break
+            else:
+                raise _lost()
+        except (EOFError, OSError) as error:
+            raise _lost() from error
+        if isinstance(answer, Refused):
+            raise TransientError(answer.message, code="channel.lost")
+        return answer
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+def _lost() -> TransientError:
+    return TransientError("A process of the speed test ended or fell silent.", code="channel.lost")
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Keep Ctrl-C from a process that is just starting; it soon ignores it by itself."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _sum_up(ready: list[Answer], flooded: list[Answer], looks: int) -> Flow:
+    stood = [answer for answer in ready if isinstance(answer, Ready)]
+    went = [answer for answer in flooded if isinstance(answer, Flooded)]
+    moved = sum(one.ticks[-1].bytes for one in went)
+    there = [one.there for one in went]
+    cost = Cost(
+        sum(one.here for one in went) / moved,
+        None if None in there else sum(one or 0.0 for one in there) / moved,
+    )
+    rates = slice_up([one.ticks for one in went], looks)
+    return Flow(rates, cost, tuple(one.set_up for one in stood), stood[0].cipher)
+
+
+def slice_up(floods: Sequence[Sequence[Tick]], looks: int) -> tuple[float, ...]:
+    """Return the bytes a second of all floods together, in looks at as many bytes each.
+
+    The beginning is left out, and what came after the first of them had ended.
+    """
+    end = min(ticks[-1].seconds for ticks in floods)
+    moments = sorted({tick.seconds for ticks in floods for tick in ticks if tick.seconds <= end})
+    sums = [sum(_find(ticks, moment) for ticks in floods) for moment in moments]
+    whole = [Tick(moment, moved) for moment, moved in zip(moments, sums, strict=True)]
+    size = (1 - _WARM) * sums[-1] / looks
+    edges = [sums[-1] - size * number for number in range(looks, -1, -1)]
+    times = [_find([Tick(moved, moment) for moment, moved in whole], edge) for edge in edges]
+    return tuple(size / (after - before) for before, after in pairwise(times))
+
+
+def _find(line: Sequence[Tick], place: float) -> float:
+    """Return the second coordinate of a line at its first one, between two points in proportion."""
+    after = bisect_left(line, place, key=lambda point: point[0])
+    if after in (0, len(line)):
+        return line[min(after, len(line) - 1)][1]
+    (left, low), (right, high) = line[after - 1], line[after]
+    return low + (high - low) * (place - left) / (right - left)

@@ -1,0 +1,150 @@
+"""What the staging host says of itself, and how fast its disk takes files: asked over a shell.
+
+All that is written lies in one folder with a name that only this uploader uses, in the place to
+which runs send. It is removed before anything else, in case a test was killed, and at the end.
+"""
+
+import io
+import os
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import RejectedError
+from mydata_like.doctor.findings import (
+    CEILING,
+    LARGE_FILES,
+    ROUND_TRIP,
+    TINY_FILES,
+    Machine,
+    Measured,
+    Stage,
+    Unit,
+)
+from mydata_like.doctor.looks import Budget
+from mydata_like.doctor.machine import find_aes
+from mydata_like.doctor.verdict import TINY
+from mydata_like.ssh.remote import quote
+from mydata_like.ssh.session import Session, Stream
+
+_WINDOW: Final = 2 * 1024 * 1024  # bytes that OpenSSH's server takes ahead; its channels.h
+_PINGS: Final = 10
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_MARK: Final = b"\nmydata\n"  # after which our own words come, not those of login scripts
+_ABOUT: Final = b"""printf "\\nmydata\\n"
+echo "boot $(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
+echo "load $(cat /proc/loadavg 2>/dev/null)"
+echo "cpu $(grep -m1 -iE "^(flags|features)" /proc/cpuinfo 2>/dev/null)"
+"""
+
+
+class About(NamedTuple):
+    """What a host says of itself."""
+
+    machine: Machine
+    one_machine: bool  # it is the computer that asks
+
+
+class Host:
+    """A staging host with a shell; `folder` is what may be written below the location."""
+
+    def __init__(self, session: Session, location: bytes, folder: bytes) -> None:
+        self._session = session
+        self._enter = b"LC_ALL=C; cd -- %b && " % quote(location)
+        self._folder = quote(folder)
+
+    def describe(self, cpus: int | None) -> About:
+        """Ask what the host is; `cpus` is how many it has said to have."""
+        said = self._run(_ABOUT).partition(_MARK)[2].decode("utf-8", "replace")
+        facts = dict(line.partition(" ")[::2] for line in said.splitlines())
+        load = facts.get("load", "").split()
+        busy = min(1.0, float(load[0]) / cpus) if load and cpus else None
+        boot = facts.get("boot", "")
+        return About(
+            Machine(cpus, find_aes(facts.get("cpu", "")), busy), bool(boot) and boot == _boot()
+        )
+
+    def clean(self) -> None:
+        """Remove whatever a test has left, this one or one that was killed."""
+        self._run(self._enter + b"rm -rf -- " + self._folder)
+
+    def measure_round_trip(self, budget: Budget) -> Iterator[Measured]:
+        """Yield how long one byte takes there and back, and what a channel can do then at most."""
+        with closing(self._session.start(b"exec cat")) as stream:
+
+            def ping() -> None:
+                stream.write(b".")
+                stream.read(1)
+
+            seconds = budget.time(ping, _PINGS)
+        yield Measured(Stage.NETWORK, ROUND_TRIP, Unit.SECONDS, seconds)
+        ceilings = tuple(_WINDOW / each for each in seconds)
+        yield Measured(Stage.NETWORK, CEILING, Unit.BYTES, ceilings)
+
+    def measure_disk(self, budget: Budget, tar: str) -> Iterator[Measured]:
+        """Yield how fast it writes a large file to the disk, and makes tiny ones."""
+        effort = budget.effort
+        self._run(self._enter + b"mkdir -p -m 700 -- " + self._folder)
+        where = self._enter + b"cd -- %b && " % self._folder
+        count = max(1, effort.disk // 1_000_000)
+        self._run(where + b"head -c %d000000 /dev/urandom > random" % count)
+        write = b"dd if=random of=written bs=1048576 conv=fsync 2>/dev/null || "
+        write += b"{ cat random > written && sync; }"
+        seconds = tuple(self._time(where, write, b"rm -f written", budget))
+        yield _rate(LARGE_FILES, Unit.BYTES, count * 1e6, seconds)
+        if not tar:
+            return
+        self._run(where + b"rm -f random && cat > tiny.tar", _make_tar(effort.files))
+        unpack = b"tar -x -o -f tiny.tar -C unpacked"
+        around = b"rm -rf unpacked; mkdir unpacked"
+        self._run(where + around)
+        seconds = tuple(self._time(where, unpack, around, budget))
+        yield _rate(TINY_FILES, Unit.FILES, effort.files, seconds)
+
+    def _time(self, where: bytes, act: bytes, before: bytes, budget: Budget) -> Iterator[float]:
+        """Yield how long an act takes there, by our clock between two words of the host."""
+        for _ in range(budget.effort.looks):
+            budget.check()
+            script = where + b"%b; echo a; { %b; } && echo z" % (before, act)
+            with closing(self._session.start(b"exec sh -c " + quote(script))) as stream:
+                _await(stream, b"a\n")
+                began = time.perf_counter()
+                _await(stream, b"z\n")
+                yield time.perf_counter() - began
+
+    def _run(self, script: bytes, stdin: bytes = b"") -> bytes:
+        return self._session.run(b"exec sh -c " + quote(script), stdin).output
+
+
+def _await(stream: Stream, word: bytes) -> None:
+    """Read up to a word that the host prints, and nothing after it."""
+    said = b""
+    while not said.endswith(word):
+        if not (more := stream.read(1)):
+            raise RejectedError("The staging host did not do as it was asked.")
+        said += more
+
+
+def _rate(what: str, unit: Unit, count: float, seconds: tuple[float, ...]) -> Measured:
+    return Measured(Stage.SERVER_DISK, what, unit, tuple(count / each for each in seconds))
+
+
+def _make_tar(files: int) -> bytes:
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for number in range(files):
+            member = tarfile.TarInfo(f"{number // 100}-{number % 100}")
+            member.size = TINY
+            tar.addfile(member, io.BytesIO(os.urandom(TINY)))
+    return archive.getvalue()
+
+
+def _boot() -> str:
+    """Return what tells this start of this computer from all others; empty where nothing does."""
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

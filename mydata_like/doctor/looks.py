@@ -1,0 +1,72 @@
+"""How much a speed test takes: seconds, bytes, and when it has to end."""
+
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import Cancelled
+from mydata_like.core.ports import Cancel
+
+Act = Callable[[], float]  # does something once, and returns how much of it went
+
+
+class Effort(NamedTuple):
+    """What one measurement may take, at most."""
+
+    seconds: float  # of one look
+    looks: int
+    flood: int  # bytes that go into nothing
+    disk: int  # bytes that are written or read at once
+    files: int  # tiny ones
+    total: float  # seconds for the whole test; what comes later is left out
+
+
+FULL: Final = Effort(0.5, 4, 64_000_000, 32_000_000, 1000, 55.0)
+QUICK: Final = Effort(0.2, 3, 20_000_000, 16_000_000, 400, 14.0)
+
+
+class Budget:
+    """The time that a test has, and whether somebody wants it to end."""
+
+    def __init__(self, effort: Effort, cancel: Cancel) -> None:
+        self.effort = effort
+        self._cancel = cancel
+        self._end = time.monotonic() + effort.total
+
+    def check(self) -> None:
+        """Raise `Cancelled` where the test is not wanted any more."""
+        if self._cancel.is_set():
+            raise Cancelled
+
+    def spent(self) -> bool:
+        """Return whether nothing more is to be begun."""
+        return time.monotonic() >= self._end
+
+    def look(self, act: Act, count: int | None = None) -> tuple[float, ...]:
+        """Return the rates of several looks, each as many acts as fit into its time.
+
+        A first act, which finds caches and connections cold, does not count.
+        """
+        self.check()
+        act()
+        return tuple(self._rate(act) for _ in range(count or self.effort.looks))
+
+    def _rate(self, act: Act) -> float:
+        done, began = 0.0, time.perf_counter()
+        while True:
+            self.check()
+            done += act()
+            seconds = time.perf_counter() - began
+            if seconds >= self.effort.seconds:
+                return done / seconds
+
+    def time(self, act: Callable[[], object], count: int) -> tuple[float, ...]:
+        """Return how long each of several acts takes, in seconds; the first does not count."""
+        act()
+        return tuple(self._seconds(act) for _ in range(count))
+
+    def _seconds(self, act: Callable[[], object]) -> float:
+        self.check()
+        began = time.perf_counter()
+        act()
+        return time.perf_counter() - began

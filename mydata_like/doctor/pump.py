@@ -1,0 +1,194 @@
+"""A process that fills one SSH session, as a channel worker would, with bytes nobody wants.
+
+It connects when it is told to, says how long that took, and begins when it is told to begin.
+Bytes are random and come from memory: no disk, no checksum, nothing that could be compressed.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from multiprocessing.connection import Connection
+from threading import Lock, Thread
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.ssh.connect import connect
+from mydata_like.ssh.session import Endpoint, Session, Stream
+
+_PIECE: Final = 256 * 1024
+_SWITCH: Final = 0.0002  # seconds, as in a channel worker
+_TICK: Final = 0.01  # seconds between two notes of how much has gone
+_NOTHING: Final = (
+    b"exec sh -c 'cat /proc/$PPID/stat 2>/dev/null; echo; cat >/dev/null; "
+    b"cat /proc/$PPID/stat 2>/dev/null; echo; getconf CLK_TCK'"
+)
+
+
+class Flood(NamedTuple):
+    """What is to go over one session: so many streams, until it was so long or so much.
+
+    Where there is no shell, `files` are written by SFTP, one a stream, and removed again.
+    """
+
+    endpoint: Endpoint
+    streams: int
+    seconds: float
+    most: int
+    files: tuple[bytes, ...] = ()
+
+
+class Ready(NamedTuple):
+    """The session stands; that took so many seconds."""
+
+    set_up: float
+    cipher: str
+
+
+class Tick(NamedTuple):
+    """So many bytes had gone after so many seconds."""
+
+    seconds: float
+    bytes: float
+
+
+class Flooded(NamedTuple):
+    """How it went, and what processors it took; `there` is None where the host does not tell."""
+
+    ticks: tuple[Tick, ...]
+    here: float
+    there: float | None
+
+
+class Refused(NamedTuple):
+    """Nothing went, or not to the end."""
+
+    message: str
+
+
+Answer = Ready | Flooded | Refused
+
+
+def pump(pipe: "Connection[Answer, Flood | None]") -> None:
+    """Carry out one flood after another, until the other end of the pipe is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the test decides what an interrupt means
+    sys.setswitchinterval(_SWITCH)
+    try:
+        while flood := pipe.recv():
+            try:
+                _carry_out(flood, pipe)
+            except UploaderError as error:
+                pipe.send(Refused(error.message))
+    except (EOFError, OSError):
+        os._exit(0)  # streams may be in the middle of a library that would be torn down
+
+
+def _carry_out(flood: Flood, pipe: "Connection[Answer, Flood | None]") -> None:
+    began = time.monotonic()
+    with closing(connect(flood.endpoint)) as session, ExitStack() as stack:
+        set_up = time.monotonic() - began
+        mouths = [stack.enter_context(mouth) for mouth in _open_mouths(session, flood)]
+        pipe.send(Ready(set_up, session.cipher))
+        pipe.recv()
+        used = time.process_time()
+        ticks = _Stopwatch(flood).run(mouths)
+        here = time.process_time() - used
+        said = [mouth.end() for mouth in mouths]
+    pipe.send(Flooded(ticks, here, count_there(said)))
+
+
+class _Mouth:
+    """Where the bytes of one stream go."""
+
+    def __init__(self, write: Callable[[bytes], None], end: Callable[[], bytes]) -> None:
+        self.write = write
+        self.end = end  # waits for all of it; returns what the host said
+
+    def __enter__(self) -> "_Mouth":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the stream to its session, which is closed next."""
+
+
+def _open_mouths(session: Session, flood: Flood) -> Iterator[_Mouth]:
+    if not flood.files:
+        for _ in range(flood.streams):
+            yield _into_nothing(session.start(_NOTHING))
+        return
+    sftp = session.open_sftp()
+    for name in flood.files[: flood.streams]:
+        file = sftp.open_file(name)
+
+        def end(name: bytes = name, close: Callable[[], None] = file.close) -> bytes:
+            close()
+            sftp.remove(name)
+            return b""
+
+        yield _Mouth(file.write, end)
+
+
+def _into_nothing(stream: Stream) -> _Mouth:
+    return _Mouth(stream.write, lambda: stream.finish().output)
+
+
+class _Stopwatch:
+    """Notes how much all streams of a session have moved, while they do."""
+
+    def __init__(self, flood: Flood) -> None:
+        self._flood = flood
+        self._counting = Lock()
+        self._moved = 0
+        self._ticks = [Tick(0.0, 0)]
+        self._error: UploaderError | None = None
+
+    def run(self, mouths: list[_Mouth]) -> tuple[Tick, ...]:
+        """Fill all streams; raises what one of them failed with."""
+        piece = os.urandom(_PIECE)
+        began = time.monotonic()
+        threads = [Thread(target=self._fill, args=(mouth, piece, began)) for mouth in mouths]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self._error:
+            raise self._error
+        return (*self._ticks, Tick(time.monotonic() - began, self._moved))
+
+    def _fill(self, mouth: _Mouth, piece: bytes, began: float) -> None:
+        try:
+            going_on = True
+            while going_on:
+                mouth.write(piece)
+                going_on = self._count(len(piece), time.monotonic() - began)
+        except UploaderError as error:
+            self._error = error
+
+    def _count(self, moved: int, seconds: float) -> bool:
+        """Count what has gone; return whether more is wanted. Something always goes."""
+        with self._counting:
+            self._moved += moved
+            if seconds >= self._ticks[-1].seconds + _TICK:
+                self._ticks.append(Tick(seconds, self._moved))
+            return seconds < self._flood.seconds and self._moved < self._flood.most
+
+
+def count_there(said: list[bytes]) -> float | None:
+    """Return the seconds that the host's sshd worked for this session, if it could be asked.
+
+    Its line in /proc/PID/stat is printed before and after; see proc(5) for the columns.
+    """
+    try:
+        reports = [[line for line in text.splitlines() if line.strip()] for text in said]
+        before = min(_worked(report[0]) for report in reports)
+        after = max(_worked(report[1]) for report in reports)
+        return (after - before) / int(reports[0][2])
+    except (IndexError, ValueError):
+        return None
+
+
+def _worked(line: bytes) -> int:
+    columns = line.rpartition(b")")[2].split()
+    return int(columns[11]) + int(columns[12])

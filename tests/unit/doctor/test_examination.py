@@ -1,0 +1,199 @@
+"""A speed test against a real server and a real staging host: figures for all, and nothing left."""
+
+import json
+import shutil
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+import pytest
+
+from mydata_like.bootstrap import (
+    Audience,
+    SpeedOrder,
+    SystemClock,
+    load_settings,
+    load_speed_tests,
+    open_speed_test,
+)
+from mydata_like.core.errors import AlreadyRunningError, Cancelled, RunError
+from mydata_like.doctor.findings import (
+    LARGE_FILES,
+    TINY_FILES,
+    Findings,
+    Stage,
+    carried,
+    flooded,
+)
+from mydata_like.doctor.looks import Effort
+from mydata_like.engine.tally import Tally
+from mydata_like.engine.workers import CancelFlag
+from mydata_like.system.lock import lock_data_directory
+from tests.site import make_data, open_site
+from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
+
+pytestmark = needs_sshd
+LEAST = Effort(seconds=0.01, looks=3, flood=1_500_000, disk=1_000_000, files=40, total=100.0)
+
+
+@contextmanager
+def site_with(folder, *options):
+    make_data(folder, large=8_000_000)
+    with open_site(folder, options=options) as site:
+        assert site.command("register").code == 0
+        yield site
+
+
+@contextmanager
+def speed_test(site, *assignments, cancel=None, **asked):
+    settings = load_settings(site.config, assignments).settings
+    audience = Audience(
+        lambda event: None, Tally(SystemClock()), cancel or CancelFlag(), lambda secret: None
+    )
+    order = SpeedOrder(config=site.config, effort=LEAST, **asked)
+    with open_speed_test(settings, order, audience) as test:
+        yield test
+
+
+def left_behind(site):
+    """Return what a test has written and not removed, here or in the staging area."""
+    folder = site.place.folder
+    return [*folder.rglob(".mydata-like-doctor-*"), *folder.rglob("speed-test-*")]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    with site_with(tmp_path_factory.mktemp("speed") / "site") as made:
+        yield made
+
+
+class Examined(NamedTuple):
+    """What came of one whole test, after one that was killed, and of applying its advice."""
+
+    measured: list
+    findings: Findings
+    record: dict
+    proof: list
+    left: list
+
+
+@pytest.fixture(scope="module")
+def examined(site):
+    put_leftovers(site)
+    with speed_test(site) as test:
+        measured = list(test.measure())
+        record = test.as_record(test.judge())
+        test.keep(record)
+        proof = list(test.apply({"transfer.channels": 2}))
+    return Examined(measured, test.findings, record, proof, left_behind(site))
+
+
+def put_leftovers(site):
+    """Leave in the staging area what a test has there at one moment, as if it were killed."""
+    kept = site.state / "kept"
+    with speed_test(site) as test, closing(test.measure()) as parts:
+        next(one for one in parts if one.stage is Stage.SERVER_DISK)
+        (there,) = site.place.folder.rglob(".mydata-like-doctor-*")
+        shutil.copytree(there, kept)
+    assert left_behind(site) == []
+    shutil.move(kept, there)
+    (site.state / "speed-test-killed").mkdir()
+
+
+def test_each_stage_has_a_figure(examined):
+    assert {one.stage for one in examined.measured} == set(Stage) - {Stage.SERVER_CPU}
+    assert all(one.value > 0 and len(one.looks) >= 2 for one in examined.measured)
+    assert examined.findings.unknown == ()
+    assert examined.findings.one_machine
+    assert all(one["limit"] for one in examined.record["verdict"]["workloads"])
+
+
+def test_nothing_is_left_not_even_of_a_test_that_was_killed(examined):
+    assert examined.left == []
+
+
+def test_the_host_tells_what_a_byte_costs_its_processors(examined):
+    (cost,) = [one.cost for one in examined.measured if one.what == flooded(1)]
+
+    assert cost.here > 0
+    assert cost.there is not None
+
+
+def test_a_test_is_kept_to_be_compared_with_later_ones(examined, site):
+    settings = load_settings(site.config).settings
+
+    kept = load_speed_tests(settings, site.config)[-1]
+
+    assert kept == json.loads(json.dumps(examined.record))
+
+
+def test_settings_are_written_and_what_they_gain_is_measured(examined, site):
+    assert [one.what for one in examined.proof] == [carried(LARGE_FILES), carried(TINY_FILES)]
+    assert all(one.value > 0 for one in examined.proof)
+    assert load_settings(site.config).settings.transfer.channels == 2
+
+
+def test_a_test_that_is_cancelled_leaves_nothing(site):
+    cancel = CancelFlag()
+
+    def cancel_at_once(parts):
+        for measured in parts:
+            if measured.what == flooded(1):
+                cancel.set("by the test")
+
+    with speed_test(site, cancel=cancel) as test, closing(test.measure()) as parts:
+        with pytest.raises(Cancelled):
+            cancel_at_once(parts)
+        assert left_behind(site) == []
+
+
+def test_it_does_not_run_beside_a_run(site):
+    with (
+        lock_data_directory(site.state, bytes(site.data), SystemClock()),
+        pytest.raises(AlreadyRunningError),
+        speed_test(site),
+    ):
+        pass
+
+
+def test_it_leaves_an_instrument_at_work_alone_unless_asked(site):
+    always = 'limits.quiet_hours=["00:00-24:00"]'
+
+    with pytest.raises(RunError) as refused, speed_test(site, always):
+        pass
+    assert refused.value.problem_code == "limits.quiet-hours"
+
+    with speed_test(site, always, anyway=True):
+        pass
+
+
+def test_without_a_shell_it_says_what_cannot_be_told(tmp_path):
+    with site_with(tmp_path / "site", *sftp_only()) as site, speed_test(site) as test:
+        measured = list(test.measure())
+
+        assert {one.stage for one in measured} >= {Stage.CHANNELS, Stage.CIPHER, Stage.API}
+        assert Stage.SERVER_DISK not in {one.stage for one in measured}
+        assert any("allows no shell" in sentence for sentence in test.findings.unknown)
+        assert test.judge().predictions[0].limit
+        assert left_behind(site) == []
+
+
+def test_where_nothing_can_be_removed_nothing_is_sent(tmp_path):
+    with site_with(tmp_path / "site", *scp_only(tmp_path)) as site, speed_test(site) as test:
+        measured = list(test.measure())
+
+        assert {one.stage for one in measured} == {
+            Stage.HASH,
+            Stage.SOURCE,
+            Stage.API,
+            Stage.CIPHER,
+        }
+        assert any("scp only" in sentence for sentence in test.findings.unknown)
+
+
+def test_without_an_approval_the_rest_is_measured(tmp_path):
+    make_data(tmp_path / "site", large=8_000_000)
+    with open_site(tmp_path / "site") as site, speed_test(site) as test:
+        measured = list(test.measure())
+
+        assert Stage.API in {one.stage for one in measured}
+        assert any("ask for approval first" in sentence for sentence in test.findings.unknown)

@@ -1,0 +1,90 @@
+"""The parts of a speed test that need no server."""
+
+import os
+
+import pytest
+
+from mydata_like.doctor.floods import slice_up
+from mydata_like.doctor.machine import find_aes
+from mydata_like.doctor.pump import Tick, count_there
+from mydata_like.doctor.source import Direct, find_sample
+from mydata_like.store.examinations import KEPT, keep_examination, load_examinations
+
+
+def test_looks_are_taken_after_the_beginning_and_of_all_sessions_together():
+    slow_start = [Tick(0.0, 0), Tick(1.0, 100), Tick(4.0, 400)]
+    steady = [Tick(0.0, 0), Tick(4.0, 400), Tick(9.0, 900)]
+
+    looks = slice_up([slow_start, steady], 3)
+
+    assert looks == pytest.approx((200.0, 200.0, 200.0))
+
+
+def test_a_flood_that_stands_still_for_a_while_has_a_slow_look():
+    looks = slice_up([[Tick(0.0, 0), Tick(1.0, 400), Tick(3.0, 400), Tick(4.0, 800)]], 3)
+
+    assert all(look > 0 for look in looks)
+    assert max(looks) == pytest.approx(400)
+    assert min(looks) < 100
+
+
+@pytest.mark.parametrize(
+    ("text", "aes"),
+    [
+        ("model name : x\nflags\t\t: fpu aes sse", True),
+        ("Features : fp asimd aes pmull", True),
+        ("flags : fpu sse", False),
+        ("", None),
+    ],
+)
+def test_processors_say_whether_they_encrypt(text, aes):
+    assert find_aes(text) is aes
+
+
+def test_the_time_of_the_hosts_sshd_is_read_from_its_line():
+    before = b"7 (sshd: me@notty) S 1 1 1 0 -1 0 0 0 0 0 100 20 0 0 20 0"
+    after = before.replace(b" 100 20 ", b" 180 40 ")
+
+    assert count_there([before + b"\n\n" + after + b"\n\n100\n"]) == 1.0
+    assert count_there([b"\n\n\n\n"]) is None
+    assert count_there([b""]) is None
+
+
+def test_a_file_is_read_whole_past_the_memory_of_the_system(tmp_path):
+    content = os.urandom(300_001)
+    path = tmp_path / "file"
+    path.write_bytes(content)
+
+    read = b""
+    with Direct(path, 64 * 1024) as file:
+        while piece := file.read():
+            read += piece
+
+    assert read == content
+
+
+def test_a_sample_has_large_files_and_so_many_tiny_ones(tmp_path):
+    (tmp_path / "deep" / "deeper").mkdir(parents=True)
+    (tmp_path / "deep" / "large").write_bytes(bytes(8_000_000))
+    (tmp_path / "deep" / "between").write_bytes(bytes(1_000_000))
+    (tmp_path / "empty").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "deep" / "large")
+    for number in range(5):
+        (tmp_path / "deep" / "deeper" / str(number)).write_bytes(b"tiny")
+
+    sample = find_sample(tmp_path, 3)
+
+    assert sample.large == (tmp_path / "deep" / "large",)
+    assert len(sample.tiny) == 3
+
+
+def test_the_latest_tests_are_kept_and_a_broken_line_is_passed_over(tmp_path):
+    file = tmp_path / "speed-tests.jsonl"
+    keep_examination(file, {"number": 0})
+    file.write_text(file.read_text() + "{broken\n")
+
+    for number in range(1, KEPT + 5):
+        keep_examination(file, {"number": number})
+
+    kept = [record["number"] for record in load_examinations(file)]
+    assert kept == list(range(5, KEPT + 5))
