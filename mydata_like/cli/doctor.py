@@ -1,6 +1,7 @@
 """`mydata-like doctor`: the speed test, which says what is the limit and what would be faster."""
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Annotated, NamedTuple
 
@@ -13,8 +14,9 @@ from mydata_like.cli.running import Shape, log_event, stopped_by_signals, tell_f
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.doctor.advice import Advice, Verdict
-from mydata_like.doctor.findings import Findings, Measured, Unit
+from mydata_like.doctor.findings import Findings, Measured, Stage, Unit
 from mydata_like.doctor.looks import FULL, QUICK
+from mydata_like.doctor.verdict import SIZES, Prediction, Workload
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
@@ -68,7 +70,7 @@ def _carry_out(asked: Asked) -> None:
     order = asked.order
     loaded = bootstrap.load_trusting(order.config, asked.assignments, asked.host_keys)
     settings, cancel = loaded.settings, CancelFlag()
-    tell: Callable[[list[str]], object] = (lambda _: None) if asked.as_json else print_lines
+    tell: Callable[[list[str]], object] = (lambda _: None) if asked.as_json else _tell
     with (
         bootstrap.open_log(settings, order.config) as redaction,
         stopped_by_signals(cancel),
@@ -82,7 +84,7 @@ def _carry_out(asked: Asked) -> None:
                     tell([describe(measured)])
             verdict = test.judge()
             record = test.as_record(verdict)
-            tell(list(_conclude(verdict, test.findings)))
+            tell(list(conclude(verdict, test.findings)))
             if asked.apply:
                 record["proof"] = _apply(test, verdict, tell)
             test.keep(record)
@@ -107,6 +109,12 @@ def _apply(
         tell([f"{after.what}: {first}{format_value(after)} now"])
         proof.append({"before": was and was.as_record(), "after": after.as_record()})
     return {"changes": changes, "measured": proof}
+
+
+def _tell(lines: list[str]) -> None:
+    """Print lines at once, also to whoever reads them through a pipe."""
+    print_lines(lines)
+    sys.stdout.flush()
 
 
 def describe(measured: Measured) -> str:
@@ -136,19 +144,34 @@ def _format(value: float, unit: Unit) -> str:
             return f"{value:,.0f} {unit}"
 
 
-def _conclude(verdict: Verdict, findings: Findings) -> Iterator[str]:
-    yield ""
-    for one in verdict.predictions:
-        limit = f"  limit: {one.limit}" if one.limit else ""
-        behind = f", then {one.behind}" if one.behind else ""
-        speed = f"{format_size(one.rate)}/s, {one.files:,.0f} files/s"
-        yield f"{one.workload + ' files':<12} {speed}{limit}{behind}"
+def conclude(verdict: Verdict, findings: Findings) -> Iterator[str]:
+    """Yield what all of it means: the table of stages, the sentence, what would help."""
+    yield from ("", *_tabulate(verdict.predictions))
     yield from ("", verdict.sentence)
     yield from (_advise(advice) for advice in verdict.advice)
     if findings.here.busy and findings.here.busy > _UNSURE:
         share = f"{findings.here.busy:.0%}"
         yield f"Other programs took {share} of this computer when the test began."
     yield from findings.unknown
+
+
+def _tabulate(predictions: Sequence[Prediction]) -> Iterator[str]:
+    """Yield a row for each stage: how fast it would be alone, and where it is the limit."""
+    yield f"{'alone':<12}" + "".join(f"{one.workload + ' files':>24}" for one in predictions)
+    for stage in Stage:
+        cells = [_tell_rate(one, stage) for one in predictions]
+        if any(cells):
+            yield (f"{stage:<12}" + "".join(f"{cell:>24}" for cell in cells)).rstrip()
+
+
+def _tell_rate(prediction: Prediction, stage: Stage) -> str:
+    if stage not in prediction.rates:
+        return ""
+    rate = prediction.rates[stage]
+    mark = "limit: " if stage is prediction.limit else ""
+    if prediction.workload is Workload.LARGE:
+        return f"{mark}{format_size(rate)}/s"
+    return f"{mark}{rate / SIZES[prediction.workload]:,.0f} files/s"
 
 
 def _advise(advice: Advice) -> str:

@@ -7,6 +7,7 @@ Checksums and encryption share the processors: what they need adds up. Nothing i
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from itertools import islice
 from typing import Final, NamedTuple
 
 from mydata_like.doctor.findings import (
@@ -72,14 +73,25 @@ class Load(NamedTuple):
 class Prediction(NamedTuple):
     """How fast files of a workload go, which stage is the limit, and which one is behind it.
 
-    Rates are bytes a second; where nothing was measured there is no limit.
+    `rates` are what each stage would carry alone, in bytes a second, the slowest first; where
+    nothing was measured there is none.
     """
 
     workload: Workload
-    rate: float
-    limit: Stage | None = None
-    behind: Stage | None = None
-    behind_rate: float = 0.0
+    rates: Mapping[Stage, float]
+
+    @property
+    def rate(self) -> float:
+        """Bytes a second; 0 where nothing is known."""
+        return next(iter(self.rates.values()), 0.0)
+
+    @property
+    def limit(self) -> Stage | None:
+        return next(iter(self.rates), None)
+
+    @property
+    def behind(self) -> Stage | None:
+        return next(islice(self.rates, 1, None), None)
 
     @property
     def files(self) -> float:
@@ -88,7 +100,14 @@ class Prediction(NamedTuple):
 
     def as_record(self) -> dict[str, object]:
         """Return this as plain values for JSON."""
-        return {**self._asdict(), "files_per_second": self.files}
+        return {
+            "workload": self.workload,
+            "rate": self.rate,
+            "files_per_second": self.files,
+            "limit": self.limit,
+            "behind": self.behind,
+            "rates": dict(self.rates),
+        }
 
 
 def predict(findings: Findings, way: Way, workload: Workload) -> Prediction:
@@ -99,11 +118,7 @@ def predict(findings: Findings, way: Way, workload: Workload) -> Prediction:
         if load.stage is not way.relieved and (needed := load.seconds(size)) > 0:
             slowest[load.stage] = max(needed, slowest.get(load.stage, 0.0))
     order = sorted(slowest, key=lambda stage: -slowest[stage])
-    if not order:
-        return Prediction(workload, 0.0)
-    limit, behind = order[0], order[1] if order[1:] else None
-    behind_rate = size / slowest[behind] if behind else 0.0
-    return Prediction(workload, size / slowest[limit], limit, behind, behind_rate)
+    return Prediction(workload, {stage: size / slowest[stage] for stage in order})
 
 
 def weigh(findings: Findings, way: Way) -> list[Load]:

@@ -1,0 +1,72 @@
+"""What `mydata-like doctor` prints, and how it ends when somebody stops it."""
+
+import signal
+
+from mydata_like.cli.doctor import conclude, describe
+from mydata_like.doctor.advice import judge
+from mydata_like.doctor.findings import (
+    LARGE_FILES,
+    TINY_FILES,
+    Findings,
+    Machine,
+    Measured,
+    Stage,
+    Unit,
+)
+from mydata_like.settings.transfer import Transfer
+from tests.site import finish_reading, make_data, open_site
+from tests.sshd_fixture import needs_sshd
+
+FOUND = Findings(
+    measured=(
+        Measured(Stage.SOURCE, LARGE_FILES, Unit.BYTES, (90e6, 100e6, 101e6)),
+        Measured(Stage.SERVER_DISK, LARGE_FILES, Unit.BYTES, (300e6,)),
+        Measured(Stage.SERVER_DISK, TINY_FILES, Unit.FILES, (4000.0,)),
+    ),
+    here=Machine(4, busy=0.5),
+    unknown=("Something cannot be told.",),
+)
+
+
+def test_a_row_shows_the_spread_where_it_is_wide():
+    narrow, wide = FOUND.measured[0], FOUND.measured[0]._replace(looks=(50e6, 100e6, 150e6))
+
+    assert describe(narrow).endswith("100.0 MB/s")
+    assert describe(wide).endswith("100.0 MB/s  (50.0 MB/s to 150.0 MB/s)")
+
+
+def test_the_table_marks_the_limit_of_each_workload():
+    lines = list(conclude(judge(FOUND, Transfer()), FOUND))
+
+    (source,) = [line for line in lines if line.startswith("source")]
+    (disk,) = [line for line in lines if line.startswith("server disk")]
+    assert "limit: 100.0 MB/s" in source
+    assert "299.9 MB/s" in disk
+    assert disk.endswith("limit: 4,000 files/s")
+
+
+def test_the_sentence_is_followed_by_what_would_help_and_what_is_not_known():
+    lines = list(conclude(judge(FOUND, Transfer()), FOUND))
+
+    assert any(line.startswith("The limit is for large files the disk") for line in lines)
+    assert any("x 3.0" in line for line in lines)
+    assert "Other programs took 50% of this computer when the test began." in lines
+    assert lines[-1] == "Something cannot be told."
+
+
+@needs_sshd
+def test_an_interrupt_ends_it_and_nothing_is_left(tmp_path):
+    make_data(tmp_path / "site")
+    with open_site(tmp_path / "site") as site:
+        assert site.command("register").code == 0
+        process = site.start("doctor", "--quick")
+        for line in process.stdout:
+            if line.startswith("channels"):
+                process.send_signal(signal.SIGINT)
+                break
+
+        ended = finish_reading(process)
+
+        assert ended.code == 130
+        assert ended.complaints == ""
+        assert not list(site.place.folder.rglob(".mydata-like-doctor-*"))
