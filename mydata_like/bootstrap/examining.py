@@ -174,8 +174,11 @@ def _find_staging(
     if approved is None:
         return None, "The way to the server was not measured: ask for approval first (register)."
     area, places = approved.area, find_places(config)
+    endpoints = list_endpoints(petition, area, settings, places)
+    if not endpoints:
+        return None, "The way to the server was not measured: the staging area has no host."
     return Staging(
-        endpoint=list_endpoints(petition, area, settings, places)[0],
+        endpoint=endpoints[0],
         location=os.fsencode(area.location),
         folder=FOLDER + petition.applicant.installation.uuid,
         open_transport=lambda transfer: open_transport(

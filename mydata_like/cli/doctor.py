@@ -14,7 +14,7 @@ from mydata_like.cli.running import Shape, log_event, stopped_by_signals, tell_f
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.doctor.advice import Advice, Verdict
-from mydata_like.doctor.findings import Findings, Measured, Stage, Unit
+from mydata_like.doctor.findings import Findings, Machine, Measured, Stage, Unit
 from mydata_like.doctor.looks import FULL, QUICK
 from mydata_like.doctor.verdict import SIZES, Prediction, Workload
 from mydata_like.engine.run import INTERRUPTED_EXIT
@@ -146,13 +146,28 @@ def _format(value: float, unit: Unit) -> str:
 
 def conclude(verdict: Verdict, findings: Findings) -> Iterator[str]:
     """Yield what all of it means: the table of stages, the sentence, what would help."""
-    yield from ("", *_tabulate(verdict.predictions))
+    yield from ("", _describe_machines(findings), "", *_tabulate(verdict.predictions))
     yield from ("", verdict.sentence)
     yield from (_advise(advice) for advice in verdict.advice)
     if findings.here.busy and findings.here.busy > _UNSURE:
         share = f"{findings.here.busy:.0%}"
         yield f"Other programs took {share} of this computer when the test began."
     yield from findings.unknown
+
+
+def _describe_machines(findings: Findings) -> str:
+    """Return what the two computers are, as far as they tell."""
+    here = _describe_machine(findings.here)
+    if findings.one_machine:
+        return f"This computer, which is the staging host as well, has {here}."
+    if findings.there.cpus is None:
+        return f"This computer has {here}."
+    return f"This computer has {here}, the staging host {_describe_machine(findings.there)}."
+
+
+def _describe_machine(machine: Machine) -> str:
+    aes = {True: ", encrypting by AES", False: " without AES", None: ""}[machine.aes]
+    return f"{machine.cpus or 1} core{'s' * (machine.cpus != 1)}{aes}"
 
 
 def _tabulate(predictions: Sequence[Prediction]) -> Iterator[str]:

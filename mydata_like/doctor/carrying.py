@@ -22,24 +22,37 @@ from mydata_like.doctor.findings import (
     Unit,
     carried,
 )
-from mydata_like.doctor.looks import Budget
+from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.verdict import TINY
 from mydata_like.settings.transfer import Transfer
 
 _LONG_AGO: Final = 1_000_000_000  # seconds since 1970: no later change of a file goes unnoticed
 _NOWHERE: Final = Dataset(DatasetId(0), "")
-_LEAST: Final = 2_000_000  # bytes of a large file
+_LEAST: Final = 200_000  # bytes of a large file
+_FEWEST: Final = 20  # tiny files
 _PREFIX: Final = "speed-test-"
 
 OpenTransport = Callable[[Transfer], Transport]
 
 
 class Wish(NamedTuple):
-    """What is to be carried: over so many channels, below this folder, large files so large."""
+    """What is to be carried: over so many channels, below this folder, as the line is fast.
+
+    `rate` is what it is known to carry, in bytes a second.
+    """
 
     folder: str
     channels: int
-    size: int
+    rate: float
+
+    def size(self, effort: Effort) -> int:
+        """Return how large a large file is: together they take a look's time."""
+        together = min(effort.disk, self.rate * effort.seconds)
+        return max(_LEAST, int(together) // self.channels)
+
+    def files(self, effort: Effort) -> int:
+        """Return how many tiny files there are, which take a look's time at most."""
+        return int(max(_FEWEST, min(effort.files, self.rate * effort.seconds / TINY)))
 
 
 def remove_leftovers(state: Path) -> None:
@@ -117,7 +130,7 @@ def _own_files(state: Path, wish: Wish, budget: Budget) -> Iterator[list[LocalFi
     """Yield a large file and many tiny ones, of which nothing is left afterwards."""
     folder = Path(mkdtemp(prefix=_PREFIX, dir=state))
     try:
-        sizes = [max(wish.size, _LEAST), *[TINY] * budget.effort.files]
+        sizes = [wish.size(budget.effort), *[TINY] * wish.files(budget.effort)]
         yield [_make_file(folder / str(number), size) for number, size in enumerate(sizes)]
     finally:
         rmtree(folder, ignore_errors=True)

@@ -41,8 +41,8 @@ from mydata_like.ssh.session import Endpoint, Session
 _COUNTS: Final = (1, 2, 4, 8)
 _TOGETHER: Final = 4  # channels that a run gives one session at most
 _WITHOUT_SHELL: Final = (
-    "The staging host allows no shell: its processors, its disk apart from the network, and the "
-    "round trip cannot be told."
+    "The staging host allows no shell: its processors, its disk apart from the network, "
+    "the round trip and tiny files cannot be told."
 )
 _SCP_ONLY: Final = (
     "The staging host allows scp only, which can remove nothing: nothing was sent, and only this "
@@ -136,14 +136,20 @@ class Examination:
 
     def _try(self, what: str, part: Callable[[], Iterator[Measured]]) -> Iterator[Measured]:
         """Carry out a part of the test, unless its time has run out."""
-        if self._budget.spent():
-            self._unknown.append(f"{what}: there was no time left to measure this.")
+        if self._is_late(what):
             return
         try:
             yield from part()
         except (UploaderError, OSError) as error:
             message = error.message if isinstance(error, UploaderError) else str(error)
             self._unknown.append(f"{what} could not be measured to the end: {message}")
+
+    def _is_late(self, what: str) -> bool:
+        """Return whether the time has run out, and say of what nothing will be known."""
+        late = self._budget.spent()
+        if late:
+            self._unknown.append(f"{what}: there was no time left to measure this.")
+        return late
 
     def _find_sample(self) -> Sample:
         """Return files of the person's own, and say where there are none of a kind."""
@@ -211,12 +217,16 @@ class Examination:
     def _flood(self, pumps: Pumps, files: tuple[bytes, ...] = ()) -> Iterator[Measured]:
         set_up: list[float] = []
         for channels in self._counts(pumps.sessions):
+            if self._is_late(flooded(channels)):
+                break
             flow = pumps.flood(channels, files=files)
             self._cipher = flow.cipher or self._subject.transfer.ciphers[0]
             set_up += flow.set_up
             yield _tell(Stage.CHANNELS, flooded(channels), flow)
         yield Measured(Stage.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
         for cipher in self._subject.transfer.ciphers:
+            if self._is_late(cipher):
+                break
             try:
                 flow = pumps.flood(1, (cipher,), files)
             except UploaderError as error:
@@ -232,9 +242,7 @@ class Examination:
         rates = {number: one.value for number, one in self.findings.floods().items()}
         best = max(rates, key=lambda number: rates[number], default=1)
         channels = settings.channels or best
-        effort = self._budget.effort
-        size = min(effort.disk, max(rates.values(), default=0.0) * effort.seconds) / channels
-        wish = Wish(staging.folder, channels, int(size))
+        wish = Wish(staging.folder, channels, rates.get(best, 0.0))
         return carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
 
 

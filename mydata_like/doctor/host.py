@@ -32,6 +32,11 @@ from mydata_like.ssh.session import Session, Stream
 
 _WINDOW: Final = 2 * 1024 * 1024  # bytes that OpenSSH's server takes ahead; its channels.h
 _PINGS: Final = 10
+_FIRST: Final = 1_000_000  # bytes that are written to see how many may follow
+_WRITE: Final = (
+    b"dd if=random of=written bs=1048576 conv=fsync 2>/dev/null"
+    b" || { cat random > written && sync; }"
+)
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _MARK: Final = b"\nmydata\n"  # after which our own words come, not those of login scripts
 _ABOUT: Final = b"""printf "\\nmydata\\n"
@@ -86,27 +91,33 @@ class Host:
 
     def measure_disk(self, budget: Budget, tar: str) -> Iterator[Measured]:
         """Yield how fast it writes a large file to the disk, and makes tiny ones."""
-        effort = budget.effort
         self._run(self._enter + b"mkdir -p -m 700 -- " + self._folder)
         where = self._enter + b"cd -- %b && " % self._folder
-        count = max(1, effort.disk // 1_000_000)
-        self._run(where + b"head -c %d000000 /dev/urandom > random" % count)
-        write = b"dd if=random of=written bs=1048576 conv=fsync 2>/dev/null || "
-        write += b"{ cat random > written && sync; }"
-        seconds = tuple(self._time(where, write, b"rm -f written", budget))
-        yield _rate(LARGE_FILES, Unit.BYTES, count * 1e6, seconds)
+        looks = budget.effort.looks
+        size = self._fit(where, budget)
+        self._run(where + b"head -c %d /dev/urandom > random" % size)
+        seconds = tuple(self._time(where, _WRITE, b"rm -f written", budget, looks))
+        yield _rate(LARGE_FILES, Unit.BYTES, size, seconds)
         if not tar:
             return
-        self._run(where + b"rm -f random && cat > tiny.tar", _make_tar(effort.files))
+        files = budget.effort.files
+        self._run(where + b"rm -f random && cat > tiny.tar", _make_tar(files))
         unpack = b"tar -x -o -f tiny.tar -C unpacked"
         around = b"rm -rf unpacked; mkdir unpacked"
-        self._run(where + around)
-        seconds = tuple(self._time(where, unpack, around, budget))
-        yield _rate(TINY_FILES, Unit.FILES, effort.files, seconds)
+        seconds = tuple(self._time(where, unpack, around, budget, looks))
+        yield _rate(TINY_FILES, Unit.FILES, files, seconds)
 
-    def _time(self, where: bytes, act: bytes, before: bytes, budget: Budget) -> Iterator[float]:
+    def _fit(self, where: bytes, budget: Budget) -> int:
+        """Return how many bytes a look may write, so that a slow disk is not kept busy for long."""
+        self._run(where + b"head -c %d /dev/urandom > random" % _FIRST)
+        (seconds,) = self._time(where, _WRITE, b"rm -f written", budget, 1)
+        return int(max(_FIRST, min(budget.effort.disk, _FIRST * budget.effort.seconds / seconds)))
+
+    def _time(
+        self, where: bytes, act: bytes, before: bytes, budget: Budget, looks: int
+    ) -> Iterator[float]:
         """Yield how long an act takes there, by our clock between two words of the host."""
-        for _ in range(budget.effort.looks):
+        for _ in range(looks):
             budget.check()
             script = where + b"%b; echo a; { %b; } && echo z" % (before, act)
             with closing(self._session.start(b"exec sh -c " + quote(script))) as stream:

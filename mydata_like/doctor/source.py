@@ -78,7 +78,7 @@ def measure_source(sample: Sample, budget: Budget) -> Iterator[Measured]:
     """Yield how fast the disk reads one file after another, and many tiny ones."""
     if sample.large:
         pieces = _read_again_and_again(sample.large)
-        looks = budget.look(lambda: float(len(next(pieces))))
+        looks = budget.look(lambda: float(next(pieces)))
         pieces.close()
         yield Measured(Stage.SOURCE, LARGE_FILES, Unit.BYTES, looks, note=_describe(sample.large))
     if len(sample.tiny) >= ENOUGH:
@@ -113,13 +113,14 @@ def _read_samples(sample: Sample) -> Iterator[bytes]:
             continue
 
 
-def _read_again_and_again(files: Sequence[Path]) -> Generator[memoryview, None, None]:
-    """Yield the pieces of all files; files that cannot be read leave nothing to be measured."""
+def _read_again_and_again(files: Sequence[Path]) -> Generator[int, None, None]:
+    """Yield the sizes of the pieces of all files as they are read, and 0 after each of them."""
     while True:
         for path in files:
-            with Direct(path, _PIECE) as file:
-                while piece := file.read():
-                    yield piece
+            with suppress(OSError), Direct(path, _PIECE) as file:
+                while size := len(file.read()):
+                    yield size
+            yield 0
 
 
 def _read_tiny(paths: Sequence[Path], budget: Budget) -> Iterator[float]:
