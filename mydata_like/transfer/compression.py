@@ -8,13 +8,15 @@ import math
 from typing import Final
 
 _MEMORY: Final = 32 * 1024 * 1024  # bytes after which what was measured before counts half
-_ENOUGH: Final = 4 * 1024 * 1024  # bytes, or
+_ENOUGH: Final = 16 * 1024 * 1024  # bytes, or
 _LONG_ENOUGH: Final = 1.0  # seconds of it, after which a pace is known; a busy processor hiccups
 _SMALL: Final = 128 * 1024  # less is sent before another process has started
 _LARGE: Final = 8 * 1024 * 1024  # so much is worth a sample while the line is unknown
 _MARGIN: Final = 2.0  # times its cost is what compressing must save
 _GAIN: Final = 0.9  # of the time without it is the most that a payload may take with it
 _PAUSE: Final = 60.0  # seconds without it where it did not pay; the next pause is twice as long
+_NEAR: Final = 16.0  # times what compressing costs; a line that takes less is compared again:
+_AGAIN: Final = 8  # payloads of which one goes as it is
 _USUAL: Final = 2.5e-9  # seconds a byte, before the first was compressed
 
 # What no line is to blame for, in seconds: making a file on the other side, ending its script.
@@ -68,6 +70,7 @@ class Compression:
         self._packed = Pace()  # of a payload's bytes, compressed and sent
         self._rests_until = 0.0
         self._pause = _PAUSE
+        self._payloads = 0  # that would have gained
 
     def give_up(self) -> None:
         """Compress nothing any more."""
@@ -79,14 +82,27 @@ class Compression:
             return False
         if not self._line.known:
             return size >= _LARGE
-        return self.pays(0.0, now)
+        return self.pays(0.0, now) and not self._is_to_be_compared()
 
     def pays(self, ratio: float, now: float) -> bool:
         """Return whether to compress what shrinks to `ratio`; not while the line is unknown."""
         if not self._line.known or now < self._rests_until:
             return False
         saved = self._line.each * (1 - ratio)
-        return saved > _MARGIN * (self._packing.each or _USUAL)
+        return saved > _MARGIN * self._cost
+
+    @property
+    def _cost(self) -> float:
+        return self._packing.each or _USUAL
+
+    def _is_to_be_compared(self) -> bool:
+        """Return whether a payload goes as it is to tell what that takes, where it is a near thing.
+
+        While all is compressed, a slow disk or a busy processor on the other side looks as a
+        slow line does, and the first moments of a connection would be believed forever.
+        """
+        self._payloads += 1
+        return self._payloads % _AGAIN == 0 and self._line.each < _NEAR * self._cost
 
     def note_packing(self, count: int, seconds: float) -> None:
         """Count bytes and the time that compressing them took."""

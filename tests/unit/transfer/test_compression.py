@@ -56,7 +56,7 @@ def test_a_few_bytes_are_not_worth_a_process_on_the_other_side():
 
 def test_many_small_payloads_tell_of_the_line_by_when_they_have_arrived():
     compression = Compression(available=True)
-    for _ in range(5):
+    for _ in range(18):
         compression.note_plain(1 * MB, 0.0)  # there is room for all of it at once
         compression.note_plain(0, 1 * MB / SLOW)
     assert compression.pays(0.3, NOW)
@@ -64,7 +64,7 @@ def test_many_small_payloads_tell_of_the_line_by_when_they_have_arrived():
 
 def test_what_small_payloads_take_without_waiting_is_no_slow_line():
     compression = Compression(available=True)
-    for _ in range(5):
+    for _ in range(18):
         compression.note_plain(1 * MB, 0.0)
         compression.note_plain(0, 0.0)
     assert not compression.pays(0.0, NOW)
@@ -95,6 +95,25 @@ def test_what_pays_goes_on():
     for _ in range(30):
         compression.note_packed(4 * MB, 1 * MB, 1 * MB / SLOW, NOW)
     assert compression.pays(0.25, NOW)
+
+
+def test_where_it_is_a_near_thing_one_payload_in_a_few_goes_as_it_is():
+    slow, near = measured(SLOW), measured(60 * MB)
+    assert all(slow.may_suit(LARGE, NOW) for _ in range(20))
+    assert [near.may_suit(LARGE, NOW) for _ in range(16)] == [*[True] * 7, False] * 2
+
+
+def test_a_line_that_only_seemed_slow_at_first_is_found_out():
+    compression = measured(40 * MB)
+    packed = 0
+    for _ in range(40):
+        if compression.may_suit(LARGE, NOW):
+            packed += 1
+            compression.note_packing(16 * MB, 16 * MB * 3e-9)
+            compression.note_packed(16 * MB, 4 * MB, 16 * MB / FAST, NOW)
+        else:
+            compression.note_plain(16 * MB, 16 * MB / FAST)
+    assert packed < 20
 
 
 def test_a_moment_of_waiting_is_no_reason_to_rest():
