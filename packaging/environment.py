@@ -6,11 +6,9 @@ from pathlib import Path
 
 # The bundle's loader has Linux look for libraries in the bundle first. Programs that we start,
 # like the system's ssh or a file manager, must find their own.
-for _name in ("LD_LIBRARY_PATH", "LIBPATH"):
-    if _name in os.environ:
-        del os.environ[_name]
-    if (_given := os.environ.pop(f"{_name}_ORIG", None)) is not None:
-        os.environ[_name] = _given
+os.environ.pop("LD_LIBRARY_PATH", None)
+if (_given := os.environ.pop("LD_LIBRARY_PATH_ORIG", None)) is not None:
+    os.environ["LD_LIBRARY_PATH"] = _given
 
 # The program without a console, on Windows, is there for the window only.
 if Path(sys.executable).stem == "mydata-like-gui":

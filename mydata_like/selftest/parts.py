@@ -21,6 +21,7 @@ from mydata_like.system.program import find_program
 
 _EMPTY: Final = 8  # colours; a window with text in it has hundreds
 _GRID: Final = 4  # pixels between two that are looked at
+_SAID: Final = 600  # characters that are told of what a failed upload said
 
 
 class LeftOut(Exception):  # noqa: N818 - no error: this installation was never meant to have it
@@ -123,9 +124,10 @@ def _upload() -> str:
     ended = subprocess.run(  # noqa: S603 - our own program
         command, capture_output=True, text=True, check=False
     )
-    sums = json.loads(ended.stdout.splitlines()[-1])
     if ended.returncode != 0:
-        raise RuntimeError(f"{sums} {ended.stderr[-500:]}".replace("\n", " "))
+        said = (ended.stderr + ended.stdout).strip().replace("\n", " ")
+        raise RuntimeError(f"It ended with exit code {ended.returncode}: {said[-_SAID:]}")
+    sums = json.loads(ended.stdout.splitlines()[-1])
     return f"{sums['verified']} files verified, byte for byte; SQLite {sqlite3.sqlite_version}"
 
 
