@@ -138,7 +138,7 @@ def _relief(findings: Findings, way: Way, was: Prediction) -> Advice | None:
     gain = _gain(was, predict(findings, way._replace(relieved=was.limit), was.workload))
     if gain < _WORTH:
         return None
-    text = f"{_RELIEF[was.limit]} {_upper(NAMES[was.behind])} is the next limit."
+    text = f"{_RELIEF[was.limit]} {_upper(_name(findings, was.behind))} is the next limit."
     return Advice("relief", text, gain, was.workload)
 
 
@@ -160,12 +160,21 @@ def _say(findings: Findings, predictions: tuple[Prediction, ...]) -> str:
     large, _, tiny = predictions
     parts = []
     if large.limit:
-        parts.append(f"for large files {NAMES[large.limit]} ({_tell_rate(findings, large)})")
+        parts.append(
+            f"for large files {_name(findings, large.limit)} ({_tell_rate(findings, large)})"
+        )
     if tiny.limit:
-        parts.append(f"for tiny ones {NAMES[tiny.limit]} ({tiny.files:,.0f} files/s)")
+        parts.append(f"for tiny ones {_name(findings, tiny.limit)} ({tiny.files:,.0f} files/s)")
     if not parts:
         return "Nothing could be measured that says how fast files would go."
     return f"The limit is {', '.join(parts)}."
+
+
+def _name(findings: Findings, stage: Stage) -> str:
+    """Return a stage in words; processors that both sides share are those of neither."""
+    if findings.one_machine and stage in (Stage.HASH, Stage.CIPHER, Stage.SERVER_CPU):
+        return f"the processors, which both sides share ({stage} takes the most of them)"
+    return NAMES[stage]
 
 
 def _tell_rate(findings: Findings, large: Prediction) -> str:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, UploaderError
 from mydata_like.core.ports import Cancel
+from mydata_like.doctor.advice import find_way
 from mydata_like.doctor.api import Questions, measure_api
 from mydata_like.doctor.carrying import OpenTransport, Wish, carry, remove_leftovers
 from mydata_like.doctor.findings import (
@@ -239,10 +240,10 @@ class Examination:
         return sorted(count for count in counts if count <= sessions * _TOGETHER)
 
     def _carry(self, staging: Staging, settings: Transfer) -> Iterator[Measured]:
-        rates = {number: one.value for number, one in self.findings.floods().items()}
-        best = max(rates, key=lambda number: rates[number], default=1)
-        channels = settings.channels or best
-        wish = Wish(staging.folder, channels, rates.get(best, 0.0))
+        channels = find_way(self.findings, settings).channels
+        floods = self.findings.floods()
+        rate = max((one.value for one in floods.values()), default=0.0)
+        wish = Wish(staging.folder, channels, rate)
         return carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
 
 

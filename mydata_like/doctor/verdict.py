@@ -26,6 +26,7 @@ from mydata_like.doctor.findings import (
 
 TINY: Final = 3_000  # bytes of a tiny file: half of those in an archive of instruments are smaller
 _EXPLAINED: Final = 0.7  # of the time that the whole takes; a part that takes so much is the cause
+_NOTHING: Final = 0.01  # of the limit's time: a stage that takes less is none
 _LEFT: Final = 0.25  # of the cores at least, however busy others are
 _CONNECTIONS: Final = (1, 2, 4)
 
@@ -118,7 +119,8 @@ def predict(findings: Findings, way: Way, workload: Workload) -> Prediction:
         if load.stage is not way.relieved and (needed := load.seconds(size)) > 0:
             slowest[load.stage] = max(needed, slowest.get(load.stage, 0.0))
     order = sorted(slowest, key=lambda stage: -slowest[stage])
-    return Prediction(workload, {stage: size / slowest[stage] for stage in order})
+    counting = [stage for stage in order if slowest[stage] > _NOTHING * slowest[order[0]]]
+    return Prediction(workload, {stage: size / slowest[stage] for stage in counting})
 
 
 def weigh(findings: Findings, way: Way) -> list[Load]:

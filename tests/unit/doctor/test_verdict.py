@@ -129,7 +129,15 @@ def test_sides_that_share_their_cores_need_them_for_all_three():
     large = judge(shared, Transfer()).predictions[0]
 
     assert large.limit is Stage.SERVER_CPU
+    assert "which both sides share (server cpu takes" in judge(shared, Transfer()).sentence
     assert large.rate == pytest.approx(2 / (1 / (600 * MB) + 1.3e-9 + 2.4e-9), rel=0.01)
+
+
+def test_a_stage_that_takes_next_to_no_time_does_not_count():
+    large, _, tiny = judge(findings(), Transfer()).predictions
+
+    assert Stage.API not in large.rates
+    assert Stage.API in tiny.rates
 
 
 def test_one_channel_alone_keeps_one_core_busy():
