@@ -34,6 +34,7 @@ from mydata_like.core.model import (
     Registration,
     User,
 )
+from mydata_like.core.spent import Spent
 
 T = TypeVar("T")
 Emit = Callable[[Event], None]
@@ -205,6 +206,10 @@ class Transport(Protocol):
     @property
     def round_trip(self) -> float:
         """How many seconds the way there and back takes, 0 while that is unknown."""
+
+    @property
+    def spent(self) -> Spent:
+        """On what the channels have spent their time so far, as far as they tell."""
 
     def prepare(self) -> None:
         """Begin what takes time, since something is to be sent soon; again and again."""

@@ -21,6 +21,7 @@ from mydata_like.core.events import ChannelChanged
 from mydata_like.core.format import format_path
 from mydata_like.core.model import Datafile, Payload, Reading, Wanted
 from mydata_like.core.ports import Emit, Progress, Sent, Unsent
+from mydata_like.core.spent import NOTHING_SPENT
 from mydata_like.server.bodies import Guarded, Limited, Multipart, Source
 from mydata_like.server.client import Client, Query
 from mydata_like.server.drafts import datafile_document
@@ -55,6 +56,8 @@ class HttpTransport:
 
     `chunked` carries files above 64 MiB, where the server can take them in chunks.
     """
+
+    spent = NOTHING_SPENT  # it does not tell
 
     def __init__(
         self,

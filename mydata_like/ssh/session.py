@@ -51,6 +51,13 @@ class Stream(Protocol):
     endpoint's stall timeout; the session is useless from then on.
     """
 
+    @property
+    def shut(self) -> float:
+        """Seconds that writing has waited in all because the command had to take more first.
+
+        0 where the library does not tell that from waiting for the line.
+        """
+
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; output that arrives meanwhile is kept, never left to block."""
 

@@ -57,6 +57,8 @@ class SystemSession:
 class SystemStream:
     """A remote command at work; see `Stream`."""
 
+    shut = 0.0
+
     def __init__(self, master: Master, ends: Ends) -> None:
         self._master = master
         self._stdin: int | None = ends.stdin

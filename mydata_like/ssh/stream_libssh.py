@@ -1,5 +1,6 @@
 """Remote commands at work over libssh: what is written to them, and what they say."""
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,7 @@ class LibsshStream:
         self._channel = channel
         self._output = bytearray()
         self._errors = bytearray()
+        self.shut = 0.0
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; what a command that has ended does not read is dropped."""
@@ -36,7 +38,10 @@ class LibsshStream:
                 if count:
                     self._line.write(self._channel, bytes(view[:count]))
             view = view[count:]
-            self._line.await_news(self._line.has_flushed if count else self._has_room)
+            if count:
+                self._line.await_news(self._line.has_flushed)
+            else:
+                self._await_room()
 
     def read(self, size: int) -> bytes:
         """Wait for output and return at most `size` bytes of it; empty at its end."""
@@ -77,6 +82,12 @@ class LibsshStream:
         taken = bytes(self._output[:size])
         del self._output[:size]
         return taken
+
+    def _await_room(self) -> None:
+        """Wait until the command has taken some of what it was sent."""
+        begun = time.monotonic()
+        self._line.await_news(self._has_room)
+        self.shut += time.monotonic() - begun
 
     def _has_room(self) -> bool:
         self._take_in()

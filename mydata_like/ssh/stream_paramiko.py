@@ -1,5 +1,6 @@
 """Remote commands at work over paramiko: what is written to them, and what they say."""
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ class ParamikoStream:
         self._channel = channel
         self._output = bytearray()
         self._errors = bytearray()
+        self.shut = 0.0
         channel.settimeout(_PAUSE)
 
     def write(self, data: bytes | memoryview) -> None:
@@ -75,6 +77,14 @@ class ParamikoStream:
 
     def _send(self, piece: memoryview) -> int | None:
         """Send what the server takes now; None when the command has ended."""
+        if self._channel.out_window_size:
+            return self._send_on(piece)
+        begun = time.monotonic()
+        count = self._send_on(piece)
+        self.shut += time.monotonic() - begun
+        return count
+
+    def _send_on(self, piece: memoryview) -> int | None:
         try:
             return self._channel.send(piece)  # type: ignore[arg-type] # views are taken as they are
         except TimeoutError:

@@ -8,6 +8,7 @@ from mydata_like.core.errors import RunError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import Payload, Wanted
 from mydata_like.core.ports import Emit, Progress, Sent, Unsent
+from mydata_like.core.spent import NOTHING_SPENT, Spent
 from mydata_like.transfer.process import WorkerProcess
 from mydata_like.transfer.protocol import Allowance, Cut, Done, Fate, Member, Moved, Task
 
@@ -23,6 +24,8 @@ class Workers(Protocol):
     def host_of(self, worker: WorkerProcess) -> str: ...
 
     def carrying(self) -> AbstractContextManager[bool]: ...
+
+    def count_spent(self, spent: Spent) -> None: ...
 
     def leave(self, worker: WorkerProcess, number: int) -> None: ...
 
@@ -42,6 +45,7 @@ class SshChannel:
         self._rate = 0.0
         self._pacing = Lock()  # what a worker is told last is the rate
         self._cut = False
+        self._spent = NOTHING_SPENT  # of what the worker told, what has been counted
 
     @property
     def number(self) -> int:
@@ -51,6 +55,7 @@ class SshChannel:
         """Make sure that there is a worker whose session grants the channel."""
         if self._worker is None:
             self._worker = self._workers.open_worker(self._number)
+            self._spent = NOTHING_SPENT
             self._tell_rate()
         return self._worker
 
@@ -98,10 +103,15 @@ class SshChannel:
             worker.tell(self._number, Cut())  # again: it may have come before the task
         while True:
             answer = worker.hear(self._number, self._workers.patience)
+            assert isinstance(answer, Done | Moved)
+            self._count(answer.spent)
             if isinstance(answer, Done):
                 return answer
-            assert isinstance(answer, Moved)
             progress(min(answer.bytes, size))
+
+    def _count(self, spent: Spent) -> None:
+        self._workers.count_spent(spent.minus(self._spent))
+        self._spent = spent
 
     def _tell_rate(self) -> None:
         with self._pacing, suppress(TransientError):  # one that has ended needs no limit

@@ -17,6 +17,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Emit
+from mydata_like.core.spent import NOTHING_SPENT, Spent
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.remote import Rung
@@ -83,6 +84,12 @@ class SshTransport:
         self._broken = False  # whether a line has been; the next may be as weak
         self._noticed: set[str] = set()
         self._closed = False
+        self._spent = NOTHING_SPENT
+
+    @property
+    def spent(self) -> Spent:
+        """On what all channels have spent their time."""
+        return self._spent
 
     @property
     def capacity(self) -> int:
@@ -161,6 +168,11 @@ class SshTransport:
         finally:
             with self._lock:
                 self._carried -= 1
+
+    def count_spent(self, spent: Spent) -> None:
+        """Count what a channel has spent its time on."""
+        with self._lock:
+            self._spent = self._spent.plus(spent)
 
     def leave(self, worker: WorkerProcess, number: int) -> None:
         """Let a channel that carries nothing leave its worker, and the last one end it."""

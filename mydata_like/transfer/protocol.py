@@ -18,6 +18,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.files import ArchiveMember, Reading
+from mydata_like.core.spent import NOTHING_SPENT, Spent
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 
@@ -102,9 +103,13 @@ class Opened(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """So many bytes of the payload have gone; a sign of life even when there are no more."""
+    """So many bytes of the payload have gone; a sign of life even when there are no more.
+
+    `spent` is what the channel spent its time on, on all its payloads.
+    """
 
     bytes: int
+    spent: Spent = NOTHING_SPENT
 
 
 class Fate(NamedTuple):
@@ -125,13 +130,14 @@ class Done(NamedTuple):
 
     fates: tuple[Fate, ...]
     broken: bool = False
+    spent: Spent = NOTHING_SPENT  # as of `Moved`
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _make_done, (tuple(map(tuple, self.fates)), self.broken)
+        return _make_done, (tuple(map(tuple, self.fates)), *self[1:])
 
 
-def _make_done(fates: Iterable[Iterable[Any]], broken: bool) -> Done:  # noqa: FBT001 - pickle's
-    return Done(tuple(map(Fate._make, fates)), broken)
+def _make_done(fates: Iterable[Iterable[Any]], *others: Any) -> Done:
+    return Done(tuple(map(Fate._make, fates)), *others)
 
 
 class Failed(NamedTuple):

@@ -24,7 +24,7 @@ from mydata_like.core.format import format_path
 from mydata_like.ssh.connect import connect, import_ahead
 from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session
-from mydata_like.transfer.bandwidth import LimitedSession
+from mydata_like.transfer.metered import MeteredSession
 from mydata_like.transfer.pipe import Pipe, take_standard_streams
 from mydata_like.transfer.protocol import (
     ALL,
@@ -49,6 +49,7 @@ from mydata_like.transfer.protocol import (
     pack_error,
 )
 from mydata_like.transfer.tar import is_plain
+from mydata_like.transfer.timesheet import Timesheet
 
 if TYPE_CHECKING:
     from mydata_like.transfer.rungs import Shared
@@ -145,8 +146,8 @@ class _Worker:
     def _work(self, channel: "_Channel", session: Session, shared: "Shared") -> None:
         from mydata_like.transfer.rungs import build_sender
 
-        limited = LimitedSession(session, channel.bucket)
-        build = partial(build_sender, limited, shared)
+        metered = MeteredSession(session, channel.bucket, channel.sheet)
+        build = partial(build_sender, metered, shared)
         try:
             sender = build()
         except UploaderError as error:
@@ -168,8 +169,9 @@ class _Channel:
 
     def __init__(self, answer: Callable[[Answer], None]) -> None:
         self.answer = answer
-        self._reporter = Reporter(answer)
-        self.bucket = Bucket(self._reporter.say_alive)
+        self.sheet = Timesheet()
+        self._reporter = Reporter(answer, self.sheet)
+        self.bucket = Bucket(self._reporter.say_alive, sleep=self.sheet.hold)
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
 
     def obey(self, order: Doing) -> None:
@@ -188,13 +190,15 @@ class _Channel:
     def serve(self, sender: Sender, build: Callable[[], Sender]) -> None:
         """Carry payloads until none will come; raises `TransientError` when the line broke."""
         while task := self._tasks.get():
+            self.sheet.begin()
             self._reporter.begin()
             done = self._attempt(sender, task)
             if self._reporter.cut:
                 # Whatever it was in the middle of ends with it, and with nothing else.
                 sender.close()
                 sender = build()
-            self.answer(done)
+            self.sheet.end()
+            self.answer(done._replace(spent=self.sheet.spent))
             if done.broken:
                 raise TransientError("The line broke.", code=LOST)
         sender.close()
@@ -213,13 +217,14 @@ class _Channel:
 
 
 class Reporter:
-    """Tells the engine how much of a payload has gone, ten times a second.
+    """Tells the engine ten times a second how much of a payload has gone, and where time went.
 
     Where the payload was `cut`, it raises `TransientError` instead.
     """
 
-    def __init__(self, answer: Callable[[Answer], None]) -> None:
+    def __init__(self, answer: Callable[[Answer], None], sheet: Timesheet) -> None:
         self._answer = answer
+        self._sheet = sheet
         self._counting = Lock()
         self.cut = False
         self.begin()
@@ -239,7 +244,7 @@ class Reporter:
             now = time.monotonic()
             if now >= self._next:
                 self._next = now + _BEAT
-                self._answer(Moved(self._moved))
+                self._answer(Moved(self._moved, self._sheet.spent))
         if self.cut:
             raise TransientError("The payload was cut off.", code=LOST)
 

@@ -13,6 +13,8 @@ from mydata_like.ssh.session import Finished, SftpSession
 class LocalStream:
     """A local process as the remote command; `allow` says how much of a write gets through."""
 
+    shut = 0.0
+
     def __init__(
         self, command: bytes, allow: Callable[[int], int], path: str | None = None
     ) -> None:

@@ -1,0 +1,156 @@
+"""A session's bytes go when the bucket lets them, and all that is said over it is timed."""
+
+from collections.abc import Iterable, Iterator
+
+from mydata_like.core.bandwidth import Bucket
+from mydata_like.core.errors import RejectedError
+from mydata_like.core.spent import Spent
+from mydata_like.ssh.session import Finished, Put, RemoteFile, Session, SftpSession, Stream
+from mydata_like.transfer.timesheet import Timesheet
+
+_STARTING = 2  # round trips that the start of a command takes
+
+
+class MeteredSession:
+    """A session whose streams and files are written through a bucket; see `Session`."""
+
+    def __init__(self, session: Session, bucket: Bucket, sheet: Timesheet) -> None:
+        self._session = session
+        self._bucket = bucket
+        self._sheet = sheet
+
+    @property
+    def stack(self) -> str:
+        return self._session.stack
+
+    @property
+    def cipher(self) -> str:
+        return self._session.cipher
+
+    def start(self, command: bytes) -> Stream:
+        with self._sheet.timed(self._sheet.learn(_STARTING)):
+            stream = self._session.start(command)
+        return _MeteredStream(stream, self._bucket, self._sheet)
+
+    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+        with self._sheet.timed(self._sheet.answer):
+            return self._session.run(command, stdin)
+
+    def open_sftp(self) -> SftpSession:
+        return _MeteredSftp(self._session.open_sftp(), self._bucket, self._sheet)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class _MeteredStream:
+    def __init__(self, stream: Stream, bucket: Bucket, sheet: Timesheet) -> None:
+        self._stream = stream
+        self._bucket = bucket
+        self._sheet = sheet
+        self.read_ready = stream.read_ready
+        self.close = stream.close
+
+    @property
+    def shut(self) -> float:
+        return self._stream.shut
+
+    def write(self, data: bytes | memoryview) -> None:
+        for piece in self._bucket.pieces(memoryview(data)):
+            self._write(piece)
+
+    def read(self, size: int) -> bytes:
+        with self._sheet.timed(self._sheet.answer):
+            return self._stream.read(size)
+
+    def finish(self) -> Finished:
+        with self._sheet.timed(self._sheet.answer):
+            return self._stream.finish()
+
+    def _write(self, piece: memoryview) -> None:
+        shut = self._stream.shut
+
+        def share(waited: float) -> Spent:
+            for_room = min(waited, self._stream.shut - shut)
+            return self._sheet.answer(for_room)._replace(line=waited - for_room)
+
+        with self._sheet.timed(share):
+            self._stream.write(piece)
+
+
+class _MeteredSftp:
+    def __init__(self, sftp: SftpSession, bucket: Bucket, sheet: Timesheet) -> None:
+        self._sftp = sftp
+        self._bucket = bucket
+        self._sheet = sheet
+        self.close = sftp.close
+
+    @property
+    def round_trip(self) -> float:
+        return self._sftp.round_trip
+
+    def put_all(self, puts: Iterable[Put]) -> Iterator[tuple[int, RejectedError | None]]:
+        answers = self._sftp.put_all(self._sheet.apart(map(self._wait, puts)))
+        while True:
+            with self._sheet.timed(_for_line):
+                answer = next(answers, None)
+            if answer is None:
+                return
+            yield answer
+
+    def open_file(self, path: bytes, *, keep: bool = False) -> RemoteFile:
+        with self._sheet.timed(self._sheet.answer):
+            file = self._sftp.open_file(path, keep=keep)
+        return _MeteredFile(file, self._bucket, self._sheet)
+
+    def read_file(self, path: bytes) -> bytes:
+        with self._sheet.timed(self._sheet.answer):
+            return self._sftp.read_file(path)
+
+    def make_directories(self, path: bytes, mode: int) -> None:
+        with self._sheet.timed(self._sheet.answer):
+            self._sftp.make_directories(path, mode)
+
+    def find_size(self, path: bytes) -> int | None:
+        with self._sheet.timed(self._sheet.learn(1)):
+            return self._sftp.find_size(path)
+
+    def replace(self, source: bytes, target: bytes) -> None:
+        with self._sheet.timed(self._sheet.answer):
+            self._sftp.replace(source, target)
+
+    def set_attributes(self, path: bytes, *, mode: int, modified: float) -> None:
+        with self._sheet.timed(self._sheet.answer):
+            self._sftp.set_attributes(path, mode=mode, modified=modified)
+
+    def remove(self, path: bytes) -> None:
+        with self._sheet.timed(self._sheet.answer):
+            self._sftp.remove(path)
+
+    def _wait(self, put: Put) -> Put:
+        """Let a small file go when all of it may."""
+        for _ in self._bucket.pieces(memoryview(put.content)):
+            pass
+        return put
+
+
+class _MeteredFile:
+    def __init__(self, file: RemoteFile, bucket: Bucket, sheet: Timesheet) -> None:
+        self._file = file
+        self._bucket = bucket
+        self._sheet = sheet
+        self.move_to = file.move_to
+
+    def write(self, data: bytes | memoryview) -> None:
+        for piece in self._bucket.pieces(memoryview(data)):
+            with self._sheet.timed(_for_line):
+                self._file.write(piece)
+
+    def close(self) -> None:
+        with self._sheet.timed(self._sheet.answer):
+            self._file.close()
+
+
+def _for_line(waited: float) -> Spent:
+    """Return what waiting is for while many bytes are under way: nobody knows of which kind."""
+    return Spent(line=waited)
