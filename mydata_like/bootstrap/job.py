@@ -53,6 +53,7 @@ from mydata_like.engine.retry import Gate
 from mydata_like.engine.run import Run, RunEnd, Stages, Surroundings
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
+from mydata_like.engine.shares import Shares
 from mydata_like.engine.sources import Sources, check_source
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import repeated
@@ -68,6 +69,7 @@ from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
 from mydata_like.system.lock import lock_data_directory
+from mydata_like.transfer.pool import count_cpus
 from mydata_like.transfer.unarchive import TarArchives
 
 KEEP_AFTER = 1.0  # seconds after which the ledger is told again how far a run has come
@@ -270,6 +272,7 @@ def _surround(
         transport=transport,
         ledger=ledger,
         tally=audience.tally,
+        shares=Shares(outside.controls.limits.channels, transport, audience.emit, count_cpus()),
         emit=audience.emit,
         clock=outside.gate.clock,
         cancel=audience.cancel,

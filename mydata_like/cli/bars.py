@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mydata_like.cli.report import PlainLines, Report
-from mydata_like.core.format import format_duration, format_path, format_size
+from mydata_like.core.format import LIMITS, format_duration, format_path, format_size
 from mydata_like.engine.tally import Tally, Totals, Travel
 
 REFRESHES = 5  # a second
@@ -42,7 +42,10 @@ class _Picture:
         whole = Table.grid()
         to_do = max(1, totals.wanted_bytes)
         whole.add_row(ProgressBar(total=to_do, completed=min(totals.sent_bytes, to_do), width=76))
-        return Group(channels, whole, *map(Text, _sum_lines(totals)))
+        measured = self._tally.measured
+        limit = LIMITS.get(measured.limit) if measured else None
+        lines = (*_sum_lines(totals), f"The limit: {limit}" if limit else "")
+        return Group(channels, whole, *map(Text, lines))
 
 
 def _travel_cells(travel: Travel) -> tuple[RenderableType, ...]:

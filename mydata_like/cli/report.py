@@ -33,7 +33,7 @@ from mydata_like.core.events import (
     RunResumed,
     event_record,
 )
-from mydata_like.core.format import format_duration, format_path, format_size
+from mydata_like.core.format import LIMITS, format_duration, format_path, format_size
 from mydata_like.engine.tally import Totals
 
 logger = logging.getLogger(__name__)
@@ -174,6 +174,8 @@ def summarise(finished: RunFinished) -> list[str]:
         )
     else:
         lines.append(f"Nothing was sent; the run took {format_duration(finished.seconds)}.")
+    if finished.sent and finished.limit:
+        lines.append(f"The limit was {LIMITS.get(finished.limit, finished.limit)}.")
     return lines
 
 

@@ -10,7 +10,7 @@ from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.format import format_duration, format_size
+from mydata_like.core.format import LIMITS, format_duration, format_size
 
 OVERDUE = 120.0  # seconds after the last sign of life, of which there are two a minute
 
@@ -87,4 +87,6 @@ def _describe_run(past: bootstrap.PastRun) -> str:
     sent = format_size(size if isinstance(size, int) else 0)
     reason = sums.get("reason", "person")
     why = "" if reason == "person" else f" ({reason})"
-    return f"{began}  {sums.get('found', 0)} found = {counts}; {sent} sent{why}"
+    limit = LIMITS.get(str(sums.get("limit")))
+    held = f", limited by {limit}" if size and limit else ""
+    return f"{began}  {sums.get('found', 0)} found = {counts}; {sent} sent{held}{why}"

@@ -6,6 +6,7 @@ not say a million times that nothing happened.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Self
@@ -268,6 +269,24 @@ class RunProgressed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StagesMeasured:
+    """How the last two seconds were shared out, once a second while the run is not paused.
+
+    `stage` holds up the others because of its `limit`; both are empty where the shares do not
+    decide. `busy` and `blocked` are numbers of workers (of `send`: channels) by stage, `spent` is
+    the share of the channels' time that each need took, `processors` how many of them we used.
+    """
+
+    stage: str
+    limit: str
+    byte_rate: float
+    busy: Mapping[str, float]
+    blocked: Mapping[str, float]
+    spent: Mapping[str, float]
+    processors: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommandDone:
     """A command was carried out; `id` is its own."""
 
@@ -321,12 +340,15 @@ class RunFinished:
     seconds: float
     problem: Problem | None = None  # why the run ended early, if it did
     shard: str = ""  # as of `RunStarted`
+    limit: str = ""  # as of `StagesMeasured`: what it was for the longest time
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:
         """Return the end of a run that could not begin."""
         sums = dict.fromkeys(("found", "verified", "waiting", "skipped", "failed"), 0)
-        return cls(run="", at=at, sent=0, bytes=0, seconds=0.0, problem=problem, shard="", **sums)
+        return cls(
+            run="", at=at, sent=0, bytes=0, seconds=0.0, problem=problem, shard="", limit="", **sums
+        )
 
 
 Event = (
@@ -353,6 +375,7 @@ Event = (
     | RunPaused
     | RunResumed
     | RunProgressed
+    | StagesMeasured
     | CommandDone
     | CommandRefused
     | RunScheduled

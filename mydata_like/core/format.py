@@ -1,6 +1,19 @@
 """Values as a person reads them: paths, sizes, times."""
 
 import unicodedata
+from typing import Final
+
+# What keeps a run from going faster, by the names in docs/events.md.
+LIMITS: Final = {
+    "source": "the disk of this computer",
+    "processor": "the processors of this computer",
+    "line": "the network, or a server too busy to read",
+    "channels": "the long way to the server",
+    "server": "the server that stores the files",
+    "bandwidth": "the bandwidth that is set",
+    "API": "the server's answers to requests",
+    "verification": "the server's verification",
+}
 
 
 def format_path(path: bytes) -> str:

@@ -18,6 +18,7 @@ from mydata_like.engine.pack import Pack
 from mydata_like.engine.register import Register
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
+from mydata_like.engine.shares import Shares
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Verify
@@ -59,6 +60,7 @@ class Surroundings:
     transport: Transport
     ledger: Ledger
     tally: Tally
+    shares: Shares
     emit: Emit
     clock: Clock
     cancel: Stoppable
@@ -122,12 +124,15 @@ class Run:
             around.transport.close()
         around.ledger.flush()
         self._tell_progress()
-        finished = around.tally.summary(self.name, around.clock.now(), problem)
+        finished = replace(
+            around.tally.summary(self.name, around.clock.now(), problem), limit=around.shares.limit
+        )
         around.emit(finished)
         return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
 
     def _tell_progress(self) -> None:
-        """Tell the sums, unless nothing has changed since they were told."""
+        """Tell the sums, unless nothing has changed since they were told, and what the limit is."""
+        self._around.shares.look(pending=self._around.tally.totals.pending > 0)
         progress = self._around.tally.progress()
         told, self._told = self._told, replace(progress, seconds=0.0)
         if self._told != told:
@@ -135,7 +140,7 @@ class Run:
 
     def _look(self, found: Iterable[FileGroup]) -> None:
         """The dry run: scan and check."""
-        with WorkerGroup(self._around.cancel) as group:
+        with self._group() as group:
             for _ in self._checked(group, found):
                 pass
 
@@ -153,11 +158,16 @@ class Run:
 
     def _pass_on(self, found: Iterable[FileGroup], again: list[Wanted]) -> list[Wanted]:
         """Carry what is found and what is sent again; return what is to be sent once more."""
-        with WorkerGroup(self._around.cancel) as group:
+        with self._group() as group:
             checked = self._checked(group, found)
             bundled = stage(group, self._stages.bundle, checked)
             repeats: list[Open] = [[*again]]
             return self._deliver(group, chain(repeats, bundled) if again else bundled)
+
+    def _group(self) -> WorkerGroup:
+        group = WorkerGroup(self._around.cancel)
+        self._around.shares.watch(group)
+        return group
 
     def _found(self, root: bytes) -> Iterator[FileGroup]:
         """Yield the groups of the data directory, and of sources as soon as they are added."""

@@ -32,6 +32,7 @@ from mydata_like.core.events import (
     RunResumed,
     RunScheduled,
     RunStarted,
+    StagesMeasured,
     TransferFinished,
     TransferProgressed,
     TransferRetried,
@@ -88,6 +89,11 @@ class Totals:
     def open(self) -> int:
         return self.found - self.verified - self.waiting - self.skipped - self.failed
 
+    @property
+    def pending(self) -> int:
+        """How many files were registered in this run and are not verified yet."""
+        return max(0, self.registered - (self.verified - self.known))
+
 
 class Travel(NamedTuple):
     """A transfer under way; `problem` is why its last attempt failed, if one did."""
@@ -124,6 +130,7 @@ class Tally:
         self._problem_counts: Counter[str] = Counter()
         self.paused: Problem | None = None
         self.limit: LimitsChanged | None = None
+        self.measured: StagesMeasured | None = None
         self.finished: RunFinished | None = None
 
     def add(self, event: Event) -> None:
@@ -218,12 +225,13 @@ class Tally:
                 self._count(event)
                 kept = isinstance(event, FileFailed)
                 self._note(event.path if kept else None, event.problem)
-            case FolderSkipped() | FolderFailed():
-                self._note(event.path, event.problem)
-            case Notice():
-                self._note(b"", event.problem)
+            case FolderSkipped() | FolderFailed() | Notice():
+                path = b"" if isinstance(event, Notice) else event.path
+                self._note(path, event.problem)
             case FileRetried():
                 self._take_back(event)
+            case StagesMeasured():
+                self.measured = event
             case TransferStarted() | TransferProgressed() | TransferRetried() | TransferFinished():
                 self._follow(event)
             case (
@@ -323,7 +331,7 @@ class Tally:
             case RunStarted():
                 self._begun, self._shard = self._clock.monotonic(), event.shard
             case RunPaused():
-                self.paused = event.problem
+                self.paused, self.measured = event.problem, None
             case RunResumed():
                 self.paused = None
             case RunFinished():

@@ -3,11 +3,11 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from time import monotonic
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 from mydata_like.core.errors import Cancelled
@@ -97,7 +97,8 @@ class Source(Protocol[T_co]):
 class WorkQueue(Generic[T]):
     """A bounded queue that ends when it is closed and empty, and breaks when cancelled.
 
-    Every method that takes or puts raises `Cancelled` once `cancel` is set.
+    Every method that takes or puts raises `Cancelled` once `cancel` is set. `starved` and
+    `blocked` are the seconds for which takers have waited for items, and putters for room.
     """
 
     def __init__(self, cancel: Cancel, limit: int = 16) -> None:
@@ -110,6 +111,8 @@ class WorkQueue(Generic[T]):
         self._drained = threading.Condition(self._lock)
         self._takers = 0
         self._putters = 0
+        self.starved = 0.0
+        self.blocked = 0.0
 
     def __len__(self) -> int:
         return len(self._items)
@@ -124,7 +127,8 @@ class WorkQueue(Generic[T]):
             self._check()
             while len(self._items) >= self._limit:
                 self._putters += 1
-                self._drained.wait(TICK)
+                waited = _wait(self._drained, TICK)
+                self.blocked += waited
                 self._putters -= 1
                 self._check()
             self._items.append(item)
@@ -183,9 +187,28 @@ class WorkQueue(Generic[T]):
             if rest <= 0:
                 return
             self._takers += 1
-            self._filled.wait(rest)
+            waited = _wait(self._filled, rest)  # others may have counted theirs meanwhile
+            self.starved += waited
             self._takers -= 1
             self._check()
+
+
+def _wait(condition: threading.Condition, timeout: float) -> float:
+    """Wait to be notified; return how many seconds that took."""
+    begun = monotonic()
+    condition.wait(timeout)
+    return monotonic() - begun
+
+
+class StageWaits(NamedTuple):
+    """How many workers a stage has, and the seconds for which they have waited in all.
+
+    That is for something to do, or for the next stage to take what they had done.
+    """
+
+    workers: int
+    starved: float
+    blocked: float
 
 
 class _Inlet(Generic[T]):
@@ -222,6 +245,7 @@ class WorkerGroup:
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._queues: list[WorkQueue[object]] = []
+        self._stages: dict[str, Callable[[], StageWaits]] = {}
         self._error: BaseException | None = None
         self._cut_short = False
 
@@ -255,6 +279,14 @@ class WorkerGroup:
         queue: WorkQueue[Out] = WorkQueue(self.cancel, limit)
         self._queues.append(queue)  # type: ignore[arg-type]  # only woken through this list
         return queue
+
+    def stage_waits(self) -> Mapping[str, StageWaits]:
+        """Return how much the workers of each stage have waited, by the name of the stage."""
+        return {name: read() for name, read in list(self._stages.items())}
+
+    def note_stage(self, name: str, read: Callable[[], StageWaits]) -> None:
+        """Have a stage among those that `stage_waits` tells of."""
+        self._stages[name] = read
 
     def start(self, name: str, work: Callable[[], None]) -> None:
         """Run `work` in a thread of this group."""
@@ -314,13 +346,15 @@ def stage(
     queue = source if isinstance(source, WorkQueue) else _feed(group, source, limit)
     output: WorkQueue[Out] = group.open_queue(limit)
     name = getattr(function, "__name__", type(function).__name__).strip("_").lower()
-    _start_all(group, name, workers, lambda: function(_Inlet(queue, output)), output)
+    running = _start_all(group, name, workers, lambda: function(_Inlet(queue, output)), output)
+    group.note_stage(name, lambda: StageWaits(len(running), queue.starved, output.blocked))
     return output
 
 
 def _feed(group: WorkerGroup, items: Iterable[In], limit: int) -> WorkQueue[In]:
     queue: WorkQueue[In] = group.open_queue(limit)
-    _start_all(group, "source", 1, lambda: iter(items), queue)
+    running = _start_all(group, "source", 1, lambda: iter(items), queue)
+    group.note_stage("source", lambda: StageWaits(len(running), 0.0, queue.blocked))
     return queue
 
 
@@ -330,8 +364,8 @@ def _start_all(
     workers: int,
     produce: Callable[[], Iterator[Out]],
     output: WorkQueue[Out],
-) -> None:
-    """Start workers that fill the output; the last one to end closes it."""
+) -> Sequence[None]:
+    """Start workers that fill the output; the last one to end closes it. Return who is at it."""
     running = [None] * workers
 
     def work() -> None:
@@ -343,6 +377,7 @@ def _start_all(
 
     for number in range(1, workers + 1):
         group.start(f"{name}-{number}", work)
+    return running
 
 
 class KeyedOnce(Generic[K, V]):

@@ -204,7 +204,7 @@ class SshTransport:
     def _most_sessions(self) -> int:
         hosts = len(self._rota.endpoints)
         limits = [rung.cpus * hosts for rung in self._rungs.values() if rung.cpus]
-        return max(1, min([_count_cpus(), *limits]))
+        return max(1, min([count_cpus(), *limits]))
 
     def _most_together(self) -> int:
         """Return how many channels a session has; one where each is asked for by every payload."""
@@ -304,7 +304,7 @@ def _closed() -> TransientError:
     return TransientError("The channels are closed.", code="channel.closed")
 
 
-def _count_cpus() -> int:
+def count_cpus() -> int:
     """Return how many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

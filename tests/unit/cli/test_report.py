@@ -97,6 +97,12 @@ def test_the_sums_of_a_run_add_up_before_the_readers_eyes():
     assert lines[-1] == "3 files, 3.0 MB sent in 2.0 s (1.5 MB/s)"
 
 
+@pytest.mark.parametrize(("limit", "said"), [("API", "requests."), ("", "MB/s)")])
+def test_the_sums_end_with_the_limit_where_it_is_known(limit, said):
+    assert summarise(finished(limit=limit))[-1].endswith(said)
+    assert "limit" not in summarise(finished(limit=limit, sent=0))[-1]
+
+
 @pytest.mark.parametrize(
     ("event", "words"),
     [

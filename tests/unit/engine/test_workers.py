@@ -379,3 +379,26 @@ def test_what_is_forgotten_while_computed_is_not_kept() -> None:
 
     assert once("key", compute) == 1
     assert once("key", lambda: 2) == 2
+
+
+def test_a_group_tells_how_long_the_workers_of_each_stage_have_waited():
+    go_on, seen = threading.Event(), threading.Event()
+
+    def hold(numbers: Iterable[int]) -> Iterator[int]:
+        for number in numbers:
+            go_on.wait(SOON)
+            yield number
+
+    def read() -> tuple[float, ...]:
+        waits = group.stage_waits()
+        return waits["source"].blocked, waits["pass_on"].starved, waits["hold"].blocked
+
+    with WorkerGroup(CancelFlag()) as group:
+        passed = stage(group, pass_on, stage(group, hold, range(5), limit=1))
+        while not (read()[0] and read()[1]):
+            seen.wait(0.01)
+        go_on.set()
+        assert list(passed) == [0, 1, 2, 3, 4]
+
+    assert group.stage_waits()["source"].workers == 0
+    assert read()[2] < read()[0]
