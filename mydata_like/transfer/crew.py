@@ -140,6 +140,7 @@ class Crew:
             self._moving(block.size)
             return block.buffer
         self._waiting.put(block)
+        self._moving(0)
         self._given += block.size
         now = time.monotonic()
         if now - self._looked >= _LOOK:
