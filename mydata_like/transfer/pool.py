@@ -162,7 +162,7 @@ class SshTransport:
         """Carry a payload while this lasts; yield whether fewer are carried than processors are."""
         with self._lock:
             self._carried += 1
-            spare = self._carried < _count_cpus()
+            spare = self._carried < count_cpus()
         try:
             yield spare
         finally:
