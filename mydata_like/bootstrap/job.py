@@ -136,7 +136,9 @@ class Job:
     ) -> None:
         """Keep what is known of the run by now, for whoever looks into the ledger."""
         self.chronicle.write()
-        record = event_record(sums) | {"reason": self.reason}
+        measured = self.tally.measured
+        limit = {"limit": measured.limit if measured else ""}  # which the sums at the end have
+        record = limit | event_record(sums) | {"reason": self.reason}
         self.ledger.record_run(PastRun(self.run.name, started, finished, record))
 
 

@@ -15,7 +15,7 @@ from mydata_like.core.format import format_path
 from mydata_like.gui import standing
 from mydata_like.gui.background import Background
 from mydata_like.gui.engine import Engine, Record
-from mydata_like.gui.live import NOTHING, Live, read_problem, read_time
+from mydata_like.gui.live import NO_LIMIT, NOTHING, Live, read_problem, read_time
 from mydata_like.gui.standing import Standing, read_past_run
 from mydata_like.gui.state import PastRun, Phase, RunState
 from mydata_like.settings.policy import Loaded
@@ -250,7 +250,7 @@ class Controller(QObject):
                 self._live.begin()
                 self._last_words = None
                 self._reason = record["reason"]
-                self._set(phase=Phase.RUNNING, problem=None, sums=NOTHING)
+                self._set(phase=Phase.RUNNING, problem=None, sums=NOTHING, limit=NO_LIMIT)
             case "run_paused":
                 self._set(phase=Phase.PAUSED, problem=read_problem(record["problem"]))
             case "run_resumed":
@@ -303,8 +303,9 @@ class Controller(QObject):
             return
         self._changed = False
         self._live.sample()
-        if self.state.ours and self.state.sums != self._live.sums:
-            self._set(sums=self._live.sums)
+        told = self._live.sums, self._live.limit
+        if self.state.ours and (self.state.sums, self.state.limit) != told:
+            self._set(sums=told[0], limit=told[1])
         self.live_changed.emit(self._live.snapshot())
         if self._turns % LEDGER_AFTER == 0:
             self.ledger_changed.emit()

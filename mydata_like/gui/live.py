@@ -18,6 +18,20 @@ _SUMS = tuple(field.name for field in fields(RunProgressed))
 NOTHING = RunProgressed(**dict.fromkeys(_SUMS, 0) | {"remaining": None})  # type: ignore[arg-type]
 
 
+class Limit(NamedTuple):
+    """What holds a run up: a stage, the name of what that waits for, bytes a second meanwhile.
+
+    Empty where nobody can tell.
+    """
+
+    stage: str = ""
+    name: str = ""
+    rate: float = 0.0
+
+
+NO_LIMIT = Limit()
+
+
 class Transfer(NamedTuple):
     """A payload on its way, or one that has gone; `name` is its first file."""
 
@@ -55,6 +69,7 @@ class Live:
 
     def __init__(self) -> None:
         self.sums = NOTHING
+        self.limit = NO_LIMIT
         self._transfers: dict[int, Transfer] = {}
         self._recent: deque[Transfer] = deque(maxlen=RECENT)
         self._channels: dict[int, Record] = {}
@@ -65,6 +80,7 @@ class Live:
     def begin(self) -> None:
         """Forget the run before."""
         self.sums = NOTHING
+        self.limit = NO_LIMIT
         self._transfers.clear()
         self._recent.clear()
         self._channels.clear()
@@ -77,6 +93,8 @@ class Live:
         match record["event"]:
             case "run_progressed":
                 self.sums = RunProgressed(**{name: record[name] for name in _SUMS})
+            case "stages_measured" | "run_paused":
+                self.limit = _read_limit(record)
             case "transfer_started":
                 self._start(record)
             case "transfer_progressed":
@@ -150,6 +168,15 @@ class Live:
             self._channels.pop(record["channel"], None)
         else:
             self._channels[record["channel"]] = record
+
+
+def _read_limit(record: Record) -> Limit:
+    """Return what an event says of the limit; a pause is none."""
+    return (
+        Limit(record["stage"], record["limit"], record["byte_rate"])
+        if "stage" in record
+        else NO_LIMIT
+    )
 
 
 def read_problem(record: Record | None) -> Problem | None:

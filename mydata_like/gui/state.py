@@ -7,7 +7,7 @@ from enum import StrEnum
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunProgressed
 from mydata_like.core.model import NO_RISK, AtRisk
-from mydata_like.gui.live import NOTHING
+from mydata_like.gui.live import NO_LIMIT, NOTHING, Limit
 
 
 class Phase(StrEnum):
@@ -56,12 +56,14 @@ class PastRun:
 class RunState:
     """How things stand.
 
-    `sums` are those of the run at work; `problem` says why it is paused, or why the engine is
-    broken. `awaited` is why the server does not let us in yet. `missing` are keys of settings.
+    `sums` and `limit` are those of the run at work; `problem` says why it is paused, or why the
+    engine is broken. `awaited` is why the server does not let us in yet. `missing` are keys of
+    settings.
     """
 
     phase: Phase = Phase.LOADING
     sums: RunProgressed = NOTHING
+    limit: Limit = NO_LIMIT
     last: PastRun | None = None
     problem: Problem | None = None
     awaited: Problem | None = None

@@ -1693,6 +1693,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>The limit: %1</source>
         <translation>Die Grenze: %1</translation>
     </message>
+    <message>
+        <source>The limit</source>
+        <translation>Die Grenze</translation>
+    </message>
 </context>
 <context>
     <name>Starts</name>
@@ -2428,6 +2432,41 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>limits</name>
+    <message>
+        <source>the disk of this computer</source>
+        <translation>die Festplatte dieses Computers</translation>
+    </message>
+    <message>
+        <source>the processors of this computer</source>
+        <translation>die Prozessoren dieses Computers</translation>
+    </message>
+    <message>
+        <source>the network, or a server too busy to read</source>
+        <translation>das Netz oder ein überlasteter Server</translation>
+    </message>
+    <message>
+        <source>the long way to the server</source>
+        <translation>der weite Weg zum Server</translation>
+    </message>
+    <message>
+        <source>the server that stores the files</source>
+        <translation>der Server, der die Dateien speichert</translation>
+    </message>
+    <message>
+        <source>the bandwidth that is set</source>
+        <translation>die eingestellte Bandbreite</translation>
+    </message>
+    <message>
+        <source>the server&apos;s answers to requests</source>
+        <translation>die Antworten des Servers auf Anfragen</translation>
+    </message>
+    <message>
+        <source>the server&apos;s verification</source>
+        <translation>die Prüfung durch den Server</translation>
+    </message>
+</context>
+<context>
     <name>marks</name>
     <message>
         <source>Registered</source>
@@ -2518,6 +2557,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Duration</source>
         <translation>Dauer</translation>
+    </message>
+    <message>
+        <source>Limit</source>
+        <translation>Grenze</translation>
     </message>
     <message>
         <source>Started by a person</source>
@@ -2618,6 +2661,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The engine has stopped</source>
         <translation>Das Übertragungsprogramm ist stehen geblieben</translation>
+    </message>
+    <message>
+        <source>The limit: %1</source>
+        <translation>Die Grenze: %1</translation>
+    </message>
+    <message>
+        <source>The limit: %1, at %2</source>
+        <translation>Die Grenze: %1, bei %2</translation>
     </message>
     <message>
         <source>Paused</source>

@@ -6,13 +6,17 @@ import pytest
 from PySide6.QtWidgets import QPushButton, QToolButton
 
 from mydata_like.core.errors import Problem
-from mydata_like.gui.live import NOTHING
+from mydata_like.core.format import LIMITS
+from mydata_like.gui.live import NOTHING, Limit
+from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.look.limits import limit_name
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.overview.conservation import ConservationBar
-from mydata_like.gui.overview.counts import Parts, Stage, find_limit, parts_of_progress, stages_of
+from mydata_like.gui.overview.counts import Parts, Stage, parts_of_progress, stages_of
 from mydata_like.gui.overview.facts import FactRow
 from mydata_like.gui.overview.page import OverviewPage
+from mydata_like.gui.overview.pipeline import PipelineStrip
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.state import Phase, RunState
 from tests.gui.conftest import DEADLINE
@@ -50,9 +54,21 @@ def test_each_stage_tells_what_waits_before_it():
     ]
 
 
-def test_the_limit_is_where_most_files_wait_if_many_do():
-    assert find_limit(stages_of(MIDWAY)) == "send"
-    assert find_limit([Stage("scan", 5, 0), Stage("check", 1, 4)]) == ""
+def test_the_strip_marks_the_limit_and_says_what_it_is(qtbot):
+    strip = PipelineStrip()
+    qtbot.addWidget(strip)
+
+    strip.show_sums(MIDWAY, Limit("send", "source", 56e6))
+    texts = [label.text() for label in strip.findChildren(PlainLabel)]
+    assert f"The limit: the disk of this computer, at {words.rate(56e6)}" in texts
+    assert [text for text in texts if "The limit: 20" in text]
+
+    strip.show_sums(MIDWAY, Limit())
+    assert not [label for label in strip.findChildren(PlainLabel) if "limit" in label.text()]
+
+
+def test_every_limit_of_a_run_has_words():
+    assert {name: limit_name(name) for name in LIMITS} == LIMITS
 
 
 @pytest.mark.parametrize(

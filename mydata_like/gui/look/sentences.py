@@ -2,7 +2,9 @@
 
 from PySide6.QtCore import QCoreApplication
 
+from mydata_like.gui.live import Limit
 from mydata_like.gui.look import words
+from mydata_like.gui.look.limits import limit_name
 from mydata_like.gui.state import PastRun, Phase, RunState
 
 translate = QCoreApplication.translate
@@ -21,6 +23,16 @@ def overview_sentence(state: RunState) -> str:
     if state.phase in said:
         return said[state.phase]
     return _tell_run(state) if state.at_work else _tell_rest(state)
+
+
+def limit_sentence(limit: Limit) -> str:
+    """Return what holds a run up, and how fast it goes; empty where nobody can tell."""
+    if not limit.name:
+        return ""
+    if not limit.rate:
+        return translate("sentences", "The limit: %1").replace("%1", limit_name(limit.name))
+    text = translate("sentences", "The limit: %1, at %2").replace("%1", limit_name(limit.name))
+    return text.replace("%2", words.rate(limit.rate))
 
 
 def _tell_problem(state: RunState, otherwise: str) -> str:

@@ -5,8 +5,6 @@ from typing import NamedTuple
 from mydata_like.core.events import RunProgressed
 from mydata_like.gui.state import PastRun
 
-NOTABLE = 20  # files that wait before a stage until it is called the limit
-
 
 class Parts(NamedTuple):
     """The conservation law: found = verified + open + waiting + skipped + failed."""
@@ -58,9 +56,3 @@ def stages_of(sums: RunProgressed) -> list[Stage]:
         Stage("register", registered, sent - registered),
         Stage("verify", proven, registered - proven),
     ]
-
-
-def find_limit(stages: list[Stage]) -> str:
-    """Return the stage before which most files wait; empty where none holds up the others."""
-    slowest = max(stages, key=lambda stage: stage.queue)
-    return slowest.name if slowest.queue >= NOTABLE else ""

@@ -113,7 +113,7 @@ class _Standing(QWidget):
         self._bar.show_parts(_parts_of(state))
         self._facts.show_state(state)
         self._strip.setVisible(state.at_work)
-        self._strip.show_sums(state.sums)
+        self._strip.show_sums(state.sums, state.limit)
         self._chart.setVisible(state.ours)
         self._hint.setVisible(not state.ours)
 

@@ -7,18 +7,20 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from mydata_like.core.events import RunProgressed
+from mydata_like.gui.live import Limit
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import LARGE, SMALL, PlainLabel
 from mydata_like.gui.look.palette import accent
 from mydata_like.gui.look.picture import Picture
-from mydata_like.gui.overview.counts import Stage, find_limit, stages_of
+from mydata_like.gui.look.sentences import limit_sentence
+from mydata_like.gui.overview.counts import Stage, stages_of
 
 RECENT = 5.0  # seconds of the past that rates are taken from
 
 
 class PipelineStrip(QWidget):
-    """Five stages side by side."""
+    """Five stages side by side, and in words what the limit is."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -29,17 +31,20 @@ class PipelineStrip(QWidget):
             "register": StageCard(self.tr("Register"), "dataset", self),
             "verify": StageCard(self.tr("Verify"), "check", self),
         }
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
+        self._said = PlainLabel("", self)
+        row = QHBoxLayout()
         for card in self._cards.values():
-            layout.addWidget(card, 1)
+            row.addWidget(card, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(row)
+        layout.addWidget(self._said)
 
-    def show_sums(self, sums: RunProgressed) -> None:
-        """Show how far a run has come."""
-        stages = stages_of(sums)
-        limit = find_limit(stages)
-        for stage in stages:
-            self._cards[stage.name].show_stage(stage, limit=stage.name == limit)
+    def show_sums(self, sums: RunProgressed, limit: Limit) -> None:
+        """Show how far a run has come, and what holds it up."""
+        for stage in stages_of(sums):
+            self._cards[stage.name].show_stage(stage, limit=stage.name == limit.stage)
+        self._said.setText(limit_sentence(limit) or " ")  # one that comes and goes moves the page
 
 
 class StageCard(QFrame):
@@ -71,7 +76,13 @@ class StageCard(QFrame):
         rate = self._follow(stage.done)
         self._rate.setText(self.tr("%1 files/s").replace("%1", words.count(round(rate))))
         queue = self.tr("%Ln waiting", None, stage.queue) if stage.queue else " "
-        self._queue.setText(self.tr("The limit: %1").replace("%1", queue) if limit else queue)
+        if limit:
+            queue = (
+                self.tr("The limit: %1").replace("%1", queue)
+                if stage.queue
+                else self.tr("The limit")
+            )
+        self._queue.setText(queue)
         if limit != self._is_limit:
             self._is_limit = limit
             self.update()
