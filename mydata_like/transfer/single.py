@@ -129,13 +129,14 @@ class SingleSender:
         return sent[0], self._ground.start(member, publish).finish()
 
     def _reading(
-        self, source: Source | ArchiveSource
+        self, source: Source | ArchiveSource, moving: Moving
     ) -> AbstractContextManager[Iterator[memoryview]]:
         chunks = source.chunks(self._buffer)
-        return read_ahead(chunks) if self._spare else nullcontext(chunks)
+        # The thread that reads ahead tells that it works for the payload, too.
+        return read_ahead(alive(chunks, moving)) if self._spare else nullcontext(chunks)
 
     def _send_whole(self, feed: Feed, member: Member, moving: Moving) -> Told:
-        with open_content(member) as source, self._reading(source) as chunks:
+        with open_content(member) as source, self._reading(source, moving) as chunks:
             sealed = Sealed(source, chunks)
             for chunk in sealed:
                 feed.write(chunk)
@@ -144,7 +145,7 @@ class SingleSender:
 
     def _send_rest(self, feed: Feed, member: Member, there: int, moving: Moving) -> Told | None:
         """Send what follows the bytes that are there; None when those are not ours."""
-        with open_content(member) as source, self._reading(source) as chunks:
+        with open_content(member) as source, self._reading(source, moving) as chunks:
             sealed = Sealed(source, chunks)
             ours, rest = pass_prefix(sealed, there, moving)
             if read_answer(feed.stream)[:32] != ours.encode():

@@ -47,20 +47,27 @@ class Timesheet:
         self._begun = _Moment()
         self._ours = NOTHING_SPENT  # of this payload, what was timed in the channel's own thread
         self._others = NOTHING_SPENT  # and in other ones
+        self._helped: dict[int, float] = {}  # what other threads have worked for it
         self._apart = _Moment()  # in something timed, what is no part of it
         self._round_trip = float("inf")  # the shortest that was seen
 
     @property
     def spent(self) -> Spent:
-        """What was spent in all; up to now where the channel's own thread asks."""
+        """What was spent in all; up to now where the channel's own thread asks.
+
+        Any other thread that asks takes part in carrying the payload, and was made for that.
+        """
         if self._thread == get_ident():
             self._bring_up()
+        else:
+            self._helped[get_ident()] = self._work()
         return self._spent
 
     def begin(self) -> None:
         """Begin a payload, in the thread that carries it."""
         self._before = self._spent
         self._ours = self._others = NOTHING_SPENT
+        self._helped = {}
         self._begun = self._now()
         self._thread = get_ident()
 
@@ -136,9 +143,10 @@ class Timesheet:
         explained = min(idle, waited.in_all)
         if explained:
             ours = ours.plus(waited.times(explained / waited.in_all))
+        helped = max(0.0, sum(self._helped.copy().values()) - others.cipher)
         sums = ours._replace(
-            source=idle - explained,
-            hash=max(0.0, took.work - ours.cipher),
+            source=max(0.0, idle - explained - helped),
+            hash=max(0.0, took.work - ours.cipher) + helped,
             cipher=ours.cipher + others.cipher,
         )
         self._spent = self._before.plus(sums)

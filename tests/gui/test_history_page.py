@@ -68,7 +68,7 @@ def test_outcomes_are_told_in_words(still_desk, written, open_page):
 
     page = open_page(still_desk)
 
-    assert column(page, 6) == ["Stopped", "Ended early", "2 file(s) failed", "All 3 file(s) safe"]
+    assert column(page, 7) == ["Stopped", "Ended early", "2 file(s) failed", "All 3 file(s) safe"]
     assert column(page, 4)[0] == "100 bytes/s"
 
 
@@ -87,7 +87,7 @@ def test_the_files_of_one_run_are_those_of_its_time(qtbot, still_desk, written, 
 def test_runs_without_any_sums_are_shown(still_desk, written, open_page):
     written.ledger.record_run(PastRun("x", written.clock.now(), None, {}))
 
-    assert column(open_page(still_desk), 6) == ["Not finished"]
+    assert column(open_page(still_desk), 7) == ["Not finished"]
 
 
 @pytest.fixture

@@ -131,6 +131,25 @@ def test_a_channel_waits_for_what_other_threads_of_its_payload_wait_for():
     assert desk.sheet.spent == Spent(line=8.0)
 
 
+def test_what_another_thread_computes_meanwhile_is_no_waiting_for_the_disk():
+    desk = Desk()
+    desk.hands.work = 0.0  # as for a thread that was made for the payload
+    desk.sheet.begin()
+
+    def read_ahead():
+        desk.hands.wait(1.0)
+        desk.hands.toil(3.0)
+        assert desk.sheet.spent == Spent()
+
+    reader = Thread(target=read_ahead)
+    reader.start()
+    reader.join()
+    desk.hands.work = 0.0  # each thread has a clock of its own
+    desk.sheet.end()
+
+    assert desk.sheet.spent == Spent(hash=3.0, source=1.0)
+
+
 def test_what_is_made_within_something_timed_is_no_part_of_it():
     desk = Desk()
 
