@@ -7,6 +7,7 @@ written below the staging area's location on it; what was written is removed aga
 import hashlib
 import io
 import os
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, StagingError, TransientError
@@ -199,7 +200,8 @@ def _remove_sample(session: Session, location: bytes) -> None:
 
 def _probe_sftp(session: Session, location: bytes) -> Rung:
     sftp = session.open_sftp()
-    part, target = _sample_path(location) + b".part", _sample_path(location)
+    target = b"%b-%b" % (_sample_path(location), os.urandom(8).hex().encode())  # others probe, too
+    part = target + b".part"
     try:
         sftp.make_directories(location, _MODE)
         file = sftp.open_file(part)
@@ -209,6 +211,8 @@ def _probe_sftp(session: Session, location: bytes) -> Rung:
         size = sftp.find_size(target)
         sftp.remove(target)
     except RejectedError as error:
+        with suppress(RejectedError, TransientError):
+            sftp.remove(part)  # its name is never used again
         raise _no_files(location, error.message.encode()) from error
     if size != len(_SAMPLE):
         raise _no_files(location, b"what was written is not there")

@@ -3,6 +3,9 @@
 import os
 import shutil
 import stat
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import repeat
 
 import pytest
 
@@ -101,6 +104,18 @@ def test_only_sftp_is_found_out(tmp_path, stack):
     found = probe_with(tmp_path, stack, *sftp_only())
     assert found.rung == "sftp"
     assert stat.S_IMODE((tmp_path / "staging").stat().st_mode) == 0o2770
+
+
+def test_sessions_that_probe_at_once_do_not_disturb_each_other(tmp_path, stack):
+    location = os.fsencode(tmp_path / "staging")
+    (tmp_path / "keys").mkdir()
+    with sshd_with(tmp_path, *sftp_only()) as sshd, ExitStack() as stacked:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        sessions = [stacked.enter_context(open_session(endpoint)) for _ in range(3)]
+        with ThreadPoolExecutor(3) as threads:
+            found = list(threads.map(probe, sessions * 5, repeat(location)))
+    assert {rung.rung for rung in found} == {"sftp"}
+    assert list((tmp_path / "staging").iterdir()) == []
 
 
 def test_no_rung_at_all_is_told_with_the_hosts_own_words(tmp_path, stack):
