@@ -2465,6 +2465,38 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>the server&apos;s verification</source>
         <translation>die Prüfung durch den Server</translation>
     </message>
+    <message>
+        <source>disk here</source>
+        <translation>Festplatte hier</translation>
+    </message>
+    <message>
+        <source>processors here</source>
+        <translation>Prozessoren hier</translation>
+    </message>
+    <message>
+        <source>network or server</source>
+        <translation>Netz oder Server</translation>
+    </message>
+    <message>
+        <source>long way</source>
+        <translation>weiter Weg</translation>
+    </message>
+    <message>
+        <source>server&apos;s storage</source>
+        <translation>Serverspeicher</translation>
+    </message>
+    <message>
+        <source>set bandwidth</source>
+        <translation>Bandbreite</translation>
+    </message>
+    <message>
+        <source>server&apos;s answers</source>
+        <translation>Serverantworten</translation>
+    </message>
+    <message>
+        <source>verification</source>
+        <translation>Prüfung</translation>
+    </message>
 </context>
 <context>
     <name>marks</name>

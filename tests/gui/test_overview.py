@@ -10,7 +10,7 @@ from mydata_like.core.format import LIMITS
 from mydata_like.gui.live import NOTHING, Limit
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
-from mydata_like.gui.look.limits import limit_name
+from mydata_like.gui.look.limits import limit_name, limit_word
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.overview.conservation import ConservationBar
 from mydata_like.gui.overview.counts import Parts, Stage, parts_of_progress, stages_of
@@ -69,6 +69,7 @@ def test_the_strip_marks_the_limit_and_says_what_it_is(qtbot):
 
 def test_every_limit_of_a_run_has_words():
     assert {name: limit_name(name) for name in LIMITS} == LIMITS
+    assert all(limit_word(name) for name in LIMITS)
 
 
 @pytest.mark.parametrize(

@@ -17,3 +17,17 @@ def limit_name(name: str) -> str:
         "API": translate("limits", "the server's answers to requests"),
         "verification": translate("limits", "the server's verification"),
     }.get(name, "")
+
+
+def limit_word(name: str) -> str:
+    """Return the same in so few words that a column of a table has room for them."""
+    return {
+        "source": translate("limits", "disk here"),
+        "processor": translate("limits", "processors here"),
+        "line": translate("limits", "network or server"),
+        "channels": translate("limits", "long way"),
+        "server": translate("limits", "server's storage"),
+        "bandwidth": translate("limits", "set bandwidth"),
+        "API": translate("limits", "server's answers"),
+        "verification": translate("limits", "verification"),
+    }.get(name, "")

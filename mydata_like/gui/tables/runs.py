@@ -6,7 +6,7 @@ from PySide6.QtCore import QCoreApplication
 
 from mydata_like.core.views import RunRow
 from mydata_like.gui.look import words
-from mydata_like.gui.look.limits import limit_name
+from mydata_like.gui.look.limits import limit_name, limit_word
 from mydata_like.gui.tables.columns import Column
 from mydata_like.gui.tables.marks import Mark
 
@@ -24,7 +24,7 @@ def run_columns() -> list[Column]:
         Column("size", translate("runs", "Size"), _size, "size", 12, number=True),
         Column("speed", translate("runs", "Speed"), _speed, width=13, number=True),
         Column("span", translate("runs", "Duration"), _span, "span", 14, number=True),
-        Column("limit", translate("runs", "Limit"), _limit, width=26),
+        Column("limit", translate("runs", "Limit"), _limit, width=17, tip=_tell_limit),
         Column("outcome", translate("runs", "Outcome"), _outcome, width=30, mark=_mark, tip=_tip),
     ]
 
@@ -117,7 +117,11 @@ def _speed(row: RunRow) -> str:
 
 def _limit(row: RunRow) -> str:
     """Return what kept it from going faster, of a run that sent something."""
-    return limit_name(str(row.summary.get("limit", ""))) if _bytes(row) else ""
+    return limit_word(str(row.summary.get("limit", ""))) if _bytes(row) else ""
+
+
+def _tell_limit(row: RunRow) -> str:
+    return limit_name(str(row.summary.get("limit", "")))
 
 
 def _span(row: RunRow) -> str:
