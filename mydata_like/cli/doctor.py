@@ -85,9 +85,11 @@ def _carry_out(asked: Asked) -> None:
             verdict = test.judge()
             record = test.as_record(verdict)
             tell(list(conclude(verdict, test.findings)))
-            if asked.apply:
-                record["proof"] = _apply(test, verdict, tell)
-            test.keep(record)
+            try:
+                if asked.apply:
+                    record["proof"] = _apply(test, verdict, tell)
+            finally:
+                test.keep(record)
     if asked.as_json:
         print_json(record)
 
@@ -100,7 +102,7 @@ def _apply(
     if not changes:
         tell(["", "Nothing was changed: no setting that may be changed here would be faster."])
         return None
-    tell(["", *(f"{key} = {value}" for key, value in changes.items())])
+    tell(["", *(f"Set {key} to {_tell_value(value)}." for key, value in changes.items())])
     before = {one.what: one for one in test.findings.measured}
     proof = []
     for after in test.apply(changes):
@@ -109,6 +111,10 @@ def _apply(
         tell([f"{after.what}: {first}{format_value(after)} now"])
         proof.append({"before": was and was.as_record(), "after": after.as_record()})
     return {"changes": changes, "measured": proof}
+
+
+def _tell_value(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _tell(lines: list[str]) -> None:

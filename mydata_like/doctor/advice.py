@@ -22,6 +22,11 @@ NAMES: Final[Mapping[Stage, str]] = {
     Stage.SERVER_DISK: "the disk of the server",
     Stage.API: "the server's API",
 }
+_WORK: Final[Mapping[Stage, str]] = {
+    Stage.HASH: "checksums",
+    Stage.CIPHER: "encryption",
+    Stage.SERVER_CPU: "receiving",
+}
 _RELIEF: Final[Mapping[Stage, str]] = {
     Stage.SOURCE: "A faster disk for the data, or less that others do on it, would help.",
     Stage.HASH: "More or faster processors in this computer would help.",
@@ -37,8 +42,9 @@ _RELIEF: Final[Mapping[Stage, str]] = {
 class Advice(NamedTuple):
     """One change and how many times as fast files of a workload would go with it.
 
-    `changes` are settings by their keys; without any it is somebody else who can do it. `code`
-    is stable: `cipher`, `channels`, `compression`, `archives`, `relief`.
+    `changes` are settings by their keys, as a settings file holds them; without any it is
+    somebody else who can do it. `code` is stable: `cipher`, `channels`, `compression`,
+    `archives`, `relief`.
     """
 
     code: str
@@ -113,7 +119,7 @@ def _options(
     findings: Findings, settings: Transfer, way: Way
 ) -> Iterator[tuple[str, str, Way, Mapping[str, object]]]:
     rates = {name: one.value for name, one in findings.ciphers().items()}
-    order = tuple(sorted(rates, key=lambda name: -rates[name]))
+    order = sorted(rates, key=lambda name: -rates[name])
     if order and order[0] != way.cipher:
         changes: dict[str, object] = {"transfer.ciphers": order}
         yield "cipher", f"Offer {order[0]} first.", way._replace(cipher=order[0]), changes
@@ -172,8 +178,8 @@ def _say(findings: Findings, predictions: tuple[Prediction, ...]) -> str:
 
 def _name(findings: Findings, stage: Stage) -> str:
     """Return a stage in words; processors that both sides share are those of neither."""
-    if findings.one_machine and stage in (Stage.HASH, Stage.CIPHER, Stage.SERVER_CPU):
-        return f"the processors, which both sides share ({stage} takes the most of them)"
+    if findings.one_machine and stage in _WORK:
+        return f"the processors that both sides share, most of all {_WORK[stage]}"
     return NAMES[stage]
 
 

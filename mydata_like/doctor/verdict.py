@@ -27,7 +27,7 @@ from mydata_like.doctor.findings import (
 TINY: Final = 3_000  # bytes of a tiny file: half of those in an archive of instruments are smaller
 _EXPLAINED: Final = 0.7  # of the time that the whole takes; a part that takes so much is the cause
 _NOTHING: Final = 0.01  # of the limit's time: a stage that takes less is none
-_LEFT: Final = 0.25  # of the cores at least, however busy others are
+_LEFT: Final = 0.5  # of the cores at least, however busy others are
 _CONNECTIONS: Final = (1, 2, 4)
 
 

@@ -32,6 +32,7 @@ from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
 
 pytestmark = needs_sshd
+CIPHERS = ["chacha20-poly1305@openssh.com", "aes256-gcm@openssh.com"]
 LEAST = Effort(seconds=0.01, looks=3, flood=1_500_000, disk=1_000_000, files=40, total=100.0)
 
 
@@ -83,7 +84,7 @@ def examined(site):
         measured = list(test.measure())
         record = test.as_record(test.judge())
         test.keep(record)
-        proof = list(test.apply({"transfer.channels": 2}))
+        proof = list(test.apply({"transfer.channels": 2, "transfer.ciphers": CIPHERS}))
     return Examined(measured, test.findings, record, proof, left_behind(site))
 
 
@@ -129,7 +130,8 @@ def test_a_test_is_kept_to_be_compared_with_later_ones(examined, site):
 def test_settings_are_written_and_what_they_gain_is_measured(examined, site):
     assert [one.what for one in examined.proof] == [carried(LARGE_FILES), carried(TINY_FILES)]
     assert all(one.value > 0 for one in examined.proof)
-    assert load_settings(site.config).settings.transfer.channels == 2
+    written = load_settings(site.config).settings.transfer
+    assert (written.channels, list(written.ciphers)) == (2, CIPHERS)
 
 
 def test_a_test_that_is_cancelled_leaves_nothing(site):
