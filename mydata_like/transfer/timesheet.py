@@ -53,15 +53,16 @@ class Timesheet:
 
     @property
     def spent(self) -> Spent:
-        """What was spent in all; up to now where the channel's own thread asks.
+        """What was spent in all; up to now where the channel's own thread asks."""
+        self.look()
+        return self._spent
 
-        Any other thread that asks takes part in carrying the payload, and was made for that.
-        """
+    def look(self) -> None:
+        """Count up to now, in any thread at work for the payload; others were made for that."""
         if self._thread == get_ident():
             self._bring_up()
         else:
             self._helped[get_ident()] = self._work()
-        return self._spent
 
     def begin(self) -> None:
         """Begin a payload, in the thread that carries it."""

@@ -241,11 +241,12 @@ class Reporter:
     def __call__(self, count: int) -> None:
         with self._counting:  # several streams may carry one file
             self._moved += count
-            spent = self._sheet.spent  # which only the channel's own thread brings up to date
+            if not count:  # a thread at work that sends nothing itself is to be seen
+                self._sheet.look()
             now = time.monotonic()
             if now >= self._next:
                 self._next = now + _BEAT
-                self._answer(Moved(self._moved, spent))
+                self._answer(Moved(self._moved, self._sheet.spent))
         if self.cut:
             raise TransientError("The payload was cut off.", code=LOST)
 
