@@ -46,7 +46,7 @@ def test_a_busy_processor_makes_compressing_dear():
 def test_while_the_line_is_unknown_only_a_large_payload_is_looked_at():
     compression = Compression(available=True)
     assert compression.may_suit(LARGE, NOW)
-    assert not compression.may_suit(8 * MB, NOW)
+    assert not compression.may_suit(32 * MB, NOW)
     assert not compression.pays(0.0, NOW)
 
 
