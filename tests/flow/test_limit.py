@@ -12,13 +12,13 @@ from tests.sshd_fixture import needs_sshd, script
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
-# What a command is given, it gets in pieces of 64 KiB, five a second.
+# What a command is given, it gets in pieces of 64 KiB, eight a second.
 SLOW_DISK = """
 import os, subprocess, sys, time
 shell = ["/bin/sh", "-c", os.environ["SSH_ORIGINAL_COMMAND"]]
 command = subprocess.Popen(shell, stdin=subprocess.PIPE, bufsize=0)
 while piece := os.read(0, 65536):
-    time.sleep(0.2 * len(piece) / 65536)
+    time.sleep(0.125 * len(piece) / 65536)
     command.stdin.write(piece)
 command.stdin.close()
 sys.exit(command.wait())
@@ -65,7 +65,7 @@ def test_a_staging_host_that_writes_slowly(open_ours, tmp_path):
 def test_a_server_that_registers_slowly(open_ours):
     with open_ours() as site:
         site.server.faults.add(
-            Fault(action=Delay(0.7), method="PATCH", path="dataset_file", count=100)
+            Fault(action=Delay(0.4), method="PATCH", path="dataset_file", count=100)
         )
         carried = site.carry("advanced.register_requests=1", "advanced.register_batch=5")
         check_carried(site, carried)
@@ -77,6 +77,6 @@ def test_a_server_that_registers_slowly(open_ours):
 def test_a_server_that_verifies_late(open_ours):
     with open_ours() as site:
         site.server.hold_verification()
-        carried = site.carry("advanced.verify_patience=3")
+        carried = site.carry("advanced.verify_patience=2")
 
     assert carried.sums.limit == "verification"
