@@ -14,6 +14,7 @@ from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
 from mydata_like.bootstrap.settings import (
     find_places,
     find_state,
+    ledger_file,
     load_settings,
     prepare_places,
     save_settings,
@@ -32,6 +33,8 @@ from mydata_like.settings.schema import Settings
 from mydata_like.settings.timetable import parse_period
 from mydata_like.settings.transfer import Transfer
 from mydata_like.store.examinations import keep_examination, load_examinations
+from mydata_like.store.ledger import SqliteLedger
+from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.load import SystemLoad
 from mydata_like.system.lock import lock_data_directory
@@ -39,6 +42,8 @@ from mydata_like.system.lock import lock_data_directory
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, with the uploader's uuid behind it
 _FILE: Final = "speed-tests.jsonl"
 _PAGE: Final = 100  # rows
+_RUNS: Final = 50  # of which records are recalled
+_MANY: Final = 500  # files; a run that sent fewer says little of the pace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +66,17 @@ class SpeedTest:
     ) -> None:
         self._settings = settings
         self._order = order
+        self._subject = subject
         self._examination = Examination(subject, order.effort, audience.cancel)
 
     def measure(self) -> Generator[Measured, None, None]:
         """Yield what is measured, one after the other; raises `Cancelled`."""
         return self._examination.measure()
+
+    @property
+    def obstacle(self) -> str:
+        """Why the way to the server will not be measured; empty where it will."""
+        return self._subject.why
 
     @property
     def findings(self) -> Findings:
@@ -137,6 +148,7 @@ def open_speed_test(
             questions=_ask(connection),
             staging=staging,
             why=why,
+            records=tuple(_recall_records(settings, places)),
         )
         yield SpeedTest(settings, order, subject, audience)
 
@@ -185,6 +197,22 @@ def _find_staging(
             petition, area, settings.model_copy(update={"transfer": transfer}), places
         ),
     ), ""
+
+
+def _recall_records(settings: Settings, places: Places) -> Iterator[float]:
+    """Yield how many files a second each run brought to the server that waited for its API."""
+    root = os.fsencode(settings.data.directory or Path())
+    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, SystemClock())
+    if ledger is None:
+        return
+    with ledger:
+        summaries = [past.summary for past in ledger.find_runs(_RUNS)]
+    for sums in summaries:
+        sent, seconds = sums.get("sent"), sums.get("seconds")
+        if not (isinstance(sent, int) and isinstance(seconds, float)):
+            continue  # a run of an older version
+        if sent >= _MANY and seconds > 0 and sums.get("limit") in ("API", "verification"):
+            yield sent / seconds
 
 
 def _ask(connection: Connection) -> Questions:

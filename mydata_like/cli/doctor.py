@@ -79,6 +79,8 @@ def _carry_out(asked: Asked) -> None:
             log_event, Tally(bootstrap.SystemClock()), cancel, redaction.add
         )
         with bootstrap.open_speed_test(settings, order, audience) as test:
+            if test.obstacle:
+                tell([test.obstacle, ""])
             with closing(test.measure()) as parts:
                 for measured in parts:
                     tell([describe(measured)])

@@ -82,10 +82,13 @@ class Verdict(NamedTuple):
 def judge(findings: Findings, settings: Transfer, *, archives: bool = False) -> Verdict:
     """Return what findings mean for an installation with these settings.
 
-    `archives` says whether its tiny files are kept in archives.
+    `archives` says whether its tiny files are kept in archives. Nothing is advised where the way
+    to the server is not known.
     """
     way = find_way(findings, settings, archived=archives)
     predictions = tuple(predict(findings, way, workload) for workload in Workload)
+    if not findings.floods():
+        return Verdict(_say(findings, predictions), predictions, ())
     advice = list(_advise(findings, settings, way, predictions))
     relieved = [_relief(findings, way, prediction) for prediction in predictions]
     advice += [one for one in relieved if one]
@@ -173,6 +176,8 @@ def _say(findings: Findings, predictions: tuple[Prediction, ...]) -> str:
         parts.append(f"for tiny ones {_name(findings, tiny.limit)} ({tiny.files:,.0f} files/s)")
     if not parts:
         return "Nothing could be measured that says how fast files would go."
+    if not findings.floods():
+        return f"The way to the server was not measured; before it the limit is {', '.join(parts)}."
     return f"The limit is {', '.join(parts)}."
 
 

@@ -16,6 +16,7 @@ from mydata_like.doctor.api import Questions, measure_api
 from mydata_like.doctor.carrying import OpenTransport, Wish, carry, remove_leftovers
 from mydata_like.doctor.findings import (
     NOT_TOLD,
+    RECORDS,
     SET_UP,
     Findings,
     Measured,
@@ -45,6 +46,10 @@ _WITHOUT_SHELL: Final = (
     "The staging host allows no shell: its processors, its disk apart from the network, "
     "the round trip and tiny files cannot be told."
 )
+_NO_RECORDS: Final = (
+    "How fast the server makes records and verifies was not measured, since a test must leave "
+    "none: no earlier run had to wait for it."
+)
 _SCP_ONLY: Final = (
     "The staging host allows scp only, which can remove nothing: nothing was sent, and only this "
     "computer and the API were measured."
@@ -65,6 +70,8 @@ class Subject:
     """What is examined: the data's folder, the server's API, and the way into its staging area.
 
     Without a `staging`, `why` says what is in its way. `state` takes the test's own files.
+    `records` are how many files a second earlier runs brought to the server where its API was
+    their limit.
     """
 
     root: Path
@@ -73,6 +80,7 @@ class Subject:
     questions: Questions
     staging: Staging | None = None
     why: str = ""
+    records: tuple[float, ...] = ()
 
 
 class Examination:
@@ -118,6 +126,7 @@ class Examination:
         yield from self._try("Checksums", lambda: measure_checksums(budget))
         yield from self._try("The disk of this computer", lambda: measure_source(sample, budget))
         yield from self._try("The API", lambda: measure_api(self._subject.questions, budget))
+        yield from self._recall_records()
         yield from self._try("The way to the server", self._measure_way)
         yield from self._try("Compression", lambda: measure_compression(sample, budget))
         ciphers = self._subject.transfer.ciphers
@@ -161,6 +170,13 @@ class Examination:
                 why = f"The data directory has too few {kind} files to tell how fast it reads them."
                 self._unknown.append(why)
         return sample
+
+    def _recall_records(self) -> Iterator[Measured]:
+        """Yield how fast the server makes records, as earlier runs tell: a test must make none."""
+        if self._subject.records:
+            yield Measured(Stage.API, RECORDS, Unit.FILES, self._subject.records)
+        else:
+            self._unknown.append(_NO_RECORDS)
 
     def _measure_way(self) -> Iterator[Measured]:
         staging = self._subject.staging

@@ -42,6 +42,7 @@ SET_UP: Final = "connection set-up"
 CEILING: Final = "window over round trip, each channel"
 COMPRESSED: Final = "compressed size"
 COMPRESSION: Final = "compression, one core"
+RECORDS: Final = "records, in earlier runs"
 LATENCIES: Final = {"root": "root", "listing": "one page of a listing", "statistics": "statistics"}
 
 

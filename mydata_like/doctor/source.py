@@ -87,19 +87,19 @@ def measure_source(sample: Sample, budget: Budget) -> Iterator[Measured]:
 
 
 def measure_compression(sample: Sample, budget: Budget) -> Iterator[Measured]:
-    """Yield to what part of their size pieces of the files shrink, and how fast a core is."""
+    """Yield to what part of their size pieces of all files shrink, and how fast a core is."""
     pieces = [*_read_samples(sample)]
     if not pieces:
         return
     packer = zstandard.ZstdCompressor(level=1)
-    ratios = tuple(len(packer.compress(piece)) / len(piece) for piece in pieces)
     whole = b"".join(pieces)
+    shrunk = sum(min(len(packer.compress(piece)), len(piece)) for piece in pieces)
 
     def pack() -> float:
         packer.compress(whole)
         return float(len(whole))
 
-    yield Measured(Stage.SOURCE, COMPRESSED, Unit.SHARE, ratios)
+    yield Measured(Stage.SOURCE, COMPRESSED, Unit.SHARE, (shrunk / len(whole),))
     yield Measured(Stage.SOURCE, COMPRESSION, Unit.BYTES, budget.look(pack))
 
 

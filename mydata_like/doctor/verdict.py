@@ -16,19 +16,18 @@ from mydata_like.doctor.findings import (
     LARGE_FILES,
     MD5,
     MD5_ALL,
+    RECORDS,
     TINY_FILES,
     Cost,
     Findings,
     Stage,
     carried,
-    connected,
 )
 
 TINY: Final = 3_000  # bytes of a tiny file: half of those in an archive of instruments are smaller
 _EXPLAINED: Final = 0.7  # of the time that the whole takes; a part that takes so much is the cause
 _NOTHING: Final = 0.01  # of the limit's time: a stage that takes less is none
 _LEFT: Final = 0.5  # of the cores at least, however busy others are
-_CONNECTIONS: Final = (1, 2, 4)
 
 
 class Workload(StrEnum):
@@ -131,8 +130,7 @@ def weigh(findings: Findings, way: Way) -> list[Load]:
     whole = inverse(value(Stage.CHANNELS, carried(TINY_FILES)))
     if max(load.seconds(TINY) for load in sending) < _EXPLAINED * whole:
         sending.append(Load(Stage.CHANNELS, per_file=whole))
-    asked = (value(Stage.API, connected(number)) or 0.0 for number in _CONNECTIONS)
-    record = 0.0 if way.archived else inverse(max(asked))
+    record = 0.0 if way.archived else inverse(value(Stage.API, RECORDS))
     return [_disk(findings, Stage.SOURCE), *sending, Load(Stage.API, per_file=record)]
 
 

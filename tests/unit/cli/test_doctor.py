@@ -12,6 +12,7 @@ from mydata_like.doctor.findings import (
     Measured,
     Stage,
     Unit,
+    flooded,
 )
 from mydata_like.settings.transfer import Transfer
 from tests.site import finish_reading, make_data, open_site
@@ -20,6 +21,7 @@ from tests.sshd_fixture import needs_sshd
 FOUND = Findings(
     measured=(
         Measured(Stage.SOURCE, LARGE_FILES, Unit.BYTES, (90e6, 100e6, 101e6)),
+        Measured(Stage.CHANNELS, flooded(1), Unit.BYTES, (900e6,)),
         Measured(Stage.SERVER_DISK, LARGE_FILES, Unit.BYTES, (300e6,)),
         Measured(Stage.SERVER_DISK, TINY_FILES, Unit.FILES, (4000.0,)),
     ),
@@ -60,13 +62,12 @@ def test_an_interrupt_ends_it_and_nothing_is_left(tmp_path):
     with open_site(tmp_path / "site") as site:
         assert site.command("register").code == 0
         process = site.start("doctor", "--quick")
-        for line in process.stdout:
-            if line.startswith("channels"):
-                process.send_signal(signal.SIGINT)
-                break
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
 
         ended = finish_reading(process)
 
+        assert first.startswith("hash")
         assert ended.code == 130
         assert ended.complaints == ""
         assert not list(site.place.folder.rglob(".mydata-like-doctor-*"))
