@@ -23,6 +23,7 @@ class LibsshStream:
         self._channel = channel
         self._output = bytearray()
         self._errors = bytearray()
+        self._widest = 0  # bytes, of the window
         self.shut = 0.0
 
     def write(self, data: bytes | memoryview) -> None:
@@ -34,7 +35,7 @@ class LibsshStream:
                 if self._channel.is_closed():
                     return
                 # More than the window would keep the library busy until the window grows.
-                count = min(self._channel.window_size(), len(view), _WRITE)
+                count = min(self._find_room(), len(view), _WRITE)
                 if count:
                     self._line.write(self._channel, bytes(view[:count]))
             view = view[count:]
@@ -91,7 +92,13 @@ class LibsshStream:
 
     def _has_room(self) -> bool:
         self._take_in()
-        return bool(self._channel.is_closed()) or self._channel.window_size() > 0
+        return bool(self._channel.is_closed()) or self._find_room() > 0
+
+    def _find_room(self) -> int:
+        """Return how many bytes may be written now; in a turn."""
+        window: int = self._channel.window_size()
+        self._widest = max(self._widest, window)
+        return max(0, window - max(0, self._widest - self._line.most_ahead))
 
     def _has_output(self) -> bool:
         self._take_in()
