@@ -60,12 +60,13 @@ class Pumps:
         sessions = min(channels, self.sessions)
         endpoint = self._endpoint._replace(ciphers=ciphers or self._endpoint.ciphers)
         seconds = effort.seconds * effort.looks / (1 - _WARM)
+        size = effort.flood * min(channels, 2) // sessions  # several take longer to fill
         pumps = self._take(sessions)
         try:
             for number, one in enumerate(pumps):
                 streams = len(range(number, channels, sessions))
                 mine = tuple(files[number::sessions])
-                one.tell(Flood(endpoint, streams, seconds, effort.flood // sessions, mine))
+                one.tell(Flood(endpoint, streams, seconds, size, mine))
             ready = [one.hear(self._budget) for one in pumps]
             for one in pumps:
                 one.tell(None)

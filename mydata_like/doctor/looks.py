@@ -15,7 +15,7 @@ class Effort(NamedTuple):
 
     seconds: float  # of one look
     looks: int
-    flood: int  # bytes that go into nothing
+    flood: int  # bytes that go into nothing, twice as many over several channels
     disk: int  # bytes that are written or read at once
     files: int  # tiny ones
     total: float  # seconds for the whole test; what comes later is left out
