@@ -6,6 +6,7 @@ A part that fails, or that this server does not allow, is said and left out; the
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -41,6 +42,7 @@ from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Endpoint, Session
 
 _COUNTS: Final = (1, 2, 4, 8)
+_MOST: Final = 32  # channels that the settings allow
 _TOGETHER: Final = 4  # channels that a run gives one session at most
 _WITHOUT_SHELL: Final = (
     "The staging host allows no shell: its processors, its disk apart from the network, "
@@ -123,14 +125,14 @@ class Examination:
         remove_leftovers(self._subject.state)
         self._here = describe_here()
         budget, sample = self._budget, self._find_sample()
-        yield from self._try("Checksums", lambda: measure_checksums(budget))
-        yield from self._try("The disk of this computer", lambda: measure_source(sample, budget))
-        yield from self._try("The API", lambda: measure_api(self._subject.questions, budget))
+        yield from self._try("Checksums", partial(measure_checksums, budget))
+        yield from self._try("The disk of this computer", partial(measure_source, sample, budget))
+        yield from self._try("The API", partial(measure_api, self._subject.questions, budget))
         yield from self._recall_records()
         yield from self._try("The way to the server", self._measure_way)
-        yield from self._try("Compression", lambda: measure_compression(sample, budget))
+        yield from self._try("Compression", partial(measure_compression, sample, budget))
         ciphers = self._subject.transfer.ciphers
-        yield from self._try("Ciphers here", lambda: measure_ciphers(ciphers, budget))
+        yield from self._try("Ciphers here", partial(measure_ciphers, ciphers, budget))
 
     def prove(self, settings: Transfer) -> Iterator[Measured]:
         """Yield how fast files go with other settings, as a part of the test has already done."""
@@ -138,11 +140,10 @@ class Examination:
         if staging is None or self._rung.rung != "shell":
             return
         with closing(connect(staging.endpoint)) as session:
-            host = Host(session, staging.location, staging.folder.encode())
             try:
                 yield from self._carry(staging, settings)
             finally:
-                _leave_nothing(host, staging)
+                _leave_nothing(staging, session, _clean_by_shell)
 
     def _try(self, what: str, part: Callable[[], Iterator[Measured]]) -> Iterator[Measured]:
         """Carry out a part of the test, unless its time has run out."""
@@ -200,30 +201,21 @@ class Examination:
             yield from host.measure_round_trip(budget)
             with self._pumps(staging) as pumps:
                 yield from self._flood(pumps)
-            disk = lambda: host.measure_disk(budget, self._rung.tar)  # noqa: E731
+            disk = partial(host.measure_disk, budget, self._rung.tar)
             yield from self._try("The disk of the server", disk)
-            together = lambda: self._carry(staging, self._subject.transfer)  # noqa: E731
+            together = partial(self._carry, staging, self._subject.transfer)
             yield from self._try("All together", together)
         finally:
-            _leave_nothing(host, staging)
+            _leave_nothing(staging, session, _clean_by_shell)
 
     def _measure_by_sftp(self, staging: Staging, session: Session) -> Iterator[Measured]:
         self._unknown.append(_WITHOUT_SHELL)
-        prefix = staging.location.rstrip(b"/") + b"/" + staging.folder.encode()
-        names = tuple(b"%b-%d" % (prefix, number) for number in range(max(_COUNTS)))
-        sftp = session.open_sftp()
-
-        def clean() -> None:
-            for name in names:
-                with suppress(RejectedError):
-                    sftp.remove(name)
-
-        clean()
+        _clean_by_sftp(staging, session)
         try:
             with self._pumps(staging) as pumps:
-                yield from self._flood(pumps, names)
+                yield from self._flood(pumps, _name_files(staging))
         finally:
-            clean()
+            _leave_nothing(staging, session, _clean_by_sftp)
 
     def _pumps(self, staging: Staging) -> Pumps:
         """Return pumps for as many sessions as a run would have."""
@@ -240,7 +232,8 @@ class Examination:
             self._cipher = flow.cipher or self._subject.transfer.ciphers[0]
             set_up += flow.set_up
             yield _tell(Stage.CHANNELS, flooded(channels), flow)
-        yield Measured(Stage.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
+        if set_up:
+            yield Measured(Stage.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
         for cipher in self._subject.transfer.ciphers:
             if self._is_late(cipher):
                 break
@@ -267,13 +260,32 @@ def _tell(stage: Stage, what: str, flow: Flow) -> Measured:
     return Measured(stage, what, Unit.BYTES, flow.looks, flow.cost)
 
 
-def _leave_nothing(host: Host, staging: Staging) -> None:
+def _name_files(staging: Staging) -> tuple[bytes, ...]:
+    """Return the files that floods write where there is no shell: always the same ones."""
+    prefix = staging.location.rstrip(b"/") + b"/" + staging.folder.encode()
+    return tuple(b"%b-%d" % (prefix, number) for number in range(_MOST))
+
+
+def _clean_by_shell(staging: Staging, session: Session) -> None:
+    Host(session, staging.location, staging.folder.encode()).clean()
+
+
+def _clean_by_sftp(staging: Staging, session: Session) -> None:
+    sftp = session.open_sftp()
+    for name in _name_files(staging):
+        with suppress(RejectedError):
+            sftp.remove(name)
+
+
+def _leave_nothing(
+    staging: Staging, session: Session, clean: Callable[[Staging, Session], None]
+) -> None:
     """Remove what was written there, over a new session where the old one broke.
 
     What cannot be removed now is by the next test.
     """
     with suppress(UploaderError):
-        host.clean()
+        clean(staging, session)
         return
-    with suppress(UploaderError), closing(connect(staging.endpoint)) as session:
-        Host(session, staging.location, staging.folder.encode()).clean()
+    with suppress(UploaderError), closing(connect(staging.endpoint)) as another:
+        clean(staging, another)

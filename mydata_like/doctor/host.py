@@ -73,8 +73,12 @@ class Host:
         )
 
     def clean(self) -> None:
-        """Remove whatever a test has left, this one or one that was killed."""
-        self._run(self._enter + b"rm -rf -- " + self._folder)
+        """Remove whatever a test has left, this one or one that was killed.
+
+        A command that was cut off may still be writing: then it is removed once more.
+        """
+        remove = b"rm -rf -- " + self._folder
+        self._run(self._enter + b"{ %b || { sleep 1; %b; }; }" % (remove, remove))
 
     def measure_round_trip(self, budget: Budget) -> Iterator[Measured]:
         """Yield how long one byte takes there and back, and what a channel can do then at most."""
