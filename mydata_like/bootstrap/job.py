@@ -110,21 +110,29 @@ class Job:
     ledger: SqliteLedger
     clock: Clock
     reason: str  # as of `RunStarted`
-    tally: Tally
+    audience: Audience
     chronicle: Chronicle
     sources: Sources
 
     def __call__(self, *, dry_run: bool = False) -> RunEnd:
-        """Run, and keep the sums of it, and why it began, in the ledger."""
+        """Run, and tell its end when all that the ledger is to know of it is there."""
         collect_seldom()
         sys.setswitchinterval(SWITCH_INTERVAL)
         if dry_run:
-            return self.run.execute(self.root, dry_run=True, reason=self.reason)
+            end = self.run.execute(self.root, dry_run=True, reason=self.reason)
+        else:
+            end = self._carry()
+        self.audience.emit(end.finished)
+        return end
+
+    def _carry(self) -> RunEnd:
+        """Run, and keep the sums of it, and why it began, in the ledger."""
         started = self.clock.now()
-        with repeated(lambda: self._keep(started, None, self.tally.progress()), KEEP_AFTER):
+        with repeated(
+            lambda: self._keep(started, None, self.audience.tally.progress()), KEEP_AFTER
+        ):
             end = self.run.execute(self.root, reason=self.reason)
         self._keep(started, end.finished.at, end.finished)
-        self.chronicle.write()
         if end.finished.problem is None and self.reason != FOLDER:
             sources = self.sources
             self.ledger.forget_before(started, sources.taken, inside=not sources.alone)
@@ -136,7 +144,7 @@ class Job:
     ) -> None:
         """Keep what is known of the run by now, for whoever looks into the ledger."""
         self.chronicle.write()
-        measured = self.tally.measured
+        measured = self.audience.tally.measured
         limit = {"limit": measured.limit if measured else ""}  # which the sums at the end have
         record = limit | event_record(sums) | {"reason": self.reason}
         self.ledger.record_run(PastRun(self.run.name, started, finished, record))
@@ -183,7 +191,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         around = _surround(settings, staging.transport, ledger, audience, outside)
         stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
-        yield Job(run, root, ledger, clock, order.reason, audience.tally, chronicle, sources)
+        yield Job(run, root, ledger, clock, order.reason, audience, chronicle, sources)
 
 
 def _check_order(settings: Settings, order: Order) -> None:

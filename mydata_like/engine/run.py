@@ -87,7 +87,7 @@ class Run:
         self._told: RunProgressed | None = None
 
     def execute(self, root: bytes, *, dry_run: bool = False, reason: str = "person") -> "RunEnd":
-        """Bring every local file below `root` to its outcome, and return the sums.
+        """Bring every local file below `root` to its outcome, and return the sums, yet to be told.
 
         What ends the run early stands in the sums' `problem`; no error of the world outside
         is raised.
@@ -127,7 +127,6 @@ class Run:
         finished = replace(
             around.tally.summary(self.name, around.clock.now(), problem), limit=around.shares.limit
         )
-        around.emit(finished)
         return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
 
     def _tell_progress(self) -> None:

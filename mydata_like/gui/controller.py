@@ -24,7 +24,6 @@ from mydata_like.settings.schema import Settings
 logger = logging.getLogger(__name__)
 
 LOOK_AFTER = 3000  # milliseconds after which it is looked again whether a run goes on elsewhere
-SETTLES = 500  # milliseconds after which the ledger has the end of a run
 SHOW_AFTER = 250  # milliseconds after which the window is shown what goes on
 LEDGER_AFTER = 4  # so many times later it is told that the ledger has changed
 SHORT_LIFE = 10.0  # seconds; an engine that ends so soon is not simply started again
@@ -275,7 +274,7 @@ class Controller(QObject):
         told = record | {"reason": self._reason}
         past = read_past_run(told, self._live.sums.seconds)
         self._set(phase=Phase.IDLE, problem=None, last=past)
-        QTimer.singleShot(SETTLES, self._look)  # what is left only here is known by then
+        self._look()  # what is left only on this computer
         self.ledger_changed.emit()
         if past.problem is not None and past.problem.code != STOPPED_BY_PERSON:
             self.problem_raised.emit(past.problem)
