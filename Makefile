@@ -86,7 +86,7 @@ test-package: package
 
 UV := .venv/lock/bin/uv
 LOCK := $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-header --no-annotate --quiet $(OPTIONS)
+	--no-header --no-annotate --quiet $(OPTIONS)
 
 lock: setup
 	$(BIN)/python -m venv --without-pip .venv/lock
