@@ -16,7 +16,8 @@ def main() -> None:
 
     The version is told before anything else is imported, a run without what only other commands
     need, and the window without all commands: a second start, which shows it, ends at once. In
-    a bundle, which has no other program to do it, this starts the channel workers as well.
+    a bundle, which has no other program to do it, this starts the channel workers as well,
+    and the processes of the speed test.
     """
     words = sys.argv[1:]
     if words in (["--version"], ["version"]):
@@ -25,6 +26,10 @@ def main() -> None:
         from mydata_like.transfer.worker import main as serve
 
         serve()
+    elif words == ["--speed-test-pump"]:
+        from mydata_like.doctor.pump import main as flood
+
+        flood()
     elif words[:1] in ([], ["gui"]):
         show(words[1:])
     elif words[:1] == ["--self-test"]:

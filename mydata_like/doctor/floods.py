@@ -1,21 +1,21 @@
 """What the way to the staging host carries: from several processes, as a run would use it."""
 
-import multiprocessing
-import signal
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.errors import TransientError
 from mydata_like.doctor.findings import Cost
 from mydata_like.doctor.looks import Budget
-from mydata_like.doctor.pump import Answer, Flood, Flooded, Ready, Refused, Tick, pump
+from mydata_like.doctor.pump import Answer, Flood, Flooded, Ready, Refused, Tick
 from mydata_like.ssh.session import Endpoint
+from mydata_like.transfer.process import build_command, start_process
 
+PUMP: Final = "--speed-test-pump"  # to the program itself, where that is all there is
 _WARM: Final = 0.25  # of a flood, in which windows and buffers fill, says nothing
 _LISTEN: Final = 0.1  # seconds between two looks whether the test is still wanted
 _PATIENCE: Final = 60.0  # seconds that a pump may be silent
@@ -91,13 +91,11 @@ class _Pump:
     """One process, and the pipe to it."""
 
     def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe: Connection[Flood | None, Answer]
-        self._pipe, theirs = context.Pipe()
-        self._process: BaseProcess = context.Process(target=pump, args=(theirs,), daemon=True)
-        with _interrupts_held():
-            self._process.start()
-        theirs.close()
+        command = build_command("mydata_like.doctor.pump", PUMP)
+        self._process, self._pipe = start_process(command)
+        self._answers: SimpleQueue[Answer | None] = SimpleQueue()  # None is the end
+        self._listener = Thread(target=self._listen, name="hear a pump", daemon=True)
+        self._listener.start()
 
     def tell(self, order: Flood | None) -> None:
         try:
@@ -107,41 +105,33 @@ class _Pump:
 
     def hear(self, budget: Budget) -> Answer:
         """Wait for an answer, as long as the test is wanted."""
-        try:
-            for _ in range(round(_PATIENCE / _LISTEN)):
-                budget.check()
-                if self._pipe.poll(_LISTEN):
-                    answer = self._pipe.recv()
-                    break
-            else:
-                raise _lost()
-        except (EOFError, OSError) as error:
-            raise _lost() from error
+        answer: Answer | None = None
+        for _ in range(round(_PATIENCE / _LISTEN)):
+            budget.check()
+            with suppress(Empty):
+                answer = self._answers.get(timeout=_LISTEN)
+                break
+        if answer is None:
+            raise _lost()
         if isinstance(answer, Refused):
             raise TransientError(answer.message, code="channel.lost")
         return answer
 
     def kill(self) -> None:
         self._process.kill()
-        self._process.join()
+        self._listener.join()
         self._pipe.close()
+        self._process.wait()
+
+    def _listen(self) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                self._answers.put(self._pipe.receive())
+        self._answers.put(None)
 
 
 def _lost() -> TransientError:
     return TransientError("A process of the speed test ended or fell silent.", code="channel.lost")
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Keep Ctrl-C from a process that is just starting; it soon ignores it by itself."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _sum_up(ready: list[Answer], flooded: list[Answer], looks: int) -> Flow:

@@ -4,19 +4,20 @@ It connects when it is told to, says how long that took, and begins when it is t
 Bytes are random and come from memory: no disk, no checksum, nothing that could be compressed.
 """
 
+import gc
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
-from multiprocessing.connection import Connection
+from contextlib import ExitStack, closing, suppress
 from threading import Lock, Thread
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, Session, Stream
+from mydata_like.transfer.pipe import Pipe, take_standard_streams
 
 _PIECE: Final = 256 * 1024
 _SWITCH: Final = 0.0002  # seconds, as in a channel worker
@@ -71,27 +72,30 @@ class Refused(NamedTuple):
 Answer = Ready | Flooded | Refused
 
 
-def pump(pipe: "Connection[Answer, Flood | None]") -> None:
-    """Carry out one flood after another, until the other end of the pipe is gone."""
+def main() -> None:
+    """Carry out one flood after another, until whoever started this is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the test decides what an interrupt means
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.setswitchinterval(_SWITCH)
-    try:
-        while flood := pipe.recv():
+    gc.enable()  # all is imported
+    pipe = take_standard_streams()
+    with suppress(EOFError, OSError):
+        while flood := pipe.receive():
             try:
                 _carry_out(flood, pipe)
             except UploaderError as error:
                 pipe.send(Refused(error.message))
-    except (EOFError, OSError):
-        os._exit(0)  # streams may be in the middle of a library that would be torn down
+    os._exit(0)  # streams may be in the middle of a library that would be torn down
 
 
-def _carry_out(flood: Flood, pipe: "Connection[Answer, Flood | None]") -> None:
+def _carry_out(flood: Flood, pipe: Pipe) -> None:
     began = time.monotonic()
     with closing(connect(flood.endpoint)) as session, ExitStack() as stack:
         set_up = time.monotonic() - began
         mouths = [stack.enter_context(mouth) for mouth in _open_mouths(session, flood)]
         pipe.send(Ready(set_up, session.cipher))
-        pipe.recv()
+        pipe.receive()
         used = time.process_time()
         ticks = _Stopwatch(flood).run(mouths)
         here = time.process_time() - used

@@ -32,16 +32,32 @@ _BEGIN: Final = (
 _NO_WINDOW: Final = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # on Windows
 
 
-def build_command(module: str = "mydata_like.transfer.worker") -> Sequence[str]:
-    """Return what starts a process that is a channel worker: `main` of a module.
+def build_command(module: str = "mydata_like.transfer.worker", word: str = WORKER) -> Sequence[str]:
+    """Return what starts a process of ours, a channel worker by default: `main` of a module.
+
+    A bundle starts itself with the `word`, which `__main__` knows.
 
     It is told where we found our modules instead of looking for packages again, and begins without
     the launcher of a virtual environment, which on Windows is a process more.
     """
     if getattr(sys, "frozen", False):
-        return (sys.executable, WORKER)
+        return (sys.executable, word)
     python = getattr(sys, "_base_executable", None) or sys.executable
     return (python, "-S", "-c", _BEGIN.format(module), *sys.path)
+
+
+def start_process(command: Sequence[str]) -> tuple[subprocess.Popen[bytes], Pipe]:
+    """Start a process of ours; return it with the pipe that is its input and output."""
+    with _interrupts_held():
+        process = subprocess.Popen(  # noqa: S603 - our own program
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            creationflags=_NO_WINDOW,
+        )
+    assert process.stdin
+    assert process.stdout
+    return process, Pipe(process.stdout, process.stdin)
 
 
 class WorkerProcess:
@@ -52,16 +68,7 @@ class WorkerProcess:
     """
 
     def __init__(self, command: Sequence[str], name: str) -> None:
-        with _interrupts_held():
-            self._process = subprocess.Popen(  # noqa: S603 - our own program
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                creationflags=_NO_WINDOW,
-            )
-        assert self._process.stdin
-        assert self._process.stdout
-        self._pipe = Pipe(self._process.stdout, self._process.stdin)
+        self._process, self._pipe = start_process(command)
         self.channels: set[int] = set()
         self._inboxes: dict[int, SimpleQueue[Answer]] = {}
         self._last: Failed | None = None  # what all hear from now on
