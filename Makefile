@@ -3,7 +3,7 @@
 # make translations   collect the window's texts, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program
 # make docs    the documentation's site, in build/docs
-# make pages   the pages and files that are made from the list of settings
+# make pages   the pages and files that are made from the settings and the events
 # make wheel   the wheel and the sources, in dist
 # make package        what people install on this system, in dist; see packaging/README.md
 # make test-package   the same, and try it as it is installed
@@ -74,6 +74,7 @@ kill-test: setup
 pages: setup
 	$(BIN)/python -m mydata_like.settings.reference > docs/settings.md
 	$(BIN)/python -m mydata_like.settings.sample > docs/admin/settings.toml
+	$(BIN)/python -m mydata_like.core.reference docs/events.md
 
 wheel: setup
 	$(BIN)/python -m hatchling build -t wheel -t sdist

@@ -18,11 +18,13 @@ from mydata_like.core.model import LocalFile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run began; `at` is wall-clock time in UTC.
+    """A run began; `at` is the time of the clock on the wall.
 
-    `reason` is "person", or of a run that began by itself the kind of its schedule, "settled"
-    (new files have settled) or "retry" (the one before could not do its work). `shard` is the
-    part of the data directory that it is about, as in "2/4"; empty for all of it.
+    `reason` is `person`, or what made the run begin by itself: the kind of its schedule, `settled`
+    (new files have settled), `retry` (the one before could not do its work), `source` (it looks at
+    added sources only), or `folder` (a person wants only that one looked at). `run` names it from
+    now on. `data_directory` is absolute. With `dry_run` it only looks. `shard` is the part of the
+    data directory that it is about (`run --shard`), as in `2/4`; empty for all of it.
     """
 
     run: str
@@ -35,7 +37,12 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderFound:
-    """A dataset folder was found."""
+    """A dataset folder was found.
+
+    It becomes `dataset` in the experiment `title`, which is null where the experiment is named
+    after instrument and owner. `owner` and `group` are the folders of these names, without prefix;
+    empty for the account's own, and for no group.
+    """
 
     path: bytes
     dataset: str
@@ -71,7 +78,7 @@ class FilesSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesKnown:
-    """So many local files of a folder are verified already; nothing to do for them."""
+    """So many local files of a folder are verified already; nothing is to be done for them."""
 
     folder: bytes
     files: int
@@ -80,7 +87,7 @@ class FilesKnown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWaiting:
-    """A local file is left for a later run: it is too new, or was not still while read.
+    """A local file is left for a later run: too new, not still, or not verified by the server yet.
 
     `modified_ns` is its time of modification in nanoseconds since 1970, 0 if it is not known.
     """
@@ -106,7 +113,7 @@ class FileSkipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWanted:
-    """The server lacks this file (or has other bytes under its name): it will be sent."""
+    """A local file will be sent; `changed` if the server has other bytes under its name."""
 
     path: bytes
     size: int
@@ -115,7 +122,11 @@ class FileWanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferStarted:
-    """A payload began to travel: one file, or a batch of `files`."""
+    """A payload began to travel, for the first time or in a further `attempt`.
+
+    It is one file, a batch (`name` is the path of its first file), or an archive (`name` is its
+    own path) of so many `files`.
+    """
 
     transfer: int
     channel: int
@@ -127,7 +138,7 @@ class TransferStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferProgressed:
-    """So many bytes of the payload have gone; at most ten a second per transfer."""
+    """So many bytes of the payload have gone; told ten times a second at most."""
 
     transfer: int
     channel: int
@@ -146,7 +157,10 @@ class TransferRetried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferFinished:
-    """A payload's transfer ended: so many of its files and bytes are in the staging area."""
+    """A payload's transfer ended: so many of its files and bytes are in the staging area.
+
+    `seconds` is how long this attempt took.
+    """
 
     transfer: int
     channel: int
@@ -183,7 +197,10 @@ class FileVerified:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFailed:
-    """A local file could not be brought to the server in this run; times as `FileWaiting`'s."""
+    """A local file could not be brought to the server in this run.
+
+    `modified_ns` is its time of modification in nanoseconds since 1970, 0 if it is not known.
+    """
 
     path: bytes
     size: int
@@ -197,7 +214,10 @@ class FileFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRetried:
-    """A person wants a file sent again: its `outcome`, "failed" or "waiting", is taken back."""
+    """A person wants a file sent again.
+
+    The `outcome` that was told of it before, `failed` or `waiting`, is taken back.
+    """
 
     path: bytes
     size: int
@@ -206,21 +226,27 @@ class FileRetried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelChanged:
-    """A channel opened, closed or changed its rung; `detail` says why."""
+    """A channel changed: its `state` is now `open`, `closed` or `lost`.
+
+    `host` is the staging host, `rung` what it allows (`shell`, `scp`, `sftp`, or `http`), `cipher`
+    what the channel is encrypted with, as far as they are known; `detail` says why.
+    """
 
     channel: int
-    state: str  # "open", "closed", "lost"
+    state: str
     host: str = ""
-    rung: str = ""  # "shell", "scp", "sftp", "http"
+    rung: str = ""
     cipher: str = ""
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsChanged:
-    """How many channels may work at once, or how fast, changed; `reason` says why.
+    """How many `channels` may work at once, or how fast, changed; `reason` says why.
 
-    `bandwidth` is bytes a second for all channels together, 0 without a limit.
+    It is a setting, a person, a host that grants no more, or what was carried, as in `2 channels
+    carried 118.0 MB/s, 3 carry 170.0 MB/s: trying 6`. `bandwidth` is how many bytes a second all
+    channels may send together, 0 without a limit.
     """
 
     channels: int
@@ -230,7 +256,11 @@ class LimitsChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPaused:
-    """Nothing new is sent for now, and why: something stopped the whole run, or holds it."""
+    """Nothing new is sent for now: something stopped the whole run, or holds it.
+
+    The newest reason is told. It may come before `run_started`: an approval, or a server that is
+    away, is waited for before a run begins.
+    """
 
     problem: Problem
 
@@ -244,9 +274,11 @@ class RunResumed:
 class RunProgressed:
     """The sums of the run so far, four times a second while they change.
 
-    found = verified + waiting + skipped + failed + open. `checked` files were compared with
-    the server, `wanted` ones are to be sent. Rates are per second; `remaining` is seconds,
-    None where nobody can tell. Sent bytes are those of files whose transfer has ended.
+    `found` = `verified` + `waiting` + `skipped` + `failed` + open. `checked` files were compared
+    with the server, `wanted` ones are to be sent, `sent` ones have arrived in the staging area,
+    `registered` ones have a record. `found_bytes`, `verified_bytes`, `wanted_bytes` and
+    `sent_bytes` are the sizes of such files. `byte_rate` and `file_rate` are per second;
+    `remaining` is seconds, null where nobody can tell; `seconds` have passed.
     """
 
     found: int
@@ -270,11 +302,13 @@ class RunProgressed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagesMeasured:
-    """How the last two seconds were shared out, once a second while the run is not paused.
+    """How the last two seconds were shared out, once a second while nothing pauses the run.
 
-    `stage` holds up the others because of its `limit`; both are empty where the shares do not
-    decide. `busy` and `blocked` are numbers of workers (of `send`: channels) by stage, `spent` is
-    the share of the channels' time that each need took, `processors` how many of them we used.
+    `stage` (`scan`, `check`, `send`, `register` or `verify`) holds up the others because of its
+    `limit` (below); both are empty where the shares do not decide. `byte_rate` is per second.
+    `busy` and `blocked` are how many workers (of `send`: channels) of each stage were at work, or
+    waited for the next stage, on average. `spent` is the share of the channels' time that each
+    need took, `processors` how many of them we used.
     """
 
     stage: str
@@ -288,7 +322,7 @@ class StagesMeasured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandDone:
-    """A command was carried out; `id` is its own."""
+    """A `command` was carried out; `id` is its own, null where it had none."""
 
     id: str | int | None
     command: str
@@ -296,7 +330,7 @@ class CommandDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRefused:
-    """A command was not carried out, and changed nothing."""
+    """A `command` was not carried out, and changed nothing; `id` is its own, or null."""
 
     id: str | int | None
     command: str
@@ -305,7 +339,7 @@ class CommandRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunScheduled:
-    """The next run starts by itself at this time (UTC), or never (`at` is null).
+    """Of `watch`: the next run starts by itself at this time, or (null) never.
 
     `kind` is that of the schedule; a watch also starts when new files have settled.
     """
@@ -323,9 +357,11 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished:
-    """The run ended; found = verified + waiting + skipped + failed.
+    """The run ended; `found` = `verified` + `waiting` + `skipped` + `failed`.
 
-    `run` is empty where it could not even begin.
+    `sent` files and `bytes` travelled in this run, which took so many `seconds`. `problem` says why
+    it ended early, else null. `shard` is as in `run_started`, `limit` as in `stages_measured`: what
+    it was for the longest time. `run` is empty where the run could not even begin.
     """
 
     run: str
@@ -335,12 +371,12 @@ class RunFinished:
     waiting: int
     skipped: int
     failed: int
-    sent: int  # files whose bytes travelled in this run
-    bytes: int  # bytes that travelled in this run
+    sent: int
+    bytes: int
     seconds: float
-    problem: Problem | None = None  # why the run ended early, if it did
-    shard: str = ""  # as of `RunStarted`
-    limit: str = ""  # as of `StagesMeasured`: what it was for the longest time
+    problem: Problem | None = None
+    shard: str = ""
+    limit: str = ""
 
     @classmethod
     def of_nothing(cls, at: datetime, problem: Problem) -> Self:

@@ -1,0 +1,55 @@
+"""The part of docs/events.md that tells of every event, made from the events themselves.
+
+python -m mydata_like.core.reference docs/events.md
+"""
+
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from types import NoneType
+from typing import Final, get_args
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import Event, event_name
+
+_BEGIN: Final = "<!-- Made by `make pages` from the docstrings of core/events.py. -->\n"
+_END: Final = "\n<!-- The end of what is made. -->\n"
+_KINDS: Final = {
+    bytes: "path",
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    datetime: "time",
+    Problem: "problem",
+    Mapping[str, float]: "numbers by name",
+    NoneType: "null",
+}
+
+
+def build_reference(page: str) -> str:
+    """Return the page with its part about every event made anew; what is around it stays."""
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    return "".join((before, _BEGIN, *_lines(), _END, after))
+
+
+def _lines() -> Iterator[str]:
+    for event in get_args(Event):
+        yield f"\n### {event_name(event)}\n\n"
+        yield f"{inspect.getdoc(event)}\n\n"
+        names = [f"`{field.name}` ({_name_kind(field.type)})" for field in fields(event)]
+        yield f"Fields: {', '.join(names) or 'none'}.\n"
+
+
+def _name_kind(kind: object) -> str:
+    """Return what a value is in JSON, as in `time or null`."""
+    return " or ".join(_KINDS[each] for each in (get_args(kind) or (kind,)))
+
+
+if __name__ == "__main__":
+    _page = Path(sys.argv[1])
+    _page.write_text(build_reference(_page.read_text("utf-8")), "utf-8")
