@@ -9,15 +9,20 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mydata_like import __version__
 from mydata_like.store.paths import HOME
 from mydata_like.system.program import find_program
+
+if TYPE_CHECKING:
+    from mydata_like.ssh.session import Endpoint
 
 _EMPTY: Final = 8  # colours; a window with text in it has hundreds
 _GRID: Final = 4  # pixels between two that are looked at
@@ -91,28 +96,51 @@ def _keyring() -> str:
 def _ssh() -> str:
     """Log in to a host of our own by each library that this installation has."""
     from mydata_like.ssh.connect import connect
+
+    found = []
+    with _staging_host() as endpoint:
+        for stack in ("libssh", "paramiko") if find_spec("ssh") else ("paramiko",):
+            session = connect(endpoint._replace(stack=stack))
+            found.append(f"{session.stack} with {session.cipher}")
+            session.close()
+    return ", ".join(found)
+
+
+def _speed() -> str:
+    """Have a process of the speed test send to a host of our own, as `doctor` does."""
+    from mydata_like.doctor.floods import Pumps
+    from mydata_like.doctor.looks import QUICK, Budget
+    from mydata_like.engine.workers import CancelFlag
+
+    effort = QUICK._replace(flood=1_000_000)
+    file = Path(os.environ[HOME]) / "flood"
+    with (
+        _staging_host() as endpoint,
+        Pumps(endpoint, Budget(effort, CancelFlag()), sessions=1) as pumps,
+    ):
+        flow = pumps.flood(1, files=(os.fsencode(file.as_posix()),))
+    if file.exists():
+        raise RuntimeError(f"The speed test left a file behind: {file}")
+    return f"a process of its own sent 1 MB with {flow.cipher}, and left nothing"
+
+
+@contextmanager
+def _staging_host() -> "Iterator[Endpoint]":
+    """Start an SSH server of our own; yield the way to it."""
     from mydata_like.ssh.session import Endpoint
 
     _require_demo()
     from mydata_like.demo.place import furnish
 
-    found = []
-    folder = Path(os.environ[HOME]) / "ssh"
-    with furnish(folder) as place:
-        for stack in ("libssh", "paramiko") if find_spec("ssh") else ("paramiko",):
-            endpoint = Endpoint(
-                host=place.sshd.host,
-                port=place.sshd.port,
-                username=place.sshd.username,
-                key_file=place.key_file,
-                known_hosts=folder / "known_hosts",
-                host_keys=(place.sshd.fingerprint,),
-                stack=stack,
-            )
-            session = connect(endpoint)
-            found.append(f"{session.stack} with {session.cipher}")
-            session.close()
-    return ", ".join(found)
+    with TemporaryDirectory(dir=os.environ[HOME]) as name, furnish(Path(name)) as place:
+        yield Endpoint(
+            host=place.sshd.host,
+            port=place.sshd.port,
+            username=place.sshd.username,
+            key_file=place.key_file,
+            known_hosts=place.folder / "known_hosts",
+            host_keys=(place.sshd.fingerprint,),
+        )
 
 
 def _upload() -> str:
@@ -144,6 +172,7 @@ PARTS: Final = MappingProxyType[str, Callable[[], str]](
         "tls": _tls,
         "keyring": _keyring,
         "ssh": _ssh,
+        "speed": _speed,
         "upload": _upload,
     }
 )
