@@ -133,7 +133,7 @@ class Transfer(Section):
             "Files smaller than this travel together; 0 sends each file alone.",
             unit="bytes",
         ),
-    ] = 1024 * 1024
+    ] = 8 * 1024 * 1024
     batch_bytes: Annotated[
         int,
         Field(ge=1, le=1024 * 1024 * 1024),

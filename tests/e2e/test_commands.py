@@ -87,7 +87,7 @@ def test_a_run_is_paused_and_goes_on_at_a_new_speed(site):
 
 def test_a_file_under_way_is_cancelled_alone_and_sent_again_when_wanted(site):
     site.server.hold_verification()
-    run = Commanded(site, SLOW)
+    run = Commanded(site, SLOW, "transfer.batch_below=1_000_000")
     run.wait("transfer_started", name=LARGE)
 
     run.ask_successfully("cancel", path=LARGE)
