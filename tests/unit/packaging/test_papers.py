@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mydata_like.system.components import list_components
 
 PACKAGING = Path(__file__).parents[3] / "packaging"
+ZLIB = Path("/usr/share/doc/zlib1g/copyright")
 
 
 def run(script, *words):
@@ -32,7 +35,29 @@ def test_the_papers_name_every_component_with_its_licence(tmp_path):
         assert f"{one.name} {one.version}: {one.licence}\n" in notices
     references = {one["bom-ref"] for one in sbom["components"]}
     assert {name for one in sbom["dependencies"] for name in one["dependsOn"]} == references
-    assert "GNU LESSER GENERAL PUBLIC LICENSE" in notices.upper()
+
+
+def test_the_licence_of_qt_is_there_in_full(tmp_path):
+    run("papers.py", tmp_path)
+
+    notices = (tmp_path / "THIRD-PARTY.txt").read_text()
+    for title in ("GNU LESSER GENERAL PUBLIC LICENSE", "GNU GENERAL PUBLIC LICENSE"):
+        assert f"{title}\n                       Version 3, 29 June 2007" in notices
+
+
+@pytest.mark.skipif(not ZLIB.is_file(), reason="no system of Debian's kind")
+def test_libraries_of_the_system_are_named_with_their_terms(tmp_path):
+    libraries = tmp_path / "_internal"
+    libraries.mkdir()
+    (libraries / "libz.so.1").touch()
+    (libraries / "libnobodys.so.1").touch()
+
+    run("papers.py", tmp_path)
+
+    (last,) = json.loads((tmp_path / "sbom.cdx.json").read_text())["components"][-1:]
+    assert last["name"] == "zlib1g"
+    assert last["purl"].startswith("pkg:deb/debian/zlib1g@1")
+    assert ZLIB.read_text().strip() in (tmp_path / "THIRD-PARTY.txt").read_text()
 
 
 def test_the_icon_comes_in_every_size_and_format(tmp_path):
