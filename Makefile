@@ -6,7 +6,7 @@
 # make pages   the pages and files that are made from the settings and the events
 # make wheel   the wheel and the sources, in dist
 # make package        what people install on this system, in dist; see packaging/README.md
-# make test-package   the same, and try it as it is installed
+# make test-package   the same, and try it as it is installed; as root, on computers with nothing else
 # make lock    lock what installations and packages are made of
 # make bench   speed against scp, sftp, lftp, tar over ssh, rsync and rclone
 PYTHON ?= python3
@@ -83,7 +83,7 @@ package: setup
 	$(PYTHON) packaging/build.py
 
 test-package: package
-	$(BIN)/pytest packaging/linux/test_package.py
+	$(BIN)/pytest -rs packaging/linux
 
 UV := .venv/lock/bin/uv
 LOCK := $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \

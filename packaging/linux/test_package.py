@@ -1,6 +1,8 @@
 """The package for Debian, unpacked into a folder, and the program in it: `make test-package`."""
 
+import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,14 +10,19 @@ from pathlib import Path
 import pytest
 
 from mydata_like import __version__
+from tests.gui.xvfb import needs_screen, open_screen
 
 DIST = Path(__file__).parents[2] / "dist"
+PICTURE = DIST / "window.png"  # for a person to look at
 SSHD = Path("/usr/sbin/sshd")
 PATIENCE = 300
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or not shutil.which("dpkg"), reason="no system of this kind"
-)
+pytestmark = [
+    pytest.mark.timeout(PATIENCE),
+    pytest.mark.skipif(
+        sys.platform != "linux" or not shutil.which("dpkg"), reason="no system of this kind"
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +59,7 @@ def test_the_program_starts_by_the_name_that_is_on_the_path(ask):
 def test_every_part_works_from_the_package(ask):
     ended = ask("--self-test")
 
-    assert [line.split()[0] for line in ended.stdout.splitlines()] == ["ok"] * 7, ended.stdout
+    assert [line.split()[0] for line in ended.stdout.splitlines()] == ["ok"] * 8, ended.stdout
     assert ended.returncode == 0
 
 
@@ -66,6 +73,38 @@ def test_what_it_starts_finds_the_libraries_of_the_system(ask, tmp_path):
 
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "told").read_text() == "/given\n"
+
+
+@pytest.mark.skipif(not SSHD.exists(), reason="no sshd here")
+def test_the_speed_test_names_the_limit_of_each_kind_of_files(root, ask, tmp_path):
+    config = tmp_path / "settings.toml"
+    words = (root / "usr/bin/mydata-like", "demo", "--serve", "--write-config", config)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        next(line for line in server.stdout if line.startswith("Stop with"))
+        register = ask("register", "--config", config)
+        ended = ask("doctor", "--quick", "--json", "--config", config)
+        server.terminate()
+
+    assert register.returncode == 0, register.stderr
+    assert ended.returncode == 0, ended.stderr
+    kinds = json.loads(ended.stdout)["verdict"]["workloads"]
+    assert len(kinds) > 1
+    assert all(kind["limit"] for kind in kinds)
+
+
+@needs_screen
+def test_the_window_opens_on_a_screen_and_has_an_icon_in_the_tray(root, tmp_path):
+    with open_screen() as screen:
+        words = (root / "usr/bin/mydata-like", "demo", "--window")
+        places = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
+        with subprocess.Popen(words, env=places | screen.environment) as program:
+            screen.until(lambda: screen.windows("^mydata-like$"))
+            screen.until(lambda: screen.tray_icons() == 1)
+            screen.shoot(PICTURE)
+            program.terminate()
+
+    assert program.returncode in (0, -signal.SIGTERM)
+    assert PICTURE.stat().st_size > 20_000  # bytes of an empty screen's picture: 3,000
 
 
 def test_desktops_find_the_program_with_its_icon(root):

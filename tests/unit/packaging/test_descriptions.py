@@ -3,16 +3,16 @@
 import configparser
 import plistlib
 import re
+import tomllib
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
-import pytest
-import yaml
-
+from mydata_like import __version__
 from mydata_like.system.service import Errand, Folders, define_service
 
 ROOT = Path(__file__).parents[3]
 LINUX = ROOT / "packaging" / "linux"
+RELEASE = re.compile(r"\d+\.\d+\.\d+ \(\d{4}-\d{2}-\d{2}\)")
 
 
 def read_ini(text):
@@ -63,20 +63,16 @@ def test_the_installer_for_windows_takes_files_that_the_build_makes():
     assert 'program(f"{NAME}-gui", console=False)' in spec
 
 
-@pytest.mark.parametrize(
-    "file", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda file: file.name
-)
-def test_what_the_forge_reads_is_sound(file):
-    assert isinstance(yaml.safe_load(file.read_text()), dict)
+def test_every_place_tells_the_same_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    page = (ROOT / "packaging" / "README.md").read_text("utf-8")
+
+    assert project["version"] == __version__
+    assert re.findall(r"mydata_like-([\d.]+)-py3", page) == [__version__]
 
 
-def test_the_forge_runs_the_same_gate():
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())["jobs"]
+def test_every_release_of_the_changelog_has_a_version_and_a_date():
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
 
-    gate, elsewhere = (
-        [step.get("run", "") for step in jobs[name]["steps"]] for name in ("gate", "elsewhere")
-    )
-    assert ".ci/run" in gate
-    told = " ".join(elsewhere)
-    tools = ("ruff format --check", "ruff check", "mypy", "lint-imports", "pytest")
-    assert [tool for tool in tools if tool not in told] == []
+    assert headings[0] == "Unreleased"
+    assert [each for each in headings[1:] if not RELEASE.fullmatch(each)] == []

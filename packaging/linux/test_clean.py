@@ -1,0 +1,109 @@
+"""The program on computers with nothing else on them: `make test-package`, as root.
+
+debootstrap makes such a computer in a folder, of the system that this one has; what is started in
+there ends with the test. It takes packages from the places that this computer takes them from.
+"""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TRUST = Path("/etc/ssl/certs/ca-certificates.crt")
+TOOLS = ("debootstrap", "unshare", "chroot")
+GIVEN = ("PIP_", "SSL_CERT_FILE", "http_proxy", "https_proxy")  # what leads to packages
+LOGIN = ("HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8")
+PATIENCE = 3000  # seconds, most of them for the gate
+
+pytestmark = [
+    pytest.mark.timeout(PATIENCE),
+    pytest.mark.skipif(
+        not hasattr(os, "geteuid") or os.geteuid() != 0 or not all(map(shutil.which, TOOLS)),
+        reason=f"needs root and {', '.join(TOOLS)}",
+    ),
+]
+
+
+class Computer:
+    """A folder with a whole system."""
+
+    def __init__(self, root):
+        self.root = root
+
+    def run(self, *words, folder="/root"):
+        """Run a command as somebody does who has just logged in; return what it printed."""
+        private = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
+        inside = (f"--mount-proc={self.root}/proc", "chroot", self.root, "env", "-i", "-C", folder)
+        given = [f"{name}={text}" for name, text in os.environ.items() if name.startswith(GIVEN)]
+        ended = subprocess.run(
+            [*private, *inside, *LOGIN, *given, *words],
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE,
+        )
+        assert ended.returncode == 0, ended.stdout[-3000:]
+        return ended.stdout
+
+    def install(self, *packages):
+        self.run("apt-get", "update", "-qq")
+        words = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
+        self.run("env", "DEBIAN_FRONTEND=noninteractive", *words)
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """The least that debootstrap makes."""
+    folder = tmp_path_factory.mktemp("bare") / "root"
+    suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
+    subprocess.run(["debootstrap", "--variant=minbase", suite, folder], check=True)
+    if TRUST.exists():
+        target = folder / TRUST.relative_to("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(TRUST, target)
+    return folder
+
+
+@pytest.fixture
+def computer(bare, tmp_path):
+    root = tmp_path / "root"
+    subprocess.run(["cp", "-a", bare, root], check=True)
+    yield Computer(root)
+    shutil.rmtree(root)
+
+
+def test_the_package_is_all_that_an_upload_needs(computer):
+    (package,) = (ROOT / "dist").glob("mydata-like_*.deb")
+    shutil.copy(package, computer.root / "root")
+
+    computer.install(f"./{package.name}")
+
+    sums = json.loads(computer.run("mydata-like", "demo", "--json").splitlines()[-1])
+    assert sums["verified"] == sums["found"] > 300
+    tried = computer.run("mydata-like", "--self-test").splitlines()
+    assert [line.split()[0] for line in tried] == ["ok"] * 8, tried
+
+
+def test_nothing_is_left_of_a_package_that_is_removed(computer):
+    (package,) = (ROOT / "dist").glob("mydata-like_*.deb")
+    shutil.copy(package, computer.root / "root")
+    computer.install(f"./{package.name}")
+
+    computer.run("dpkg", "--purge", "mydata-like")
+
+    left = [*computer.root.rglob("*mydata-like*"), *computer.root.rglob("*mydata_like*")]
+    assert {path.name for path in left} <= {package.name}
+
+
+@pytest.mark.parametrize("target", ["demo", "test"])
+def test_a_clone_needs_what_the_readme_names(computer, target):
+    clone = computer.root / "root/mydata-like"
+    subprocess.run(["git", "clone", "--quiet", "--no-local", ROOT, clone], check=True)
+
+    computer.install("python3", "make")
+
+    print(computer.run("make", target, folder="/root/mydata-like"))
