@@ -26,7 +26,7 @@ Write = Callable[[Path, random.Random, int], None]
 class Corpus(NamedTuple):
     """A tree of dataset folders; `files` are paths below `root`.
 
-    `held` are the bytes that are no holes.
+    `held` are the bytes that are no holes, nor zeros in their place.
     """
 
     root: Path
@@ -58,6 +58,7 @@ class Scale(NamedTuple):
     known_count: int = 100_000
     sparse_size: int = 8 * 2**30
     sparse_held: int = 64 * 2**20
+    hollow_size: int = 2 * 2**30
     growing_counts: tuple[int, ...] = (1000, 10_000, 100_000)
     growing_sizes: tuple[int, ...] = (16 * 2**20, 256 * 2**20, 4 * 2**30)
     growing_holes: tuple[int, ...] = (2**30, 16 * 2**30)
@@ -70,6 +71,7 @@ QUICK = Scale(
     known_count=10_000,
     sparse_size=512 * 2**20,
     sparse_held=4 * 2**20,
+    hollow_size=512 * 2**20,
     growing_counts=(100, 1000, 5000),
     growing_sizes=(2**20, 16 * 2**20, 128 * 2**20),
     growing_holes=(64 * 2**20, 2**30),
@@ -123,6 +125,12 @@ def make_mixed(root: Path, scale: Scale) -> Corpus:
 def make_sparse(root: Path, scale: Scale) -> Corpus:
     """Make one file that is nearly all holes."""
     return _make_sparse(root, {"dataset-000": scale.sparse_size}, scale.sparse_held)
+
+
+def make_hollow(root: Path, scale: Scale) -> Corpus:
+    """Make one file that is nearly all zeros, none of which is a hole."""
+    _check_room(root.parent, [scale.hollow_size], copies=2)
+    return _make_sparse(root, {"dataset-000": scale.hollow_size}, scale.sparse_held, fill=True)
 
 
 def make_growing(root: Path, scale: Scale) -> Corpus:
@@ -229,8 +237,13 @@ def _make(
     return Corpus(root, tuple(files), sum(sizes), tuple(sizes_by_folder), sum(sizes))
 
 
-def _make_sparse(root: Path, size_by_folder: dict[str, int], held: int) -> Corpus:
-    """Make one sparse file a folder, with so many bytes in islands all over it."""
+def _make_sparse(
+    root: Path, size_by_folder: dict[str, int], held: int, *, fill: bool = False
+) -> Corpus:
+    """Make one sparse file a folder, with so many bytes in islands all over it.
+
+    With `fill`, zeros are written where else would be holes.
+    """
     _check_room(root.parent, [held] * len(size_by_folder), copies=2)
     modified = time.time() - _AGE
     files = []
@@ -239,6 +252,8 @@ def _make_sparse(root: Path, size_by_folder: dict[str, int], held: int) -> Corpu
         name = f"{folder}/volume.raw"
         with (root / name).open("wb") as file:
             file.truncate(size)
+            for _ in range(size // _PIECE if fill else 0):
+                file.write(bytes(_PIECE))
             for at in range(0, size, size // _ISLANDS):
                 file.seek(at)
                 file.write(random.Random(f"{name} {at}").randbytes(held // _ISLANDS))

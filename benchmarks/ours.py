@@ -9,6 +9,8 @@ from benchmarks.arena import CIPHER, Arena
 from benchmarks.contest import OURS, Entrant
 from benchmarks.measure import ContestError, Sample, measure
 
+Settings = tuple[tuple[str, str | bool], ...]  # of the section `transfer`, by name
+
 _CHECKS = "MD5 on the way, size"
 
 
@@ -19,21 +21,20 @@ class Sending:
     The seconds begin with the start of the channel workers and end with the last proof; the
     start of Python itself is left out, since `mydata-like run` is measured as a whole. CPU and
     memory are of the whole process tree. `hog` is where something keeps a processor busy meanwhile.
-    `settings` are further ones of the transport, by name.
+    `settings` are those that are not as usual.
     """
 
     channels: int
     family: str = OURS
     hog: str = ""
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: Settings = ()
 
     @property
     def entrants(self) -> Sequence[Entrant]:
         plural = "" if self.channels == 1 else "s"
         hog = f", a hog {self.hog}" if self.hog else ""
         name = f"mydata-like, sending alone, {self.channels} channel{plural}{hog}"
-        name = ", ".join([name, *(f"{key} {value}" for key, value in self.settings)])
-        return [Entrant(name, self.family, _CHECKS)]
+        return [Entrant(name + tell_settings(self.settings), self.family, _CHECKS)]
 
     def prepare(self, arena: Arena) -> None:
         """It needs nothing."""
@@ -69,3 +70,8 @@ class Sending:
             "hog": self.hog,
             "settings": dict(self.settings),
         }
+
+
+def tell_settings(settings: Settings) -> str:
+    """Return what a row's name says of settings."""
+    return "".join(f", {key} {str(value).lower()}" for key, value in settings)

@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks.arena import Arena
 from benchmarks.contest import OURS, Entrant
 from benchmarks.measure import ContestError, Sample, find_children, measure
+from benchmarks.ours import Settings, tell_settings
 from mydata_like.core.model import Layout
 from mydata_like.demo.preset import FACILITY
 from mydata_like.demo.process import ServerProcess
@@ -24,15 +25,18 @@ SERVING = "mydata_like.demo.process"
 class WholeRun:
     """`mydata-like run` from a cold start on a new server; one run fills two rows.
 
-    `hog` is where a busy thread or process runs meanwhile, as `benchmarks.hog` knows it.
+    `hog` is where a busy thread or process runs meanwhile, as `benchmarks.hog` knows it;
+    `settings` are those of the section `transfer` that are not as usual.
     """
 
     family: str = OURS
     hog: str = ""
+    settings: Settings = ()
 
     @property
     def entrants(self) -> Sequence[Entrant]:
-        return entrants_of_run(self.family, f", a hog {self.hog}" if self.hog else "")
+        hog = f", a hog {self.hog}" if self.hog else ""
+        return entrants_of_run(self.family, hog + tell_settings(self.settings))
 
     def prepare(self, arena: Arena) -> None:
         """Everything is new in every round."""
@@ -40,7 +44,7 @@ class WholeRun:
     def run(self, arena: Arena) -> Sequence[Sample]:
         arena.clear()
         with contextlib.ExitStack() as stack:
-            installation = Installation.create(arena, arena.whole, stack)
+            installation = Installation.create(arena, arena.whole, stack, self.settings)
             try:
                 sample, summary = installation.run(self.hog)
             finally:
@@ -73,7 +77,13 @@ class Installation:
     arena: Arena
 
     @classmethod
-    def create(cls, arena: Arena, directory: Path, stack: contextlib.ExitStack) -> "Installation":
+    def create(
+        cls,
+        arena: Arena,
+        directory: Path,
+        stack: contextlib.ExitStack,
+        settings: Settings = (),
+    ) -> "Installation":
         """Start a server that `stack` ends; its uploader enters through the arena's sshd."""
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
@@ -87,7 +97,7 @@ class Installation:
             host_keys=[link.host_key],
         )
         made = cls(directory=directory, server=server, arena=arena)
-        made._write_settings()
+        made._write_settings(dict(settings))
         return made
 
     def run(self, hog: str = "") -> tuple[Sample, dict[str, Any]]:
@@ -123,7 +133,7 @@ class Installation:
     def _config(self) -> Path:
         return self.directory / "mydata-like.toml"
 
-    def _write_settings(self) -> None:
+    def _write_settings(self, transfer: dict[str, str | bool]) -> None:
         link = self.arena.link
         sections: dict[str, dict[str, object]] = {
             "server": {"url": self.server.url, "username": self.server.username},
@@ -136,7 +146,7 @@ class Installation:
             "data": {"directory": str(self.arena.corpus.root), "layout": Layout.DATASET.value},
             "filters": {"settle_seconds": 0},
             "limits": {"low_priority": False},  # the same footing as the peers
-            "transfer": {"key_file": str(link.key_file)},
+            "transfer": {"key_file": str(link.key_file), **transfer},
             "advanced": {"state_directory": str(self.directory / "state")},
         }
         # JSON's texts and numbers are TOML's as well.

@@ -12,6 +12,7 @@ CASES = (
     second.UNCHANGED,
     second.MODIFIED,
     holes.SPARSE,
+    holes.HOLLOW,
     large.READ_ONCE,
     growth.MEMORY,
     start.START,

@@ -1,4 +1,4 @@
-"""A sparse file: its holes do not travel, and are holes again on the server."""
+"""Files of holes, or of zeros: these do not travel, and are holes on the server."""
 
 from benchmarks import corpus, peers
 from benchmarks.contest import OURS, Case, Contestant, Target
@@ -7,14 +7,27 @@ from benchmarks.noted import HELD, WIRE, sparse
 from benchmarks.ours import Sending
 from benchmarks.whole import WholeRun
 
+_LOOKING = (("find_zeros", True),)
+
 
 def _sparse(_: Corpus) -> list[Contestant]:
     contestants: list[Contestant] = [
         *(Sending(channels) for channels in (1, 2)),
         WholeRun(f"{OURS}, end to end"),
         peers.rsync("-aWS"),
-        peers.tar(1, sparse=True),
+        peers.tar(1, "-S"),
         peers.scp(1, "sftp mode"),
+    ]
+    return [sparse(contestant) for contestant in contestants]
+
+
+def _hollow(_: Corpus) -> list[Contestant]:
+    contestants: list[Contestant] = [
+        Sending(1, settings=_LOOKING),
+        Sending(1, family=f"{OURS}, all zeros sent"),
+        WholeRun(f"{OURS}, end to end", settings=_LOOKING),
+        peers.rsync("-aWS"),
+        peers.tar(1, "-S", "--hole-detection=raw"),
     ]
     return [sparse(contestant) for contestant in contestants]
 
@@ -32,5 +45,24 @@ SPARSE = Case(
     ),
     describe=lambda scale: (
         f"one file of {scale.sparse_size >> 20:,} MiB with {scale.sparse_held >> 20} MiB of data"
+    ),
+)
+
+HOLLOW = Case(
+    name="P9B",
+    title="a file of zeros without holes",
+    unit="s",
+    make=corpus.make_hollow,
+    contestants=_hollow,
+    targets=(
+        Target((), "bytes on the wire per byte of data", at_most=1.05, figure=WIRE),
+        Target((), "bytes that the server stores per byte of data", at_most=1.05, figure=HELD),
+        Target(("tar",), "bytes on the wire beside tar -S", at_most=1.0, figure=WIRE),
+        Target((f"{OURS}, all zeros sent",), "faster than with all zeros sent", at_least=1.0),
+        Target(("rsync", "tar"), "as fast as the fastest peer, which checks nothing", at_least=1.0),
+    ),
+    describe=lambda scale: (
+        f"one file of {scale.hollow_size >> 20:,} MiB with {scale.sparse_held >> 20} MiB of data, "
+        "the rest written as zeros"
     ),
 )

@@ -98,6 +98,16 @@ class Transfer(Section):
             "limits the speed, the staging host has zstd and the data shrink, or never.",
         ),
     ] = "auto"
+    find_zeros: Annotated[
+        bool,
+        About(
+            "Leave out zeros",
+            "Whether to look for long runs of zeros in files of 1 MiB and more that have no holes, "
+            "and to leave them out, as holes are: the file on the server has holes in their place. "
+            "With a shell, a file that is half zeros or more is read twice for it, and begins anew "
+            "after a broken connection.",
+        ),
+    ] = False
     connect_timeout: Annotated[
         float,
         Field(ge=0.1, le=600),

@@ -68,7 +68,7 @@ class SshTransport:
             build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts)
         )
         self._location = os.fsencode(area.location)
-        self._compress = settings.compression == "auto"
+        self._settings = settings
         self.round_trip = 0.0  # seconds, as the last channel that was opened saw it
         self.patience = settings.stall_timeout * _PATIENCE
         self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
@@ -272,14 +272,23 @@ class SshTransport:
         """
         worker, endpoint, founded = place
         if founded:
-            rung = self._rungs.get(endpoint.host)
-            worker.begin(Plan(endpoint, self._location, rung, self._compress, self._broken))
+            worker.begin(self._plan(endpoint))
         worker.tell(number, Join())
         opened = worker.hear(number, self._opening_patience)
         assert isinstance(opened, Opened)
         self._rungs[endpoint.host] = opened.rung
         self.round_trip = opened.round_trip
         return opened
+
+    def _plan(self, endpoint: Endpoint) -> Plan:
+        return Plan(
+            endpoint,
+            self._location,
+            self._rungs.get(endpoint.host),
+            compress=self._settings.compression == "auto",
+            named=self._broken,
+            find_zeros=self._settings.find_zeros,
+        )
 
     def _announce(self, number: int, host: str, opened: Opened) -> None:
         rung = opened.rung

@@ -53,6 +53,7 @@ class Plan(NamedTuple):
     rung: Rung | None = None
     compress: bool = False  # where that pays
     named: bool = False  # prove what arrives before a line breaks, as one has
+    find_zeros: bool = False  # and leave them out
 
 
 class Join(NamedTuple):

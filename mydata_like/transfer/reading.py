@@ -68,6 +68,18 @@ class Source:
     def fileno(self) -> int:
         return self._file.fileno()
 
+    def peek(self, offset: int, view: memoryview) -> memoryview:
+        """Return what lies at a place, up to the file's end; nothing counts as read for it."""
+        wanted = min(len(view), self.size - offset)
+        with _file_errors(self.path):
+            self._file.seek(offset)
+            taken = 0
+            while taken < wanted and (count := self._file.readinto(view[taken:wanted])):
+                taken += count
+        if taken < wanted:
+            raise changed(self.path)
+        return view[:wanted]
+
     def chunks(
         self, buffer: bytearray | memoryview, extents: Sequence[Extent] | None = None
     ) -> Iterator[memoryview]:

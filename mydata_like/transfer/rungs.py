@@ -23,12 +23,15 @@ class Shared(NamedTuple):
     compression: Compression
     room: Room
     named: bool  # whether batches have their members named from the first on
+    find_zeros: bool
 
 
 def share(plan: Plan, rung: Rung) -> Shared:
     """Return what the channels of a session that begins now will have in common."""
     compression = Compression(available=plan.compress and rung.zstd)
-    return Shared(plan.location, rung, compression, Room(STREAMS), plan.named)
+    return Shared(
+        plan.location, rung, compression, Room(STREAMS), plan.named, find_zeros=plan.find_zeros
+    )
 
 
 def build_sender(session: Session, shared: Shared) -> Sender:
@@ -39,7 +42,7 @@ def build_sender(session: Session, shared: Shared) -> Sender:
         case "scp":
             return ScpSender(session, shared.location)
         case _:
-            return SftpSender(session, shared.location, shared.room)
+            return SftpSender(session, shared.location, shared.room, find_zeros=shared.find_zeros)
 
 
 class ShellSender:
@@ -50,7 +53,9 @@ class ShellSender:
         self._shells = Shells(session, shared.compression)
         self._shells.open()
         location, rung = shared.location, shared.rung
-        self._single = SingleSender(self._shells, location, rung, shared.room)
+        self._single = SingleSender(
+            self._shells, location, rung, shared.room, find_zeros=shared.find_zeros
+        )
         named = shared.named
         batch = BatchSender(self._shells, location, rung, named=named) if rung.tar else None
         self._batch = batch

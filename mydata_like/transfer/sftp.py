@@ -16,6 +16,7 @@ from mydata_like.transfer.protocol import Done, Fate, Member, Moving, Task
 from mydata_like.transfer.sealed import Sealed, part_name
 from mydata_like.transfer.sftp_striped import SftpStripes, map_of
 from mydata_like.transfer.tiny import TINY, read_tiny
+from mydata_like.transfer.zeros import Hollow
 
 _CHUNK: Final = 256 * 1024
 _MODE: Final = 0o660
@@ -24,11 +25,14 @@ _MODE: Final = 0o660
 class SftpSender:
     """Carries payloads over one SFTP session; knows which directories it has seen made."""
 
-    def __init__(self, session: Session, location: bytes, room: Room) -> None:
+    def __init__(
+        self, session: Session, location: bytes, room: Room, *, find_zeros: bool = False
+    ) -> None:
         self._sftp = session.open_sftp()
         self._location = location
         self._room = room
-        self._stripes = SftpStripes(session, self._sftp, room)
+        self._find_zeros = find_zeros
+        self._stripes = SftpStripes(session, self._sftp, room, find_zeros=find_zeros)
         self._known: set[bytes] = set()
         self._buffer = bytearray(_CHUNK)
 
@@ -110,6 +114,7 @@ class SftpSender:
             self._remove(part)
             return Fate(index, "", error.problem)
         except RejectedError as error:
+            self._find_zeros = False  # some servers take the bytes of a file in their order only
             self._remove(part)
             return self._judge(index, member, error)
         return Fate(index, told.checksum, inside=told.inside)
@@ -135,7 +140,7 @@ class SftpSender:
     def _write(self, member: Member, part: bytes, moving: Moving) -> Told:
         """Write a file under its temporary name; the last chunk only if it stayed the same."""
         with open_content(member) as source:
-            remote = self._sftp.open_file(part)
+            remote = Hollow(self._sftp.open_file(part), member.size if self._find_zeros else 0)
             try:
                 sealed = Sealed(source, source.chunks(self._buffer))
                 for chunk in sealed:

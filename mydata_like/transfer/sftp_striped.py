@@ -14,6 +14,7 @@ from mydata_like.ssh.session import Session, SftpSession
 from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.crew import BLOCK, LARGE, Crew, Room
 from mydata_like.transfer.protocol import Member, Moving
+from mydata_like.transfer.zeros import Hollow
 
 _CHUNK: Final = 256 * 1024
 _ARRIVED: Final = b"+"
@@ -22,10 +23,13 @@ _ARRIVED: Final = b"+"
 class SftpStripes:
     """Writes large files over several SFTP sessions of one SSH session, where that is faster."""
 
-    def __init__(self, session: Session, sftp: SftpSession, room: Room) -> None:
+    def __init__(
+        self, session: Session, sftp: SftpSession, room: Room, *, find_zeros: bool = False
+    ) -> None:
         self._session = session
         self._sftp = sftp
         self._room = room
+        self._find_zeros = find_zeros
         self._able = True  # until the server has refused something
 
     def suits(self, member: Member) -> bool:
@@ -43,8 +47,9 @@ class SftpStripes:
         """
         with open_content(member) as source:
             known = () if member.anew else self._find_known(member, part)
-            own = _Lane(self._sftp, part, keep=bool(known))
-            open_lane = partial(self._open_lane, own, part)
+            size = member.size if self._find_zeros else 0
+            own = _Lane(self._sftp, part, size, keep=bool(known))
+            open_lane = partial(self._open_lane, own, part, size)
             crew = Crew(open_lane, self._room, self._sftp.round_trip, moving)
             try:
                 crew.carry(source.chunks(bytearray(_CHUNK)), known=known)
@@ -71,28 +76,36 @@ class SftpStripes:
             and min(start + BLOCK, member.size) <= (there or 0)
         }
 
-    def _open_lane(self, own: "_Lane", part: bytes, helps: bool) -> "_Lane":  # noqa: FBT001
-        return _Helper(self._session.open_sftp(), part, keep=True) if helps else own
+    def _open_lane(
+        self,
+        own: "_Lane",
+        part: bytes,
+        size: int,
+        helps: bool,  # noqa: FBT001
+    ) -> "_Lane":
+        return _Helper(self._session.open_sftp(), part, size, keep=True) if helps else own
 
 
 class _Lane:
-    """A file that is written block by block; see `crew.Lane`."""
+    """A file that is written block by block; see `crew.Lane`, and `Hollow` for its `size`."""
 
-    def __init__(self, sftp: SftpSession, part: bytes, *, keep: bool) -> None:
+    def __init__(self, sftp: SftpSession, part: bytes, size: int, *, keep: bool) -> None:
         self._sftp = sftp
-        self._file = sftp.open_file(part, keep=keep)
+        self._file = Hollow(sftp.open_file(part, keep=keep), size)
         self._map = sftp.open_file(map_of(part), keep=keep)
         self._last: int | None = None
 
     def write(self, offset: int, block: memoryview, moving: Moving) -> None:
         """Write a block to its place; at the end of a whole one, the one before is answered."""
+        passed = self._file.passed
         with self._closing_after_failure():
             self._file.move_to(offset)
             for start in range(0, len(block), _CHUNK):
                 piece = block[start : start + _CHUNK]
                 self._file.write(piece)
                 moving(len(piece))
-            if self._last is not None and len(block) == BLOCK:
+            whole = len(block) == BLOCK and self._file.passed == passed
+            if whole and self._last is not None:
                 self._map.move_to(self._last // BLOCK)
                 self._map.write(_ARRIVED)
             self._last = offset

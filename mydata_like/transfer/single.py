@@ -25,12 +25,17 @@ from mydata_like.transfer.protocol import LOST, Fate, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
 from mydata_like.transfer.sealed import Sealed, alive, chain, part_name, pass_prefix
 from mydata_like.transfer.shell import NO_GROUND, Shells, finish_refused, read_answer
-from mydata_like.transfer.sparse import Extent, find_extents
+from mydata_like.transfer.sparse import Extent, find_extents, measure
 from mydata_like.transfer.striped import StripedSender
+from mydata_like.transfer.zeros import find_data
 from mydata_like.transfer.zstd import NOT_UNPACKED, Feed, choose, unpack
 
 CHUNK: Final = 256 * 1024
-_SPARSE_GAIN: Final = 0.9  # a file is sent by its extents when they are less of it than this
+
+# A file is sent by its extents when they are less of it than this. Zeros that are no holes have to
+# be read once more, so they must be worth it.
+_HOLES_GAIN: Final = 0.9
+_ZEROS_GAIN: Final = 0.5
 
 # Scripts in the file's directory, `$t` its temporary name. Status 94 says that not all bytes came
 # (they are kept: the line may have broken), 95 that they could not be written.
@@ -47,7 +52,13 @@ class SingleSender:
     """Sends files one by one over one session; knows which directories it has seen made."""
 
     def __init__(
-        self, shells: Shells, location: bytes, rung: Rung, room: Room | None = None
+        self,
+        shells: Shells,
+        location: bytes,
+        rung: Rung,
+        room: Room | None = None,
+        *,
+        find_zeros: bool = False,
     ) -> None:
         self._shells = shells
         self._compression = shells.compression
@@ -55,6 +66,7 @@ class SingleSender:
         self._ground = Ground(shells, location)
         self._parts = Parts(self._ground)
         self._striped = StripedSender(shells, self._ground, rung, room or Room(0))
+        self._find_zeros = find_zeros
         self._buffer = bytearray(CHUNK)
         self._spare = False
 
@@ -65,28 +77,14 @@ class SingleSender:
         """
         self._spare = spare and member.size >= LARGE
         try:
-            extents = self._extents(member)
-            if extents is None:
-                told, finished = self._send_plain(member, moving)
-            else:
-                told, finished = self._send_sparse(member, extents, moving)
+            sent = self._send_sparse(member, moving) or self._send_plain(member, moving)
         except FileChangedError as error:
             return Fate(index, "", error.problem)
+        told, finished = sent
         if finished.status == NOT_UNPACKED:
             self._compression.give_up()
             return self.send(index, member, moving, spare=spare)
         return self._conclude(index, member, told, finished)
-
-    def _extents(self, member: Member) -> list[Extent] | None:
-        """Return where the data lies if that saves much, and the server understands it."""
-        with open_content(member) as source:
-            if not isinstance(source, Source) or not source.may_have_holes:
-                return None
-            if self._rung.tar not in ("gnu", "bsd"):
-                return None
-            extents = find_extents(source.fileno(), source.size)
-            data = sum(length for _, length in extents)
-            return extents if data < source.size * _SPARSE_GAIN else None
 
     def _send_plain(self, member: Member, moving: Moving) -> tuple[Told, Finished]:
         there = self._find_part(member)
@@ -158,16 +156,38 @@ class SingleSender:
                 moving(len(chunk))
             return sealed.told
 
-    def _send_sparse(
-        self, member: Member, extents: Sequence[Extent], moving: Moving
+    def _send_sparse(self, member: Member, moving: Moving) -> tuple[Told, Finished] | None:
+        """Send what lies between holes or zeros; None where that is not less, or not understood.
+
+        The file stays open from the first look on, so that it is seen when it changes meanwhile.
+        """
+        if member.inside or self._rung.tar not in ("gnu", "bsd"):
+            return None
+        with open_source(*member[:5]) as source:
+            extents = self._find_extents(source, moving)
+            return None if extents is None else self._send_extents(source, member, extents, moving)
+
+    def _find_extents(self, source: Source, moving: Moving) -> list[Extent] | None:
+        """Return where the data lies if that saves much."""
+        if source.may_have_holes:
+            extents = find_extents(source.fileno(), source.size)
+            if measure(extents) < source.size * _HOLES_GAIN:
+                return extents
+        if self._find_zeros:
+            extents = find_data(source, moving)
+            if measure(extents) < source.size * _ZEROS_GAIN:
+                return extents
+        return None
+
+    def _send_extents(
+        self, source: Source, member: Member, extents: Sequence[Extent], moving: Moving
     ) -> tuple[Told, Finished]:
-        """Send the data between the holes; published by a second script.
+        """Send these parts of a file; published by a second script.
 
         A tar stream is complete before its end is, so nothing can be held back.
         """
-        part = part_name(member)
-        head = tar.sparse_header(part, member.size, member.modified, extents)
-        length = sum(length for _, length in extents)
+        head = tar.sparse_header(part_name(member), member.size, member.modified, extents)
+        length = measure(extents)
         ratio = choose(self._compression, [member], length)
         take = _BEGIN + unpack(_KEEP_SPARSE, ratio) + _OR_DROP + _CHECK % member.size
         stream = self._ground.start(member, take)
@@ -178,10 +198,9 @@ class SingleSender:
             moving(len(chunk))
 
         try:
-            with open_source(*member[:5]) as source:
-                chunks = source.chunks(self._buffer, extents)
-                tar.write_member(write, head, length, alive(chunks, moving))
-                checksum = source.finish()
+            chunks = source.chunks(self._buffer, extents)
+            tar.write_member(write, head, length, alive(chunks, moving))
+            checksum = source.finish()
             feed.write(tar.END)
         except FileChangedError:
             self._abandon(stream, member)

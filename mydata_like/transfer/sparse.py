@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 Extent = tuple[int, int]  # offset, length
@@ -28,18 +28,31 @@ def find_extents(descriptor: int, size: int) -> list[Extent]:
     are multiples of 512, lengths too except where the file ends. Small holes count as data,
     and ever larger ones where a file has very many. Moves the descriptor's position.
     """
-    found: list[Extent] = []
-    least = SMALLEST_HOLE
     try:
-        for extent in _walk(descriptor, size):
-            found.append(extent)
-            if len(found) >= 2 * MOST_EXTENTS:
-                found, least = _condense(found, least)
+        return condense(_walk(descriptor, size))
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
             raise
         return [(0, size)]
-    return _condense(found, least)[0]
+
+
+def condense(extents: Iterable[Extent]) -> list[Extent]:
+    """Return extents that follow one another as fewer ones, with no small holes between them.
+
+    Ever larger holes count as small where there are very many.
+    """
+    found: list[Extent] = []
+    least = SMALLEST_HOLE
+    for extent in extents:
+        found.append(extent)
+        if len(found) >= 2 * MOST_EXTENTS:
+            found, least = _limit(found, least)
+    return _limit(found, least)[0]
+
+
+def measure(extents: Iterable[Extent]) -> int:
+    """Return how many bytes extents hold."""
+    return sum(length for _, length in extents)
 
 
 def _walk(descriptor: int, size: int) -> Iterator[Extent]:
@@ -61,7 +74,7 @@ def _walk(descriptor: int, size: int) -> Iterator[Extent]:
             yield start, min(end + -end % _BLOCK, size) - start
 
 
-def _condense(extents: list[Extent], least: int) -> tuple[list[Extent], int]:
+def _limit(extents: list[Extent], least: int) -> tuple[list[Extent], int]:
     """Return at most `MOST_EXTENTS` extents, and the least hole that is kept between them."""
     extents = _join(extents, least)
     while len(extents) > MOST_EXTENTS:

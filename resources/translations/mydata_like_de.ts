@@ -3338,6 +3338,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ob unterwegs mit zstd komprimiert wird: von selbst dort, wo die Verbindung die Geschwindigkeit begrenzt, der Annahmerechner zstd hat und die Daten kleiner werden, oder nie.</translation>
     </message>
     <message>
+        <source>Leave out zeros</source>
+        <translation>Nullen auslassen</translation>
+    </message>
+    <message>
+        <source>Whether to look for long runs of zeros in files of 1 MiB and more that have no holes, and to leave them out, as holes are: the file on the server has holes in their place. With a shell, a file that is half zeros or more is read twice for it, and begins anew after a broken connection.</source>
+        <translation>Ob in Dateien ab 1 MiB, die keine Lücken haben, nach langen Folgen von Nullen gesucht wird und diese wie Lücken ausgelassen werden: Die Datei auf dem Server hat an ihrer Stelle Lücken. Mit einer Shell wird eine Datei, die mindestens zur Hälfte aus Nullen besteht, dafür zweimal gelesen und beginnt nach einer unterbrochenen Verbindung von vorn.</translation>
+    </message>
+    <message>
         <source>How long to wait for a staging host to accept a connection.</source>
         <translation>Wie lange auf die Annahme einer Verbindung durch einen Annahmerechner gewartet wird.</translation>
     </message>

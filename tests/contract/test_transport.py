@@ -140,6 +140,25 @@ def test_a_file_with_holes_arrives(place, staging, transport):
         assert place.there(member).stat().st_blocks * 512 < 1 << 20
 
 
+@pytest.mark.parametrize("size", [24 << 20, 40 << 20])
+def test_zeros_that_are_no_holes_arrive_as_holes(place, staging, size):
+    if staging.kind == "scp":  # it knows no quotes
+        place.location = place.location.with_name("staging")
+    place.location.mkdir()
+    content = bytearray(size)
+    content[9 << 20 : 10 << 20] = os.urandom(1 << 20)
+    member = place.write("a/zeros", 0, bytes(content))
+    place.settle(member)
+    transport = staging.build(place.location, find_zeros=True)
+    sent = transport.open_channel().send(single(member), ignore)
+    transport.close()
+    assert sent == [Sent(0, checksum(member))]
+    assert place.arrived(member)
+    assert place.there(member).stat().st_mtime == MODIFIED
+    if staging.kind != "scp":  # its protocol knows no gaps
+        assert place.there(member).stat().st_blocks * 512 < 3 << 20
+
+
 def test_a_member_that_vanished_fails_alone(place, transport):
     members = [place.write(f"a/{n}", 1000) for n in range(5)]
     place.settle(*members)

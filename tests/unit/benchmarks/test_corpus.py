@@ -14,6 +14,7 @@ from benchmarks.corpus import (
     Scale,
     forget_pages,
     make_growing,
+    make_hollow,
     make_mixed,
     make_sparse,
     make_text,
@@ -32,6 +33,7 @@ SMALL = Scale(
     known_count=2000,
     sparse_size=16 * 2**20,
     sparse_held=2**20,
+    hollow_size=16 * 2**20,
     growing_counts=(1, 2, 3, 4),
     growing_sizes=(2**20, 2**21, 2**22),
     growing_holes=(2**20, 2**21),
@@ -61,6 +63,15 @@ def test_a_sparse_file_occupies_little_more_than_it_holds(tmp_path: Path):
     found = (made.root / name).stat()
     assert found.st_size == made.bytes == SMALL.sparse_size
     assert made.held <= found.st_blocks * 512 <= 1.5 * made.held
+
+
+def test_a_hollow_file_occupies_all_of_its_size_and_holds_little(tmp_path: Path):
+    made = make_hollow(tmp_path / "source", SMALL)
+
+    (name,) = made.files
+    content = (made.root / name).read_bytes()
+    assert (made.root / name).stat().st_blocks * 512 >= len(content) == SMALL.hollow_size
+    assert len(content) - content.count(0) <= made.held == SMALL.sparse_held
 
 
 def test_text_has_the_size_that_is_asked_for_and_shrinks_well(tmp_path: Path):
