@@ -175,10 +175,10 @@ def _run(arena: Arena, number: int, seconds: float) -> Trace:
         command = installation.command(
             "--events", "--brief", "--set", f"transfer.channels={number}"
         )
-        return _follow(command, seconds)
+        return follow(command, seconds)
 
 
-def _follow(command: Sequence[str], seconds: float) -> Trace:
+def follow(command: Sequence[str], seconds: float) -> Trace:
     """Run a command and note what its events tell, until its end or for so many seconds."""
     trace = Trace([], [])
     with tempfile.TemporaryFile() as errors, _started(command, errors) as process:

@@ -83,11 +83,16 @@ class Installation:
         directory: Path,
         stack: contextlib.ExitStack,
         settings: Settings = (),
+        serving: Sequence[str] = (),
     ) -> "Installation":
-        """Start a server that `stack` ends; its uploader enters through the arena's sshd."""
+        """Start a server that `stack` ends; its uploader enters through the arena's sshd.
+
+        `serving` are further options of the server.
+        """
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
-        server = stack.enter_context(ServerProcess(directory / "server", "--auto-approve"))
+        options = ("--auto-approve", *serving)
+        server = stack.enter_context(ServerProcess(directory / "server", *options))
         link = arena.link
         server.command(
             "address",
@@ -110,14 +115,14 @@ class Installation:
             raise ContestError(f"{summary['verified']} files were verified; {summary['problem']}")
         return sample, summary
 
-    def command(self, *options: str, hog: str = "") -> list[str]:
-        """Return the command that runs once."""
+    def command(self, *options: str, hog: str = "", name: str = "run") -> list[str]:
+        """Return a command of this installation: what runs once, if it is not another one."""
         return [
             *("env", f"MYDATA_LIKE_HOME={self.directory / 'home'}"),
             f"MYDATA_LIKE_API_KEY={self.server.api_key}",
             *(sys.executable, "-m"),
             *(("benchmarks.hog", hog) if hog else ("mydata_like",)),
-            *("run", "--config", str(self._config), *options),
+            *(name, "--config", str(self._config), *options),
         ]
 
     def requests(self, since: int = 0) -> list[str]:

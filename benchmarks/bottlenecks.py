@@ -1,0 +1,338 @@
+"""Whether the speed test is right: what it says of known bottlenecks, and how fast runs then go.
+
+    python -m benchmarks.bottlenecks [--rounds 20] [--seed 1] [--only NAME] [--sweep] [--json FILE]
+
+Each round puts one bottleneck in the way, drawn by chance, asks `mydata-like doctor --quick`, and
+then runs `mydata-like run` with the same bottleneck. With `--sweep`, wherever a setting is advised
+it is applied, and the run's speed afterwards is compared with that of every cipher and number of
+channels.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from benchmarks.arena import Arena
+from benchmarks.channels import follow
+from benchmarks.corpus import Corpus, Scale, make_large, make_tiny
+from benchmarks.ground import open_sshd
+from benchmarks.injection import BOTTLENECKS, Bottleneck, Injection, hogged, pin, prefix
+from benchmarks.measure import ContestError
+from benchmarks.report import table
+from benchmarks.slowdisk import forget, may_throttle, open_disk
+from benchmarks.whole import Installation
+from mydata_like.settings.transfer import Transfer
+
+NEAR = 0.2  # by which a prediction may miss
+_BEST = 0.95  # of the sweep's best is good advice
+_COPIES = 20  # of each large file in memory: more than a run carries in its time
+_COPIES_ON_DISK = 3
+_BEGINNING = 1.0  # seconds of a run in which windows fill and channels are found
+_NEVER = ("--verify-delay", "600")  # the embedded server's comparing would take our processors
+_NUMBERS = (1, 2, 4, 8)
+_CIPHERS = Transfer().ciphers
+_SCALE = Scale(large_count=4, large_size=64 * 2**20, tiny_count=2000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """One bottleneck, what the speed test said of it, and how fast the run then was.
+
+    Speeds are bytes a second; `sweep` is that of each cipher and number of channels.
+    """
+
+    kind: str
+    text: str
+    limit: str
+    predicted: float
+    carried: float
+    advice: list[str]
+    busy: float | None
+    sweep: dict[str, float] = field(default_factory=dict)
+    findings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def right(self) -> bool:
+        return self.limit in BOTTLENECKS[self.kind].right
+
+    @property
+    def ratio(self) -> float:
+        """How fast the run was, in parts of what was predicted."""
+        return self.carried / self.predicted if self.predicted else 0.0
+
+    @property
+    def near(self) -> bool:
+        return abs(self.ratio - 1) <= NEAR
+
+    @property
+    def reached(self) -> float:
+        """How fast the run was after the advice, in parts of the sweep's best; 0 without one."""
+        return self.carried / max(self.sweep.values()) if self.sweep else 0.0
+
+
+class Plan(NamedTuple):
+    """How rounds are done: with which files, for how long, with a sweep or not."""
+
+    directory: Path
+    large: Corpus
+    tiny: Corpus
+    seconds: float
+    sweep: bool
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parse(arguments)
+    # Ended politely, it takes its disks and gigabytes away.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    chosen = draw(options.seed, options.rounds, options.only, with_disks=may_throttle())
+    directory = Path(tempfile.mkdtemp(prefix="mydata-like-bottlenecks-", dir=options.directory))
+    rounds: list[Round] = []
+    try:
+        large = make_large(directory / "large", _SCALE)
+        tiny = make_tiny(directory / "tiny", _SCALE)
+        plan = Plan(directory / "round", large, tiny, options.seconds, options.sweep)
+        print("\n".join(table(_HEAD, [])), flush=True)
+        for kind, injection in chosen:
+            rounds.append(carry_out(plan, kind, injection))
+            print(table(_HEAD, [row(rounds[-1])])[-1], flush=True)
+            if options.json:
+                options.json.write_text(
+                    json.dumps(to_record(options.seed, rounds), indent=1) + "\n"
+                )
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    print("\n".join(["", *summarize(rounds)]))
+    return 0
+
+
+def draw(
+    seed: int, rounds: int, only: str = "", *, with_disks: bool = True
+) -> list[tuple[str, Injection]]:
+    """Return what is injected in each round; each kind comes before any comes again."""
+    chance = Random(seed)
+    names = [name for name in BOTTLENECKS if only in ("", name)]
+    if not names:
+        raise SystemExit(f"There is no bottleneck {only}: {', '.join(BOTTLENECKS)}.")
+    if not with_disks:
+        names = [name for name in names if name not in ("source", "staging")]
+    chosen: list[str] = []
+    while len(chosen) < rounds:
+        chosen += chance.sample(names, len(names))
+    return [(name, BOTTLENECKS[name].draw(chance)) for name in chosen[:rounds]]
+
+
+def carry_out(plan: Plan, kind: str, injection: Injection) -> Round:
+    """Inject a bottleneck, ask the speed test, run, and where it is wanted try all settings."""
+    bottleneck = BOTTLENECKS[kind]
+    applied = plan.sweep and bottleneck.advised
+    with ExitStack() as stack:
+        site = _Site(plan, bottleneck, injection, stack)
+        found = site.ask(apply=applied)
+        carried = site.carry()
+        sweep = dict(site.sweep()) if applied else {}
+    workload = "tiny" if bottleneck.tiny else "large"
+    verdict = found["verdict"]
+    (said,) = [one for one in verdict["workloads"] if one["workload"] == workload]
+    return Round(
+        kind=kind,
+        text=injection.text,
+        limit=said["limit"],
+        predicted=said["rate"],
+        carried=carried,
+        advice=[one["code"] for one in verdict["advice"] if one["changes"]],
+        busy=found["findings"]["here"]["busy"],
+        sweep=sweep,
+        findings=found,
+    )
+
+
+class _Site:
+    """Data, uploader, staging host and server with one bottleneck between them."""
+
+    def __init__(
+        self, plan: Plan, bottleneck: Bottleneck, injection: Injection, stack: ExitStack
+    ) -> None:
+        self._plan, self._injection, self._stack = plan, injection, stack
+        self._tiny = bottleneck.tiny
+        stack.callback(shutil.rmtree, plan.directory, ignore_errors=True)
+        plan.directory.mkdir()
+        self._prefix = prefix(injection.here)
+        self._corpus = self._lay_files()
+        ground = stack.enter_context(open_sshd(plan.directory / "sshd", injection.wire))
+        self._arena = Arena(
+            **ground._asdict(), corpus=self._corpus, directory=plan.directory, stack=stack
+        )
+        if injection.there:
+            pin(ground.servers, injection.there)
+        self._installation = self._install()
+
+    def ask(self, *, apply: bool = False) -> dict[str, Any]:
+        """Return what the speed test finds, after a run if it cannot know without one."""
+        self._command("register")
+        if self._tiny:
+            self._run_to_its_end()
+            self._lay_more()
+        with hogged(self._hogs):
+            printed = self._command("doctor", "--quick", "--json", *["--apply"] * apply)
+        found: dict[str, Any] = json.loads(printed)
+        return found
+
+    def carry(self, *options: str) -> float:
+        """Return the bytes a second of a run."""
+        with hogged(self._hogs):
+            if self._tiny:
+                return self._run_to_its_end()
+            command = self._installation.command("--events", "--brief", *options)
+            trace = follow([*self._prefix, *command], self._plan.seconds)
+        return trace.speed(_BEGINNING)
+
+    def sweep(self) -> Iterator[tuple[str, float]]:
+        """Yield the speed of each cipher and number of channels, each on a new server."""
+        for cipher, number in product(_CIPHERS, _NUMBERS):
+            self._installation.server.kill()
+            self._installation = self._install()
+            settings = (f'transfer.ciphers=["{cipher}"]', f"transfer.channels={number}")
+            yield f"{cipher} {number}", self.carry(*(w for one in settings for w in ("--set", one)))
+
+    @property
+    def _hogs(self) -> Sequence[int]:
+        return self._injection.there if self._injection.hog else ()
+
+    def _install(self) -> Installation:
+        """Start a server with an uploader, and put the bottleneck there."""
+        injection = self._injection
+        made = Installation.create(
+            self._arena,
+            self._plan.directory / "installation",
+            self._stack,
+            serving=() if self._tiny else _NEVER,
+            transfer=injection.transfer,
+        )
+        self._stack.callback(made.server.kill)
+        if injection.latency:
+            rule = {"action": "delay", "seconds": injection.latency, "count": None, "path": "api"}
+            made.server.command("faults", rules=[rule])
+        if injection.staging:
+            image = self._plan.directory / "staging.img"
+            disk = open_disk(image, made.server.box_location, injection.staging)
+            self._stack.enter_context(disk).slow_down(self._arena.servers)
+        return made
+
+    def _lay_files(self) -> Corpus:
+        """Lay out the files to be sent: as links in memory, or on a slow disk."""
+        root = self._plan.directory / "data"
+        root.mkdir()
+        if not self._injection.source:
+            corpus = self._plan.tiny if self._tiny else self._plan.large
+            copies = 1 if self._tiny else _COPIES
+            return lay(corpus, root, copies, link=True)
+        image = self._plan.directory / "source.img"
+        disk = self._stack.enter_context(open_disk(image, root, self._injection.source))
+        self._prefix += disk.prefix
+        laid = lay(self._plan.large, root, _COPIES_ON_DISK, link=False)
+        forget(disk)
+        return laid
+
+    def _lay_more(self) -> None:
+        """Lay out as many new files as there were."""
+        for folder in self._corpus.folders:
+            path = self._corpus.root / folder
+            path.rename(path.with_name(f"{folder}-known"))
+            shutil.copytree(path.with_name(f"{folder}-known"), path.with_name(f"{folder}-new"))
+
+    def _run_to_its_end(self) -> float:
+        sums = json.loads(self._command("run", "--json").strip().splitlines()[-1])
+        speed: float = sums["bytes"] / sums["seconds"]
+        return speed
+
+    def _command(self, name: str, *options: str) -> str:
+        command = [*self._prefix, *self._installation.command(*options, name=name)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ContestError(f"{name} ended with {done.returncode}: {done.stderr or done.stdout}")
+        return done.stdout
+
+
+def lay(corpus: Corpus, root: Path, copies: int, *, link: bool) -> Corpus:
+    """Lay copies of a corpus below a root, each in folders of its own."""
+    put = os.link if link else shutil.copy2
+    for copy in range(copies):
+        for folder in corpus.folders:
+            (root / f"{folder}-{copy}").mkdir()
+        for path in corpus.files:
+            folder, _, name = path.partition("/")
+            put(corpus.root / path, root / f"{folder}-{copy}" / name)
+    folders = [f"{folder}-{copy}" for copy in range(copies) for folder in corpus.folders]
+    return corpus._replace(root=root, folders=tuple(folders))
+
+
+_HEAD = ("kind", "bottleneck", "the limit is said to be", "right", "predicted", "carried", "ratio",
+         "advice", "after it, of the best", "busy before")  # fmt: skip
+
+
+def row(done: Round) -> list[str]:
+    """Return a row of the table, speeds in MB/s."""
+    best = max(done.sweep, key=lambda one: done.sweep[one], default="")
+    busy = "" if done.busy is None else f"{done.busy:.0%}"
+    return [
+        *(done.kind, done.text, done.limit, "yes" if done.right else "NO"),
+        *(f"{done.predicted / 1e6:.1f}", f"{done.carried / 1e6:.1f}", f"{done.ratio:.2f}"),
+        ", ".join(done.advice) or "-",
+        f"{done.reached:.0%} ({done.sweep[best] / 1e6:.1f}: {best})" if best else "-",
+        busy,
+    ]
+
+
+def summarize(rounds: Sequence[Round]) -> list[str]:
+    """Return what all rounds come to, beside what is wanted."""
+    right = sum(done.right for done in rounds)
+    near = sum(done.near for done in rounds)
+    swept = [done.reached for done in rounds if done.sweep]
+    lines = [
+        ["verdict right", ">= 95 %", _part(right, len(rounds))],
+        [f"prediction within {NEAR:.0%} of the run", "all", _part(near, len(rounds))],
+    ]
+    if swept:
+        good = sum(each >= _BEST for each in swept)
+        lines.append([f"after the advice, {_BEST:.0%} of the best", "all", _part(good, len(swept))])
+    return table(("what", "wanted", "found"), lines)
+
+
+def _part(some: int, all_: int) -> str:
+    return f"{some} of {all_} ({some / all_:.0%})" if all_ else "-"
+
+
+def to_record(seed: int, rounds: Sequence[Round]) -> Mapping[str, object]:
+    """Return all rounds as plain values for JSON."""
+    own = ("right", "ratio", "near", "reached")
+    records = [asdict(one) | {name: getattr(one, name) for name in own} for one in rounds]
+    return {"seed": seed, "rounds": records}
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bottlenecks", description=__doc__)
+    add = parser.add_argument
+    add("--rounds", type=int, default=20, help="how many bottlenecks are injected")
+    add("--seed", type=int, default=1, help="of the chance by which they are drawn")
+    add("--only", default="", help=f"only this kind: {', '.join(BOTTLENECKS)}")
+    add("--sweep", action="store_true", help="apply advice, and compare it with all settings")
+    add("--seconds", type=float, default=8, help="how long a run sends at most")
+    add("--json", type=Path, help="also write all rounds to this file")
+    add("--directory", type=Path, default=Path("/dev/shm"), help="where the data lie")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
