@@ -46,7 +46,7 @@ _CIPHERS = Transfer().ciphers
 _SCALE = Scale(large_count=4, large_size=64 * 2**20, tiny_count=2000)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """One bottleneck, what the speed test said of it, and how fast the run then was.
 
@@ -184,14 +184,14 @@ class _Site:
         if self._tiny:
             self._run_to_its_end()
             self._lay_more()
-        with hogged(self._hogs):
+        with hogged(self._injection.hogs):
             printed = self._command("doctor", "--quick", "--json", *["--apply"] * apply)
         found: dict[str, Any] = json.loads(printed)
         return found
 
     def carry(self, *options: str) -> float:
         """Return the bytes a second of a run."""
-        with hogged(self._hogs):
+        with hogged(self._injection.hogs):
             if self._tiny:
                 return self._run_to_its_end()
             command = self._installation.command("--events", "--brief", *options)
@@ -205,10 +205,6 @@ class _Site:
             self._installation = self._install()
             settings = (f'transfer.ciphers=["{cipher}"]', f"transfer.channels={number}")
             yield f"{cipher} {number}", self.carry(*(w for one in settings for w in ("--set", one)))
-
-    @property
-    def _hogs(self) -> Sequence[int]:
-        return self._injection.there if self._injection.hog else ()
 
     def _install(self) -> Installation:
         """Start a server with an uploader, and put the bottleneck there."""

@@ -30,15 +30,16 @@ class Injection(NamedTuple):
     """What is in the way in one round, and in words.
 
     `here` and `there` are the processors that the uploader and the staging host may use, all
-    without any; a hog keeps one of the host's busy. `source` and `staging` are what these disks
-    carry, in bytes a second; `latency` are the seconds that each answer of the API takes longer.
+    without any; `hogs` are those that another program keeps busy. `source` and `staging` are
+    what these disks carry, in bytes a second; `latency` are the seconds that each answer of the
+    API takes longer.
     """
 
     text: str
     wire: Wire | None = None
     here: tuple[int, ...] = ()
     there: tuple[int, ...] = ()
-    hog: bool = False
+    hogs: tuple[int, ...] = ()
     source: float = 0.0
     staging: float = 0.0
     latency: float = 0.0
@@ -69,11 +70,14 @@ def _distance(chance: Random) -> Injection:
 
 
 def _one_core_here(chance: Random) -> Injection:
-    return Injection("one core for the uploader, another for the host", here=(0,), there=(1,))
+    text = "one core for the uploader, which something else needs, too"
+    return Injection(text, here=(0,), hogs=(0,))
 
 
 def _busy_host(chance: Random) -> Injection:
-    return Injection("one core for the host, which something else needs, too", there=(1,), hog=True)
+    return Injection(
+        "one core for the host, which something else needs, too", there=(1,), hogs=(1,)
+    )
 
 
 def _slow_staging(chance: Random) -> Injection:

@@ -157,10 +157,16 @@ def conclude(verdict: Verdict, findings: Findings) -> Iterator[str]:
     yield from ("", _describe_machines(findings), "", *_tabulate(verdict.predictions))
     yield from ("", verdict.sentence)
     yield from (_advise(advice) for advice in verdict.advice)
-    if findings.here.busy and findings.here.busy > _UNSURE:
-        share = f"{findings.here.busy:.0%}"
-        yield f"Other programs took {share} of this computer when the test began."
+    if others := _tell_others(findings.here):
+        yield others
     yield from findings.unknown
+
+
+def _tell_others(here: Machine) -> str:
+    """Say how much others took, before or after, where that was much."""
+    moments = (("began", here.busy), ("ended", here.busy_after))
+    shares = [f"{busy:.0%} when the test {word}" for word, busy in moments if (busy or 0) > _UNSURE]
+    return f"Other programs took of this computer: {', '.join(shares)}." if shares else ""
 
 
 def _describe_machines(findings: Findings) -> str:

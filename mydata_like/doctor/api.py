@@ -16,10 +16,14 @@ Questions = Mapping[str, Callable[[], object]]  # each asks the server one thing
 def measure_api(questions: Questions, budget: Budget) -> Iterator[Measured]:
     """Yield how long each answer takes, then how many of the last question's come in a second."""
     for name, ask in questions.items():
+        if budget.spent():
+            return
         seconds = budget.time(ask, _ANSWERS)
         yield Measured(Stage.API, name, Unit.SECONDS, seconds)
     *_, ask = questions.values()
     for connections in CONNECTIONS:
+        if budget.spent():
+            return
         with ThreadPoolExecutor(connections) as threads:
 
             def act(threads: ThreadPoolExecutor = threads, number: int = connections) -> float:

@@ -28,7 +28,12 @@ from mydata_like.doctor.findings import (
 from mydata_like.doctor.floods import Flow, Pumps
 from mydata_like.doctor.host import About, Host
 from mydata_like.doctor.looks import Budget, Effort
-from mydata_like.doctor.machine import describe_here, measure_checksums, measure_ciphers
+from mydata_like.doctor.machine import (
+    describe_here,
+    measure_busy,
+    measure_checksums,
+    measure_ciphers,
+)
 from mydata_like.doctor.source import (
     ENOUGH,
     Sample,
@@ -97,6 +102,7 @@ class Examination:
         self._about = About(NOT_TOLD, one_machine=False)
         self._rung = Rung("")
         self._cipher = ""
+        self._channels = 1
 
     @property
     def findings(self) -> Findings:
@@ -107,6 +113,8 @@ class Examination:
             one_machine=self._about.one_machine,
             rung=self._rung.rung,
             cipher=self._cipher,
+            channels=self._channels,
+            sessions=self._sessions,
             zstd=self._rung.zstd,
             unknown=tuple(self._unknown),
         )
@@ -127,12 +135,13 @@ class Examination:
         budget, sample = self._budget, self._find_sample()
         yield from self._try("Checksums", partial(measure_checksums, budget))
         yield from self._try("The disk of this computer", partial(measure_source, sample, budget))
-        yield from self._try("The API", partial(measure_api, self._subject.questions, budget))
         yield from self._recall_records()
         yield from self._try("The way to the server", self._measure_way)
+        yield from self._try("The API", partial(measure_api, self._subject.questions, budget))
         yield from self._try("Compression", partial(measure_compression, sample, budget))
         ciphers = self._subject.transfer.ciphers
         yield from self._try("Ciphers here", partial(measure_ciphers, ciphers, budget))
+        self._here = self._here._replace(busy_after=measure_busy())
 
     def prove(self, settings: Transfer) -> Iterator[Measured]:
         """Yield how fast files go with other settings, as a part of the test has already done."""
@@ -218,10 +227,13 @@ class Examination:
             _leave_nothing(staging, session, _clean_by_sftp)
 
     def _pumps(self, staging: Staging) -> Pumps:
-        """Return pumps for as many sessions as a run would have."""
+        return Pumps(staging.endpoint, self._budget, sessions=self._sessions)
+
+    @property
+    def _sessions(self) -> int:
+        """How many sessions a run would have."""
         here = self._here.cpus or 1
-        sessions = min(here, self._rung.cpus or here)
-        return Pumps(staging.endpoint, self._budget, sessions=sessions)
+        return min(here, self._rung.cpus or here)
 
     def _flood(self, pumps: Pumps, files: tuple[bytes, ...] = ()) -> Iterator[Measured]:
         set_up: list[float] = []
@@ -249,7 +261,7 @@ class Examination:
         return sorted(count for count in counts if count <= sessions * _TOGETHER)
 
     def _carry(self, staging: Staging, settings: Transfer) -> Iterator[Measured]:
-        channels = find_way(self.findings, settings).channels
+        self._channels = channels = find_way(self.findings, settings).channels
         floods = self.findings.floods()
         rate = max((one.value for one in floods.values()), default=0.0)
         wish = Wish(staging.folder, channels, rate)

@@ -67,10 +67,14 @@ def connected(connections: int) -> str:
 
 
 class Cost(NamedTuple):
-    """Processor seconds that one byte (or file) takes on either side; None where nobody tells."""
+    """Processor seconds that one byte takes on either side; None where nobody tells.
+
+    `waited` are the seconds for which the staging host's session waited for a processor.
+    """
 
     here: float | None = None
     there: float | None = None
+    waited: float | None = None
 
 
 class Measured(NamedTuple):
@@ -105,6 +109,7 @@ class Measured(NamedTuple):
             "looks": len(self.looks),
             "cpu_seconds_here": self.cost.here,
             "cpu_seconds_there": self.cost.there,
+            "cpu_seconds_waited_there": self.cost.waited,
             "note": self.note,
         }
 
@@ -112,9 +117,11 @@ class Measured(NamedTuple):
 class Machine(NamedTuple):
     """One of the two computers; None is what nobody tells."""
 
-    cpus: int | None = None
+    cpus: int | None = None  # that we may use
     aes: bool | None = None  # whether its processors encrypt by AES themselves
     busy: float | None = None  # the share of all its cores that others took before the test
+    busy_after: float | None = None  # the same when it was over
+    others: int = 0  # cores that it has besides
 
 
 NOT_TOLD: Final = Machine()
@@ -131,6 +138,8 @@ class Findings:
     here: Machine = NOT_TOLD
     there: Machine = NOT_TOLD
     one_machine: bool = False  # both sides share their cores
+    channels: int = 1  # of what was carried together
+    sessions: int = 1  # over which floods went, at most
     rung: str = ""
     cipher: str = ""  # that both sides agree on by the settings
     zstd: bool = False  # whether the staging host unpacks
@@ -170,5 +179,6 @@ class Findings:
             "one_machine": self.one_machine,
             "rung": self.rung,
             "cipher": self.cipher,
+            "channels": self.channels,
             "unknown": list(self.unknown),
         }

@@ -138,11 +138,12 @@ def _sum_up(ready: list[Answer], flooded: list[Answer], looks: int) -> Flow:
     stood = [answer for answer in ready if isinstance(answer, Ready)]
     went = [answer for answer in flooded if isinstance(answer, Flooded)]
     moved = sum(one.ticks[-1].bytes for one in went)
-    there = [one.there for one in went]
-    cost = Cost(
-        sum(one.here for one in went) / moved,
-        None if None in there else sum(one or 0.0 for one in there) / moved,
-    )
+    here = sum(one.here for one in went) / moved
+    there = [one.there for one in went if one.there]
+    cost = Cost(here)
+    if len(there) == len(went):
+        worked, waited = (sum(each) / moved for each in zip(*there, strict=True))
+        cost = Cost(here, worked, waited)
     rates = slice_up([one.ticks for one in went], looks)
     return Flow(rates, cost, tuple(one.set_up for one in stood), stood[0].cipher)
 

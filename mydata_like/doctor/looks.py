@@ -21,8 +21,8 @@ class Effort(NamedTuple):
     total: float  # seconds for the whole test; what comes later is left out
 
 
-FULL: Final = Effort(0.5, 4, 64_000_000, 32_000_000, 1000, 55.0)
-QUICK: Final = Effort(0.2, 3, 20_000_000, 16_000_000, 400, 14.0)
+FULL: Final = Effort(0.5, 4, 48_000_000, 40_000_000, 1000, 55.0)
+QUICK: Final = Effort(0.2, 3, 48_000_000, 40_000_000, 400, 14.0)
 
 
 class Budget:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
-from mydata_like.doctor.findings import MD5, MD5_ALL, Machine, Measured, Stage, Unit, local
+from mydata_like.doctor.findings import MD5, MD5_ALL, Cost, Machine, Measured, Stage, Unit, local
 from mydata_like.doctor.looks import Budget
 
 _PIECE: Final = 1024 * 1024
@@ -25,8 +26,14 @@ _CPUS: Final = Path("/proc/cpuinfo")
 
 def describe_here() -> Machine:
     """Return what this computer is, and how much of it others take just now."""
-    busy = psutil.cpu_percent(_IDLE) / 100
-    return Machine(_count_cpus(), find_aes(_read_cpus()), busy)
+    cpus = _count_cpus()
+    others = (os.cpu_count() or cpus) - cpus
+    return Machine(cpus, find_aes(_read_cpus()), measure_busy(), others=others)
+
+
+def measure_busy() -> float:
+    """Return the share of all cores that is taken while we do nothing."""
+    return psutil.cpu_percent(_IDLE) / 100
 
 
 def find_aes(text: str) -> bool | None:
@@ -46,7 +53,16 @@ def measure_checksums(budget: Budget) -> Iterator[Measured]:
         hashlib.md5(piece, usedforsecurity=False)
         return float(_PIECE)
 
-    yield Measured(Stage.HASH, MD5, Unit.BYTES, budget.look(act))
+    used, done = time.thread_time(), 0.0
+
+    def act_and_count() -> float:
+        nonlocal done
+        done += act()
+        return float(_PIECE)
+
+    looks = budget.look(act_and_count)
+    cost = Cost((time.thread_time() - used) / done)
+    yield Measured(Stage.HASH, MD5, Unit.BYTES, looks, cost)
     cpus = _count_cpus()
     with ThreadPoolExecutor(cpus) as threads:
         looks = budget.look(lambda: sum(threads.map(_many(act), range(cpus))))

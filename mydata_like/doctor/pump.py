@@ -23,8 +23,8 @@ _PIECE: Final = 256 * 1024
 _SWITCH: Final = 0.0002  # seconds, as in a channel worker
 _TICK: Final = 0.01  # seconds between two notes of how much has gone
 _NOTHING: Final = (
-    b"exec sh -c 'cat /proc/$PPID/stat 2>/dev/null; echo; cat >/dev/null; "
-    b"cat /proc/$PPID/stat 2>/dev/null; echo; getconf CLK_TCK'"
+    b"exec sh -c 'cat /proc/$PPID/schedstat 2>/dev/null; echo; cat >/dev/null; "
+    b"cat /proc/$PPID/schedstat 2>/dev/null; echo'"
 )
 
 
@@ -55,12 +55,19 @@ class Tick(NamedTuple):
     bytes: float
 
 
+class Worked(NamedTuple):
+    """For how many seconds the host's sshd was at work, and waited for a processor."""
+
+    seconds: float
+    waited: float
+
+
 class Flooded(NamedTuple):
     """How it went, and what processors it took; `there` is None where the host does not tell."""
 
     ticks: tuple[Tick, ...]
     here: float
-    there: float | None
+    there: Worked | None
 
 
 class Refused(NamedTuple):
@@ -119,6 +126,8 @@ class _Mouth:
 
 def _open_mouths(session: Session, flood: Flood) -> Iterator[_Mouth]:
     if not flood.files:
+        # As in a run, it is not the first command, by which a session learns how far the host is.
+        session.run(b"exec true")
         for _ in range(flood.streams):
             yield _into_nothing(session.start(_NOTHING))
         return
@@ -179,20 +188,21 @@ class _Stopwatch:
             return seconds < self._flood.seconds and self._moved < self._flood.most
 
 
-def count_there(said: list[bytes]) -> float | None:
-    """Return the seconds that the host's sshd worked for this session, if it could be asked.
+def count_there(said: list[bytes]) -> Worked | None:
+    """Return what the host's sshd did for this session, if it could be asked.
 
-    Its line in /proc/PID/stat is printed before and after; see proc(5) for the columns.
+    Its line in /proc/PID/schedstat is printed before and after: nanoseconds at work, and ready
+    for it. A session is one process without further threads.
     """
     try:
         reports = [[line for line in text.splitlines() if line.strip()] for text in said]
-        before = min(_worked(report[0]) for report in reports)
-        after = max(_worked(report[1]) for report in reports)
-        return (after - before) / int(reports[0][2])
+        before = min(_read_line(report[0]) for report in reports)
+        after = max(_read_line(report[1]) for report in reports)
     except (IndexError, ValueError):
         return None
+    return Worked(after.seconds - before.seconds, after.waited - before.waited)
 
 
-def _worked(line: bytes) -> int:
-    columns = line.rpartition(b")")[2].split()
-    return int(columns[11]) + int(columns[12])
+def _read_line(line: bytes) -> Worked:
+    at_work, waited = line.split()[:2]
+    return Worked(int(at_work) / 1e9, int(waited) / 1e9)

@@ -27,7 +27,7 @@ from mydata_like.doctor.findings import (
 TINY: Final = 3_000  # bytes of a tiny file: half of those in an archive of instruments are smaller
 _EXPLAINED: Final = 0.7  # of the time that the whole takes; a part that takes so much is the cause
 _NOTHING: Final = 0.01  # of the limit's time: a stage that takes less is none
-_LEFT: Final = 0.5  # of the cores at least, however busy others are
+_PROCESSORS: Final = frozenset({Stage.HASH, Stage.CIPHER, Stage.SERVER_CPU})
 
 
 class Workload(StrEnum):
@@ -125,8 +125,7 @@ def predict(findings: Findings, way: Way, workload: Workload) -> Prediction:
 def weigh(findings: Findings, way: Way) -> list[Load]:
     """Return what every stage needs that anything is known of."""
     value = findings.value
-    sending = [*_processors(findings, way), *_wire(findings, way)]
-    sending.append(_disk(findings, Stage.SERVER_DISK))
+    sending = list(_send(findings, way, _find_overhead(findings)))
     whole = inverse(value(Stage.CHANNELS, carried(TINY_FILES)))
     if max(load.seconds(TINY) for load in sending) < _EXPLAINED * whole:
         sending.append(Load(Stage.CHANNELS, per_file=whole))
@@ -145,25 +144,59 @@ def _disk(findings: Findings, stage: Stage) -> Load:
     return Load(stage, byte, max(0.0, tiny - TINY * byte))
 
 
+def _send(findings: Findings, way: Way, overhead: float = 1.0) -> Iterator[Load]:
+    """Yield what it takes to send a byte; processors need so many times what was measured."""
+    for load in _processors(findings, way):
+        yield load._replace(per_byte=load.per_byte * overhead)
+    yield from _wire(findings, way)
+    yield _disk(findings, Stage.SERVER_DISK)
+
+
+def _find_overhead(findings: Findings) -> float:
+    """Return how many times what checksums and encryption need processors are really kept busy.
+
+    Reading, writing and telling take some as well. Where processors were the limit of large
+    files that were carried, what that took is what they need.
+    """
+    carrying = inverse(findings.value(Stage.CHANNELS, carried(LARGE_FILES)))
+    slowest = max(_send(findings, Way(findings.cipher, findings.channels)), key=_each_byte)
+    if not carrying or slowest.stage not in _PROCESSORS or not slowest.per_byte:
+        return 1.0
+    return carrying / slowest.per_byte
+
+
+def _each_byte(load: Load) -> float:
+    return load.per_byte
+
+
 def _processors(findings: Findings, way: Way) -> Iterator[Load]:
     """Yield what the processors of both sides need, which may be the same ones.
 
-    A channel's session keeps one core busy, so a channel alone has one. The limit is named
-    after what takes the most of their time.
+    A channel's session keeps one core busy on either side, so a channel alone has one. The limit
+    is named after what takes the most of their time.
     """
-    checksum = inverse(findings.value(Stage.HASH, MD5))
-    here, there = encryption(findings, way.cipher)
+    checksum = _checksum(findings)
+    here, there, _ = encryption(findings, way.cipher)
     packing = inverse(findings.value(Stage.SOURCE, COMPRESSION)) if way.shrunk < 1 else 0.0
     work = {
         Stage.HASH: checksum,
         Stage.CIPHER: packing + way.shrunk * (here or 0.0),
         Stage.SERVER_CPU: way.shrunk * (there or 0.0),
     }
-    if not findings.one_machine:
-        yield Load(Stage.SERVER_CPU, work.pop(Stage.SERVER_CPU) / _cores_there(findings, way))
-    largest = max(work, key=lambda stage: work[stage])
-    busy = max(way.channels, 2) if findings.one_machine else way.channels
-    yield Load(largest, sum(work.values()) / min(busy, _cores_here(findings)))
+    if findings.one_machine:
+        cores = min(2 * way.channels, _cores_of_both(findings))
+        yield Load(max(work, key=work.__getitem__), sum(work.values()) / cores)
+    yield Load(Stage.SERVER_CPU, work.pop(Stage.SERVER_CPU) / _cores_there(findings, way))
+    cores = min(way.channels, _cores_here(findings))
+    yield Load(max(work, key=work.__getitem__), sum(work.values()) / cores)
+
+
+def _checksum(findings: Findings) -> float:
+    """Return the seconds that a byte's checksum keeps a core busy, whatever else it had to do."""
+    found = findings.find(Stage.HASH, MD5)
+    if found is None:
+        return 0.0
+    return found.cost.here or inverse(found.value)
 
 
 def encryption(findings: Findings, cipher: str) -> Cost:
@@ -174,11 +207,15 @@ def encryption(findings: Findings, cipher: str) -> Cost:
 
 def _cores_here(findings: Findings) -> float:
     """Return how many cores' work all of them do: twins share one, and others may take some."""
-    one, all_ = (findings.value(Stage.HASH, what) for what in (MD5, MD5_ALL))
     cores = float(findings.here.cpus or 1)
-    if one and all_:
-        cores = max(1.0, min(all_ / one, cores))
-    return cores * max(_LEFT, 1 - (findings.here.busy or 0.0))
+    together = findings.value(Stage.HASH, MD5_ALL)
+    return min(cores, together * _checksum(findings)) if together else cores
+
+
+def _cores_of_both(findings: Findings) -> float:
+    """Return how many cores there are for both sides, where these are one computer."""
+    here, there = findings.here, findings.there
+    return _cores_here(findings) + min(here.others, there.cpus or 0)
 
 
 def _cores_there(findings: Findings, way: Way) -> int:
@@ -188,7 +225,8 @@ def _cores_there(findings: Findings, way: Way) -> int:
 def _wire(findings: Findings, way: Way) -> Iterator[Load]:
     """Yield what the way takes, unless the flood was as fast as the processors are.
 
-    Near the ceiling that the server's window sets, further channels are what is missing.
+    Where the host's sshd was at work, or ready for it, nearly all the time, it is the limit. Near
+    the ceiling that the server's window sets, further channels are what is missing.
     """
     floods = findings.floods()
     if not floods:
@@ -199,16 +237,25 @@ def _wire(findings: Findings, way: Way) -> Iterator[Load]:
     plain = Way(findings.cipher, number)
     if _flood_needs(findings, plain) >= _EXPLAINED * needed:
         return
+    yield Load(_name_wire(findings, number), needed * way.shrunk)
+
+
+def _name_wire(findings: Findings, number: int) -> Stage:
+    """Return what held back a flood over so many channels."""
+    flood = findings.floods()[number]
+    ready = (flood.cost.there or 0.0) + (flood.cost.waited or 0.0)
+    if ready * flood.value > _EXPLAINED * min(number, findings.sessions):
+        return Stage.SERVER_CPU
     ceiling = number * (findings.value(Stage.NETWORK, CEILING) or 0.0)
-    near = ceiling and floods[number].value > _EXPLAINED * ceiling
-    stage = Stage.CHANNELS if near else Stage.NETWORK
-    yield Load(stage, needed * way.shrunk)
+    return Stage.CHANNELS if ceiling and flood.value > _EXPLAINED * ceiling else Stage.NETWORK
 
 
 def _flood_needs(findings: Findings, way: Way) -> float:
     """Return what the processors need for a byte that is neither read nor has a checksum."""
-    here, there = (cost or 0.0 for cost in encryption(findings, way.cipher))
-    cores = _cores_here(findings)
-    if findings.one_machine:
-        return (here + there) / min(max(way.channels, 2), cores)
-    return max(here / min(way.channels, cores), there / _cores_there(findings, way))
+    here, there, _ = (cost or 0.0 for cost in encryption(findings, way.cipher))
+    apart = max(
+        here / min(way.channels, _cores_here(findings)), there / _cores_there(findings, way)
+    )
+    if not findings.one_machine:
+        return apart
+    return max(apart, (here + there) / min(2 * way.channels, _cores_of_both(findings)))
