@@ -4,20 +4,21 @@ A part that fails, or that this server does not allow, is said and left out; the
 """
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from mydata_like.core.errors import RejectedError, UploaderError
+from mydata_like.core.errors import UploaderError
 from mydata_like.core.ports import Cancel
 from mydata_like.doctor.advice import find_way
 from mydata_like.doctor.api import Questions, measure_api
-from mydata_like.doctor.carrying import OpenTransport, Wish, carry, remove_leftovers
+from mydata_like.doctor.carrying import Wish, carry, remove_leftovers
 from mydata_like.doctor.findings import (
     NOT_TOLD,
     RECORDS,
+    ROUND_TRIP,
     SET_UP,
     Findings,
     Measured,
@@ -41,13 +42,19 @@ from mydata_like.doctor.source import (
     measure_compression,
     measure_source,
 )
+from mydata_like.doctor.staging import (
+    Staging,
+    clean_by_sftp,
+    clean_by_shell,
+    leave_nothing,
+    name_files,
+)
 from mydata_like.settings.transfer import Transfer
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.remote import Rung, probe
-from mydata_like.ssh.session import Endpoint, Session
+from mydata_like.ssh.session import Session
 
 _COUNTS: Final = (1, 2, 4, 8)
-_MOST: Final = 32  # channels that the settings allow
 _TOGETHER: Final = 4  # channels that a run gives one session at most
 _WITHOUT_SHELL: Final = (
     "The staging host allows no shell: its processors, its disk apart from the network, "
@@ -61,15 +68,6 @@ _SCP_ONLY: Final = (
     "The staging host allows scp only, which can remove nothing: nothing was sent, and only this "
     "computer and the API were measured."
 )
-
-
-class Staging(NamedTuple):
-    """The staging host, and the folder below its location that is ours to write and remove."""
-
-    endpoint: Endpoint
-    location: bytes
-    folder: str
-    open_transport: OpenTransport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +150,7 @@ class Examination:
             try:
                 yield from self._carry(staging, settings)
             finally:
-                _leave_nothing(staging, session, _clean_by_shell)
+                leave_nothing(staging, session, clean_by_shell)
 
     def _try(self, what: str, part: Callable[[], Iterator[Measured]]) -> Iterator[Measured]:
         """Carry out a part of the test, unless its time has run out."""
@@ -210,24 +208,27 @@ class Examination:
             yield from host.measure_round_trip(budget)
             with self._pumps(staging) as pumps:
                 yield from self._flood(pumps)
-            disk = partial(host.measure_disk, budget, self._rung.tar)
-            yield from self._try("The disk of the server", disk)
-            together = partial(self._carry, staging, self._subject.transfer)
-            yield from self._try("All together", together)
+                disk = partial(host.measure_disk, budget, self._rung.tar)
+                yield from self._try("The disk of the server", disk)
+                together = partial(self._carry, staging, self._subject.transfer)
+                yield from self._try("All together", together)
+                yield from self._compare_ciphers(pumps)
         finally:
-            _leave_nothing(staging, session, _clean_by_shell)
+            leave_nothing(staging, session, clean_by_shell)
 
     def _measure_by_sftp(self, staging: Staging, session: Session) -> Iterator[Measured]:
         self._unknown.append(_WITHOUT_SHELL)
-        _clean_by_sftp(staging, session)
+        clean_by_sftp(staging, session)
         try:
             with self._pumps(staging) as pumps:
-                yield from self._flood(pumps, _name_files(staging))
+                yield from self._flood(pumps, name_files(staging))
+                yield from self._compare_ciphers(pumps, name_files(staging))
         finally:
-            _leave_nothing(staging, session, _clean_by_sftp)
+            leave_nothing(staging, session, clean_by_sftp)
 
     def _pumps(self, staging: Staging) -> Pumps:
-        return Pumps(staging.endpoint, self._budget, sessions=self._sessions)
+        round_trip = self.findings.value(Stage.NETWORK, ROUND_TRIP) or 0.0
+        return Pumps(staging.endpoint, self._budget, sessions=self._sessions, round_trip=round_trip)
 
     @property
     def _sessions(self) -> int:
@@ -246,6 +247,8 @@ class Examination:
             yield _tell(Stage.CHANNELS, flooded(channels), flow)
         if set_up:
             yield Measured(Stage.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
+
+    def _compare_ciphers(self, pumps: Pumps, files: tuple[bytes, ...] = ()) -> Iterator[Measured]:
         for cipher in self._subject.transfer.ciphers:
             if self._is_late(cipher):
                 break
@@ -270,34 +273,3 @@ class Examination:
 
 def _tell(stage: Stage, what: str, flow: Flow) -> Measured:
     return Measured(stage, what, Unit.BYTES, flow.looks, flow.cost)
-
-
-def _name_files(staging: Staging) -> tuple[bytes, ...]:
-    """Return the files that floods write where there is no shell: always the same ones."""
-    prefix = staging.location.rstrip(b"/") + b"/" + staging.folder.encode()
-    return tuple(b"%b-%d" % (prefix, number) for number in range(_MOST))
-
-
-def _clean_by_shell(staging: Staging, session: Session) -> None:
-    Host(session, staging.location, staging.folder.encode()).clean()
-
-
-def _clean_by_sftp(staging: Staging, session: Session) -> None:
-    sftp = session.open_sftp()
-    for name in _name_files(staging):
-        with suppress(RejectedError):
-            sftp.remove(name)
-
-
-def _leave_nothing(
-    staging: Staging, session: Session, clean: Callable[[Staging, Session], None]
-) -> None:
-    """Remove what was written there, over a new session where the old one broke.
-
-    What cannot be removed now is by the next test.
-    """
-    with suppress(UploaderError):
-        clean(staging, session)
-        return
-    with suppress(UploaderError), closing(connect(staging.endpoint)) as another:
-        clean(staging, another)

@@ -17,6 +17,8 @@ from mydata_like.transfer.process import build_command, start_process
 
 PUMP: Final = "--speed-test-pump"  # to the program itself, where that is all there is
 _WARM: Final = 0.25  # of a flood, in which windows and buffers fill, says nothing
+_MOST_SLOW: Final = 0.7
+_SLOW: Final = 8  # round trips in which TCP widens its window to that of SSH: nor do these
 _LISTEN: Final = 0.1  # seconds between two looks whether the test is still wanted
 _PATIENCE: Final = 60.0  # seconds that a pump may be silent
 
@@ -36,9 +38,12 @@ class Flow(NamedTuple):
 class Pumps:
     """Processes that flood the staging host, started when they are needed, ended by `close`."""
 
-    def __init__(self, endpoint: Endpoint, budget: Budget, *, sessions: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, budget: Budget, *, sessions: int, round_trip: float = 0.0
+    ) -> None:
         self._endpoint = endpoint
         self._budget = budget
+        self._warm_up = _SLOW * round_trip
         self.sessions = sessions
         self._pumps: list[_Pump] = []
 
@@ -59,7 +64,7 @@ class Pumps:
         effort = self._budget.effort
         sessions = min(channels, self.sessions)
         endpoint = self._endpoint._replace(ciphers=ciphers or self._endpoint.ciphers)
-        seconds = effort.seconds * effort.looks / (1 - _WARM)
+        seconds = self._warm_up + effort.seconds * effort.looks / (1 - _WARM)
         size = effort.flood * min(channels, 2) // sessions  # several take longer to fill
         pumps = self._take(sessions)
         try:
@@ -74,7 +79,8 @@ class Pumps:
         except BaseException:
             self._drop(pumps)  # they are out of step
             raise
-        return _sum_up(ready, flooded, effort.looks)
+        rates = slice_up(_list_ticks(flooded), effort.looks, self._warm_up)
+        return _sum_up(ready, flooded, rates)
 
     def _take(self, count: int) -> list["_Pump"]:
         while len(self._pumps) < count:
@@ -134,7 +140,11 @@ def _lost() -> TransientError:
     return TransientError("A process of the speed test ended or fell silent.", code="channel.lost")
 
 
-def _sum_up(ready: list[Answer], flooded: list[Answer], looks: int) -> Flow:
+def _list_ticks(flooded: list[Answer]) -> list[tuple[Tick, ...]]:
+    return [answer.ticks for answer in flooded if isinstance(answer, Flooded)]
+
+
+def _sum_up(ready: list[Answer], flooded: list[Answer], rates: tuple[float, ...]) -> Flow:
     stood = [answer for answer in ready if isinstance(answer, Ready)]
     went = [answer for answer in flooded if isinstance(answer, Flooded)]
     moved = sum(one.ticks[-1].bytes for one in went)
@@ -144,20 +154,23 @@ def _sum_up(ready: list[Answer], flooded: list[Answer], looks: int) -> Flow:
     if len(there) == len(went):
         worked, waited = (sum(each) / moved for each in zip(*there, strict=True))
         cost = Cost(here, worked, waited)
-    rates = slice_up([one.ticks for one in went], looks)
     return Flow(rates, cost, tuple(one.set_up for one in stood), stood[0].cipher)
 
 
-def slice_up(floods: Sequence[Sequence[Tick]], looks: int) -> tuple[float, ...]:
+def slice_up(
+    floods: Sequence[Sequence[Tick]], looks: int, warm_up: float = 0.0
+) -> tuple[float, ...]:
     """Return the bytes a second of all floods together, in looks at as many bytes each.
 
-    The beginning is left out, and what came after the first of them had ended.
+    The beginning is left out, also so many seconds, as far as enough goes after them; and what
+    came after the first of them had ended.
     """
     end = min(ticks[-1].seconds for ticks in floods)
     moments = sorted({tick.seconds for ticks in floods for tick in ticks if tick.seconds <= end})
     sums = [sum(_find(ticks, moment) for ticks in floods) for moment in moments]
     whole = [Tick(moment, moved) for moment, moved in zip(moments, sums, strict=True)]
-    size = (1 - _WARM) * sums[-1] / looks
+    slow = min(_find(whole, warm_up), _MOST_SLOW * sums[-1])
+    size = (sums[-1] - max(slow, _WARM * sums[-1])) / looks
     edges = [sums[-1] - size * number for number in range(looks, -1, -1)]
     times = [_find([Tick(moved, moment) for moment, moved in whole], edge) for edge in edges]
     return tuple(size / (after - before) for before, after in pairwise(times))

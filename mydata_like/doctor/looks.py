@@ -22,7 +22,7 @@ class Effort(NamedTuple):
 
 
 FULL: Final = Effort(0.5, 4, 48_000_000, 40_000_000, 1000, 55.0)
-QUICK: Final = Effort(0.2, 3, 48_000_000, 40_000_000, 400, 14.0)
+QUICK: Final = Effort(0.2, 3, 48_000_000, 40_000_000, 400, 22.0)
 
 
 class Budget:

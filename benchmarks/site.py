@@ -1,0 +1,156 @@
+"""A whole site with one bottleneck in it: files, uploader, staging host and server."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.arena import Arena
+from benchmarks.channels import follow
+from benchmarks.corpus import Corpus
+from benchmarks.ground import open_sshd
+from benchmarks.injection import Bottleneck, Injection, hogged, pin, prefix
+from benchmarks.measure import ContestError
+from benchmarks.slowdisk import forget, open_disk
+from benchmarks.whole import Installation
+from mydata_like.settings.transfer import Transfer
+
+_COPIES = 20  # of each large file in memory: more than a run carries in its time
+_COPIES_ON_DISK = 3
+_BEGINNING = 1.0  # seconds of a run in which windows fill and channels are found
+_SWEPT = 4.0  # seconds of each run of a sweep
+_NEVER = ("--verify-delay", "600")  # the embedded server's comparing would take our processors
+_NUMBERS = (1, 2, 4, 8)
+_CIPHERS = Transfer().ciphers
+
+
+class Plan(NamedTuple):
+    """How rounds are done: with which files, for how long, with a sweep or not."""
+
+    directory: Path
+    large: Corpus
+    tiny: Corpus
+    seconds: float
+    sweep: bool
+
+
+class Site:
+    """Data, uploader, staging host and server with one bottleneck between them."""
+
+    def __init__(
+        self, plan: Plan, bottleneck: Bottleneck, injection: Injection, stack: ExitStack
+    ) -> None:
+        self._plan, self._injection, self._stack = plan, injection, stack
+        self._tiny = bottleneck.tiny
+        stack.callback(shutil.rmtree, plan.directory, ignore_errors=True)
+        plan.directory.mkdir()
+        self._prefix = prefix(injection.here)
+        self._corpus = self._lay_files()
+        ground = stack.enter_context(open_sshd(plan.directory / "sshd", injection.wire))
+        self._arena = Arena(
+            **ground._asdict(), corpus=self._corpus, directory=plan.directory, stack=stack
+        )
+        if injection.there:
+            pin(ground.servers, injection.there)
+        self._installation = self._install()
+
+    def ask(self, *, apply: bool = False) -> dict[str, Any]:
+        """Return what the speed test finds, after a run if it cannot know without one."""
+        self._command("register")
+        if self._tiny:
+            self._run_to_its_end()
+            self._lay_more()
+        with hogged(self._injection.hogs):
+            printed = self._command("doctor", "--quick", "--json", *["--apply"] * apply)
+        found: dict[str, Any] = json.loads(printed)
+        return found
+
+    def carry(self, *options: str, seconds: float = 0.0) -> float:
+        """Return the bytes a second of a run, which may be shorter than others."""
+        with hogged(self._injection.hogs):
+            if self._tiny:
+                return self._run_to_its_end()
+            command = self._installation.command("--events", "--brief", *options)
+            trace = follow([*self._prefix, *command], seconds or self._plan.seconds)
+        return trace.speed(_BEGINNING)
+
+    def sweep(self) -> Iterator[tuple[str, float]]:
+        """Yield the speed of each cipher and number of channels, each on a new server."""
+        for cipher, number in product(_CIPHERS, _NUMBERS):
+            self._installation.server.kill()
+            self._installation = self._install()
+            settings = (f'transfer.ciphers=["{cipher}"]', f"transfer.channels={number}")
+            words = [word for one in settings for word in ("--set", one)]
+            yield f"{cipher} {number}", self.carry(*words, seconds=_SWEPT)
+
+    def _install(self) -> Installation:
+        """Start a server with an uploader, and put the bottleneck there."""
+        injection = self._injection
+        made = Installation.create(
+            self._arena,
+            self._plan.directory / "installation",
+            self._stack,
+            serving=() if self._tiny else _NEVER,
+            transfer=injection.transfer,
+        )
+        self._stack.callback(made.server.kill)
+        if injection.latency:
+            rule = {"action": "delay", "seconds": injection.latency, "count": None, "path": "api"}
+            made.server.command("faults", rules=[rule])
+        if injection.staging:
+            image = self._plan.directory / "staging.img"
+            disk = open_disk(image, made.server.box_location, injection.staging)
+            self._stack.enter_context(disk).slow_down(self._arena.servers)
+        return made
+
+    def _lay_files(self) -> Corpus:
+        """Lay out the files to be sent: as links in memory, or on a slow disk."""
+        root = self._plan.directory / "data"
+        root.mkdir()
+        if not self._injection.source:
+            corpus = self._plan.tiny if self._tiny else self._plan.large
+            copies = 1 if self._tiny else _COPIES
+            return lay(corpus, root, copies, link=True)
+        image = self._plan.directory / "source.img"
+        disk = self._stack.enter_context(open_disk(image, root, self._injection.source))
+        self._prefix += disk.prefix
+        laid = lay(self._plan.large, root, _COPIES_ON_DISK, link=False)
+        forget(disk)
+        return laid
+
+    def _lay_more(self) -> None:
+        """Lay out as many new files as there were."""
+        for folder in self._corpus.folders:
+            path = self._corpus.root / folder
+            path.rename(path.with_name(f"{folder}-known"))
+            shutil.copytree(path.with_name(f"{folder}-known"), path.with_name(f"{folder}-new"))
+
+    def _run_to_its_end(self) -> float:
+        sums = json.loads(self._command("run", "--json").strip().splitlines()[-1])
+        speed: float = sums["bytes"] / sums["seconds"]
+        return speed
+
+    def _command(self, name: str, *options: str) -> str:
+        command = [*self._prefix, *self._installation.command(*options, name=name)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ContestError(f"{name} ended with {done.returncode}: {done.stderr or done.stdout}")
+        return done.stdout
+
+
+def lay(corpus: Corpus, root: Path, copies: int, *, link: bool) -> Corpus:
+    """Lay copies of a corpus below a root, each in folders of its own."""
+    put = os.link if link else shutil.copy2
+    for copy in range(copies):
+        for folder in corpus.folders:
+            (root / f"{folder}-{copy}").mkdir()
+        for path in corpus.files:
+            folder, _, name = path.partition("/")
+            put(corpus.root / path, root / f"{folder}-{copy}" / name)
+    folders = [f"{folder}-{copy}" for copy in range(copies) for folder in corpus.folders]
+    return corpus._replace(root=root, folders=tuple(folders))
