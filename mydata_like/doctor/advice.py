@@ -1,11 +1,12 @@
 """What would make it faster: settings to be changed, or what somebody at the server could do."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
 from mydata_like.core.format import format_size
 from mydata_like.doctor.findings import COMPRESSED, LARGE_FILES, Findings, Stage, carried
-from mydata_like.doctor.verdict import Prediction, Way, Workload, predict
+from mydata_like.doctor.verdict import Prediction, Way, Workload, encryption, inverse, predict
 from mydata_like.settings.transfer import Transfer
 
 _WORTH: Final = 1.05  # times as fast is the least that is worth a change
@@ -121,8 +122,7 @@ def _advise(
 def _options(
     findings: Findings, settings: Transfer, way: Way
 ) -> Iterator[tuple[str, str, Way, Mapping[str, object]]]:
-    rates = {name: one.value for name, one in findings.ciphers().items()}
-    order = sorted(rates, key=lambda name: -rates[name])
+    order = sorted(findings.ciphers(), key=partial(_find_cost, findings))
     if order and order[0] != way.cipher:
         changes: dict[str, object] = {"transfer.ciphers": order}
         yield "cipher", f"Offer {order[0]} first.", way._replace(cipher=order[0]), changes
@@ -138,6 +138,14 @@ def _options(
     if not way.archived:
         text = "Keep tiny files in archives, which have one record each: see archive.rules."
         yield "archives", text, way._replace(archived=True), {}
+
+
+def _find_cost(findings: Findings, cipher: str) -> float:
+    """Return the seconds that a byte takes: of processors, or on its way where nobody tells."""
+    here, there, _ = encryption(findings, cipher)
+    if here and there:
+        return here + there
+    return inverse(findings.value(Stage.CIPHER, cipher))
 
 
 def _relief(findings: Findings, way: Way, was: Prediction) -> Advice | None:

@@ -65,6 +65,9 @@ def carry(
     open_transport: OpenTransport, settings: Transfer, wish: Wish, state: Path, budget: Budget
 ) -> Iterator[Measured]:
     """Yield how fast large files go, and tiny ones, each read, hashed, sent and proven there."""
+    effort = budget.effort
+    each = wish.size(effort) * wish.channels + wish.files(effort) * TINY
+    budget.take(each * (effort.looks + 1))
     with closing(open_transport(settings)) as transport, _own_files(state, wish, budget) as files:
         channels = [transport.open_channel() for _ in range(min(wish.channels, transport.capacity))]
         count = len(channels)

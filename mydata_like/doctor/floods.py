@@ -66,6 +66,7 @@ class Pumps:
         endpoint = self._endpoint._replace(ciphers=ciphers or self._endpoint.ciphers)
         seconds = self._warm_up + effort.seconds * effort.looks / (1 - _WARM)
         size = effort.flood * min(channels, 2) // sessions  # several take longer to fill
+        self._budget.take(size * sessions)
         pumps = self._take(sessions)
         try:
             for number, one in enumerate(pumps):

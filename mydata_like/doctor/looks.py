@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import Cancelled
+from mydata_like.core.errors import Cancelled, RejectedError
 from mydata_like.core.ports import Cancel
 
 Act = Callable[[], float]  # does something once, and returns how much of it went
@@ -19,24 +19,32 @@ class Effort(NamedTuple):
     disk: int  # bytes that are written or read at once
     files: int  # tiny ones
     total: float  # seconds for the whole test; what comes later is left out
+    most: int = 1_000_000_000  # bytes that are sent in all
 
 
-FULL: Final = Effort(0.5, 4, 48_000_000, 40_000_000, 1000, 55.0)
-QUICK: Final = Effort(0.2, 3, 48_000_000, 40_000_000, 400, 22.0)
+FULL: Final = Effort(0.5, 4, 40_000_000, 32_000_000, 1000, 55.0)
+QUICK: Final = Effort(0.2, 3, 40_000_000, 40_000_000, 400, 22.0)
 
 
 class Budget:
-    """The time that a test has, and whether somebody wants it to end."""
+    """The time and the bytes that a test has, and whether somebody wants it to end."""
 
     def __init__(self, effort: Effort, cancel: Cancel) -> None:
         self.effort = effort
         self._cancel = cancel
         self._end = time.monotonic() + effort.total
+        self._left = effort.most
 
     def check(self) -> None:
         """Raise `Cancelled` where the test is not wanted any more."""
         if self._cancel.is_set():
             raise Cancelled
+
+    def take(self, size: int) -> None:
+        """Set so many bytes apart to be sent; raises `RejectedError` where they are too many."""
+        if size > self._left:
+            raise RejectedError("The speed test has sent as much as it may.")
+        self._left -= size
 
     def spent(self) -> bool:
         """Return whether nothing more is to be begun."""

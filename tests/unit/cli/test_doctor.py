@@ -1,7 +1,9 @@
 """What `mydata-like doctor` prints, and how it ends when somebody stops it."""
 
 import signal
+from dataclasses import replace
 
+from mydata_like.bootstrap import load_settings
 from mydata_like.cli.doctor import conclude, describe
 from mydata_like.doctor.advice import judge
 from mydata_like.doctor.findings import (
@@ -12,6 +14,7 @@ from mydata_like.doctor.findings import (
     Measured,
     Stage,
     Unit,
+    carried,
     flooded,
 )
 from mydata_like.settings.transfer import Transfer
@@ -54,6 +57,47 @@ def test_the_sentence_is_followed_by_what_would_help_and_what_is_not_known():
     assert any("x 3.0" in line for line in lines)
     assert "Other programs took of this computer: 50% when the test began." in lines
     assert lines[-1] == "Something cannot be told."
+
+
+def test_what_others_took_before_and_after_is_said():
+    busy = replace(FOUND, here=Machine(4, busy=0.1, busy_after=0.7))
+
+    lines = list(conclude(judge(busy, Transfer()), busy))
+
+    assert "Other programs took of this computer: 70% when the test ended." in lines
+
+
+@needs_sshd
+def test_a_slow_cipher_that_is_offered_first_gives_way_and_files_go_faster(tmp_path):
+    make_data(tmp_path / "site")
+    slow, fast = "chacha20-poly1305@openssh.com", "aes128-gcm@openssh.com"
+    with open_site(tmp_path / "site") as site:
+        assert site.command("register").code == 0
+        write_ciphers(site, [slow, fast])
+
+        ended = site.command("doctor", "--quick", "--apply", "--json")
+
+        assert ended.code == 0, ended.complaints
+        proof = ended.sums["proof"]
+        assert proof["changes"]["transfer.ciphers"] == [fast, slow]
+        assert [one["after"]["what"] for one in proof["measured"]] == [
+            carried(LARGE_FILES),
+            carried(TINY_FILES),
+        ]
+        assert find_cost(ended.sums, fast) < find_cost(ended.sums, slow)
+        written = load_settings(site.config).settings.transfer.ciphers
+        assert list(written) == [fast, slow]
+
+
+def write_ciphers(site, names):
+    text = site.config.read_text()
+    site.config.write_text(text.replace("[transfer]\n", f"[transfer]\nciphers = {names}\n"))
+
+
+def find_cost(record, cipher):
+    """Return the processor seconds of a byte: the clock tells of others' work as well."""
+    (found,) = [one for one in record["findings"]["stages"] if one["what"] == cipher]
+    return found["cpu_seconds_here"] + found["cpu_seconds_there"]
 
 
 @needs_sshd

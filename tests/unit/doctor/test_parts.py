@@ -4,10 +4,15 @@ import os
 
 import pytest
 
+from mydata_like.core.errors import RejectedError
 from mydata_like.doctor.floods import slice_up
+from mydata_like.doctor.looks import FULL, QUICK, Budget
 from mydata_like.doctor.machine import find_aes
 from mydata_like.doctor.pump import Tick, count_there
 from mydata_like.doctor.source import Direct, find_sample
+from mydata_like.doctor.verdict import TINY
+from mydata_like.engine.workers import CancelFlag
+from mydata_like.settings.values import CIPHERS
 from mydata_like.store.examinations import KEPT, keep_examination, load_examinations
 
 
@@ -18,6 +23,13 @@ def test_looks_are_taken_after_the_beginning_and_of_all_sessions_together():
     looks = slice_up([slow_start, steady], 3)
 
     assert looks == pytest.approx((200.0, 200.0, 200.0))
+
+
+def test_the_beginning_lasts_until_windows_are_full():
+    far = [Tick(0.0, 0), Tick(2.0, 20), Tick(8.0, 620)]
+
+    assert slice_up([far], 3, 2.0) == pytest.approx((100.0, 100.0, 100.0))
+    assert min(slice_up([far], 3, 30.0)) > 0
 
 
 def test_a_flood_that_stands_still_for_a_while_has_a_slow_look():
@@ -88,3 +100,18 @@ def test_the_latest_tests_are_kept_and_a_broken_line_is_passed_over(tmp_path):
 
     kept = [record["number"] for record in load_examinations(file)]
     assert kept == list(range(5, KEPT + 5))
+
+
+@pytest.mark.parametrize("effort", [FULL, QUICK])
+def test_no_more_than_a_gigabyte_is_sent_whatever_is_tested_and_applied(effort):
+    budget = Budget(effort, CancelFlag())
+    floods = [1, *[2] * 4, *[1] * len(CIPHERS)]  # 1, 2, 4, 8 and another number of channels
+
+    for sessions in floods:
+        budget.take(effort.flood * sessions)
+    for _ in ("before", "after"):
+        budget.take((effort.looks + 1) * (effort.disk + effort.files * TINY))
+
+    assert effort.most == 1_000_000_000
+    with pytest.raises(RejectedError):
+        budget.take(effort.most)

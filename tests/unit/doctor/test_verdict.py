@@ -54,12 +54,12 @@ OFFICE = {
 }
 
 
-def findings(changes=(), *, cipher=AES, one_machine=False, cpus=4, **rest):
+def findings(changes=(), *, cipher=AES, one_machine=False, cpus=4, others=0, **rest):
     rows = {name: one for name, one in (OFFICE | dict(changes)).items() if one}
     return Findings(
         measured=tuple(rows.values()),
-        here=Machine(cpus, aes=True),
-        there=Machine(cpus, aes=True),
+        here=Machine(cpus, aes=True, others=others),
+        there=Machine(cpus, aes=True, others=others),
         one_machine=one_machine,
         rung="shell",
         cipher=cipher,
@@ -132,6 +132,63 @@ def test_sides_that_share_their_cores_need_them_for_all_three():
     assert large.rate == pytest.approx(2 / (1 / (600 * MB) + 1.3e-9 + 2.4e-9), rel=0.01)
 
 
+def test_sides_that_have_cores_of_their_own_on_one_computer_need_only_these():
+    apart = findings(
+        FAST_NET | {"disk": None, "hash all": of(Stage.HASH, MD5_ALL, 600 * MB)},
+        one_machine=True,
+        cpus=1,
+        others=1,
+    )
+
+    large = judge(apart, Transfer()).predictions[0]
+
+    assert large.limit is Stage.HASH
+    assert large.rate == pytest.approx(1 / (1 / (600 * MB) + 1.3e-9), rel=0.01)
+
+
+def test_a_checksum_costs_what_its_processor_took_whatever_others_did():
+    slowed = {
+        "hash": of(Stage.HASH, MD5, 300 * MB, Cost(1 / (600 * MB))),
+        "hash all": of(Stage.HASH, MD5_ALL, 1200 * MB),
+        "disk": None,
+        "source": None,
+    }
+    large = judge(findings(FAST_NET | slowed), Transfer()).predictions[0]
+
+    assert large.limit is Stage.HASH
+    assert large.rate == pytest.approx(2 / (1 / (600 * MB) + 1.3e-9), rel=0.01)
+
+
+def test_what_processors_did_together_is_what_they_need_and_a_change_is_reckoned_from_there():
+    costs = {
+        "aes": of(Stage.CIPHER, AES, 60 * MB, Cost(16e-9, 2e-9)),
+        "chacha": of(Stage.CIPHER, CHACHA, 120 * MB, Cost(8e-9, 1e-9)),
+        "together": of(Stage.CHANNELS, carried(LARGE_FILES), 100 * MB),
+    }
+    found = findings(FAST_NET | costs, channels=4)
+
+    large = judge(found, Transfer()).predictions[0]
+
+    assert large.limit is Stage.CIPHER
+    assert large.rate == pytest.approx(100 * MB)
+    gain = advice(found, Transfer(), "cipher").gain
+    assert gain == pytest.approx((16 + 1 / 0.6) / (8 + 1 / 0.6), rel=0.01)
+
+
+def test_what_was_carried_together_says_nothing_of_processors_that_were_not_the_limit():
+    slow = {"together": of(Stage.CHANNELS, carried(LARGE_FILES), 20 * MB)}
+
+    assert judge(findings(slow), Transfer()).predictions[0].rate == pytest.approx(112 * MB)
+
+
+def test_a_host_whose_sshd_waits_for_a_processor_is_no_slow_network():
+    waiting = of(Stage.CHANNELS, flooded(4), 110 * MB, Cost(1.3e-9, 2.4e-9, 30e-9))
+
+    (large, *_) = judge(findings({"4": waiting}, sessions=4), Transfer(channels=4)).predictions
+
+    assert large.limit is Stage.SERVER_CPU
+
+
 def test_a_stage_that_takes_next_to_no_time_does_not_count():
     large, _, tiny = judge(findings(), Transfer()).predictions
 
@@ -170,6 +227,17 @@ def test_the_faster_cipher_is_advised_where_encryption_is_the_limit():
 
     assert found.changes == {"transfer.ciphers": [CHACHA, AES]}
     assert found.gain == pytest.approx((16 + 1 / 0.6) / (8 + 1 / 0.6), rel=0.01)
+
+
+def test_the_cipher_that_takes_the_least_of_the_processors_is_advised_not_the_luckiest():
+    costs = {
+        "chacha": of(Stage.CIPHER, CHACHA, 60 * MB, Cost(16e-9, 2e-9)),
+        "aes": of(Stage.CIPHER, AES, 100 * MB, Cost(2e-9, 2e-9)),
+        "ctr": of(Stage.CIPHER, "aes128-ctr", 120 * MB, Cost(8e-9, 2e-9)),
+    }
+    found = advice(findings(FAST_NET | costs, cipher=CHACHA), Transfer(), "cipher")
+
+    assert found.changes == {"transfer.ciphers": [AES, "aes128-ctr", CHACHA]}
 
 
 def test_a_cipher_is_left_alone_where_it_gains_nothing():
