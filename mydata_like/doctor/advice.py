@@ -142,7 +142,7 @@ def _options(
 
 def _find_cost(findings: Findings, cipher: str) -> float:
     """Return the seconds that a byte takes: of processors, or on its way where nobody tells."""
-    here, there, _ = encryption(findings, cipher)
+    here, there, *_ = encryption(findings, cipher)
     if here and there:
         return here + there
     return inverse(findings.value(Stage.CIPHER, cipher))

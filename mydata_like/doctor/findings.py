@@ -69,12 +69,13 @@ def connected(connections: int) -> str:
 class Cost(NamedTuple):
     """Processor seconds that one byte takes on either side; None where nobody tells.
 
-    `waited` are the seconds for which the staging host's session waited for a processor.
+    The others are the seconds for which there was work, and no processor free for it.
     """
 
     here: float | None = None
     there: float | None = None
-    waited: float | None = None
+    here_waited: float | None = None
+    there_waited: float | None = None
 
 
 class Measured(NamedTuple):
@@ -109,7 +110,8 @@ class Measured(NamedTuple):
             "looks": len(self.looks),
             "cpu_seconds_here": self.cost.here,
             "cpu_seconds_there": self.cost.there,
-            "cpu_seconds_waited_there": self.cost.waited,
+            "cpu_seconds_waited_here": self.cost.here_waited,
+            "cpu_seconds_waited_there": self.cost.there_waited,
             "note": self.note,
         }
 

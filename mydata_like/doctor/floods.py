@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Self
 from mydata_like.core.errors import TransientError
 from mydata_like.doctor.findings import Cost
 from mydata_like.doctor.looks import Budget
-from mydata_like.doctor.pump import Answer, Flood, Flooded, Ready, Refused, Tick
+from mydata_like.doctor.pump import Answer, Flood, Flooded, Ready, Refused, Tick, Worked
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.process import build_command, start_process
 
@@ -149,13 +149,20 @@ def _sum_up(ready: list[Answer], flooded: list[Answer], rates: tuple[float, ...]
     stood = [answer for answer in ready if isinstance(answer, Ready)]
     went = [answer for answer in flooded if isinstance(answer, Flooded)]
     moved = sum(one.ticks[-1].bytes for one in went)
-    here = sum(one.here for one in went) / moved
-    there = [one.there for one in went if one.there]
-    cost = Cost(here)
-    if len(there) == len(went):
-        worked, waited = (sum(each) / moved for each in zip(*there, strict=True))
-        cost = Cost(here, worked, waited)
+    here = _sum_work([one.here for one in went])
+    there = _sum_work([one.there for one in went])
+    cost = Cost(
+        *(seconds and seconds / moved for seconds in (here[0], there[0], here[1], there[1]))
+    )
     return Flow(rates, cost, tuple(one.set_up for one in stood), stood[0].cipher)
+
+
+def _sum_work(works: Sequence[Worked | None]) -> tuple[float | None, float | None]:
+    """Return the seconds at work and waiting of all of them, where each one tells."""
+    told = [work for work in works if work]
+    if len(told) < len(works):
+        return None, None
+    return sum(work.seconds for work in told), sum(work.waited for work in told)
 
 
 def slice_up(

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
+from pathlib import Path
 from threading import Lock, Thread
 from typing import Final, NamedTuple
 
@@ -22,6 +23,7 @@ from mydata_like.transfer.pipe import Pipe, take_standard_streams
 _PIECE: Final = 256 * 1024
 _SWITCH: Final = 0.0002  # seconds, as in a channel worker
 _TICK: Final = 0.01  # seconds between two notes of how much has gone
+_MINE: Final = Path("/proc/thread-self/schedstat")
 _NOTHING: Final = (
     b"exec sh -c 'cat /proc/$PPID/schedstat 2>/dev/null; echo; cat >/dev/null; "
     b"cat /proc/$PPID/schedstat 2>/dev/null; echo'"
@@ -56,7 +58,7 @@ class Tick(NamedTuple):
 
 
 class Worked(NamedTuple):
-    """For how many seconds the host's sshd was at work, and waited for a processor."""
+    """For how many seconds somebody was at work, and waited for a processor."""
 
     seconds: float
     waited: float
@@ -66,7 +68,7 @@ class Flooded(NamedTuple):
     """How it went, and what processors it took; `there` is None where the host does not tell."""
 
     ticks: tuple[Tick, ...]
-    here: float
+    here: Worked
     there: Worked | None
 
 
@@ -103,9 +105,9 @@ def _carry_out(flood: Flood, pipe: Pipe) -> None:
         mouths = [stack.enter_context(mouth) for mouth in _open_mouths(session, flood)]
         pipe.send(Ready(set_up, session.cipher))
         pipe.receive()
-        used = time.process_time()
-        ticks = _Stopwatch(flood).run(mouths)
-        here = time.process_time() - used
+        used, watch = time.process_time(), _Stopwatch(flood)
+        ticks = watch.run(mouths)
+        here = Worked(time.process_time() - used, watch.waited)
         said = [mouth.end() for mouth in mouths]
     pipe.send(Flooded(ticks, here, count_there(said)))
 
@@ -154,6 +156,7 @@ class _Stopwatch:
         self._flood = flood
         self._counting = Lock()
         self._moved = 0
+        self.waited = 0.0  # seconds, by all threads, for a processor
         self._ticks = [Tick(0.0, 0)]
         self._error: UploaderError | None = None
 
@@ -178,6 +181,8 @@ class _Stopwatch:
                 going_on = self._count(len(piece), time.monotonic() - began)
         except UploaderError as error:
             self._error = error
+        with self._counting, suppress(OSError, ValueError):
+            self.waited += _read_line(_MINE.read_bytes()).waited
 
     def _count(self, moved: int, seconds: float) -> bool:
         """Count what has gone; return whether more is wanted. Something always goes."""

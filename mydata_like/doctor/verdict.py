@@ -176,7 +176,7 @@ def _processors(findings: Findings, way: Way) -> Iterator[Load]:
     is named after what takes the most of their time.
     """
     checksum = _checksum(findings)
-    here, there, _ = encryption(findings, way.cipher)
+    here, there, *_ = encryption(findings, way.cipher)
     packing = inverse(findings.value(Stage.SOURCE, COMPRESSION)) if way.shrunk < 1 else 0.0
     work = {
         Stage.HASH: checksum,
@@ -227,8 +227,9 @@ def _cores_there(findings: Findings, way: Way) -> int:
 def _wire(findings: Findings, way: Way) -> Iterator[Load]:
     """Yield what the way takes, unless the flood was as fast as the processors are.
 
-    Where the host's sshd was at work, or ready for it, nearly all the time, it is the limit. Near
-    the ceiling that the server's window sets, further channels are what is missing.
+    Where either side was at work, or ready for it, nearly all the time, its processors are the
+    limit: others take their share. Near the ceiling that the server's window sets, further
+    channels are what is missing.
     """
     floods = findings.floods()
     if not floods:
@@ -239,22 +240,37 @@ def _wire(findings: Findings, way: Way) -> Iterator[Load]:
     plain = Way(findings.cipher, number)
     if _flood_needs(findings, plain) >= _EXPLAINED * needed:
         return
-    yield Load(_name_wire(findings, number), needed * way.shrunk)
+    stage = _name_wire(findings, number)
+    yield Load(stage, needed * way.shrunk * _compare(findings, way.cipher, stage))
 
 
 def _name_wire(findings: Findings, number: int) -> Stage:
     """Return what held back a flood over so many channels."""
     flood = findings.floods()[number]
-    ready = (flood.cost.there or 0.0) + (flood.cost.waited or 0.0)
-    if ready * flood.value > _EXPLAINED * min(number, findings.sessions):
-        return Stage.SERVER_CPU
+    here, there, here_waited, there_waited = (cost or 0.0 for cost in flood.cost)
+    ready = {Stage.CIPHER: here + here_waited, Stage.SERVER_CPU: there + there_waited}
+    side = max(ready, key=ready.__getitem__)
+    if ready[side] * flood.value > _EXPLAINED * min(number, findings.sessions):
+        return side
     ceiling = number * (findings.value(Stage.NETWORK, CEILING) or 0.0)
     return Stage.CHANNELS if ceiling and flood.value > _EXPLAINED * ceiling else Stage.NETWORK
 
 
+def _compare(findings: Findings, cipher: str, stage: Stage) -> float:
+    """Return how many times what it took such a cipher takes, where a processor was the limit."""
+    was, other = (encryption(findings, name) for name in (findings.cipher, cipher))
+    match stage:
+        case Stage.CIPHER:
+            return other.here / was.here if was.here and other.here else 1.0
+        case Stage.SERVER_CPU:
+            return other.there / was.there if was.there and other.there else 1.0
+        case _:
+            return 1.0
+
+
 def _flood_needs(findings: Findings, way: Way) -> float:
     """Return what the processors need for a byte that is neither read nor has a checksum."""
-    here, there, _ = (cost or 0.0 for cost in encryption(findings, way.cipher))
+    here, there, *_ = (cost or 0.0 for cost in encryption(findings, way.cipher))
     apart = max(
         here / min(way.channels, _cores_here(findings)), there / _cores_there(findings, way)
     )

@@ -182,11 +182,24 @@ def test_what_was_carried_together_says_nothing_of_processors_that_were_not_the_
 
 
 def test_a_host_whose_sshd_waits_for_a_processor_is_no_slow_network():
-    waiting = of(Stage.CHANNELS, flooded(4), 110 * MB, Cost(1.3e-9, 2.4e-9, 30e-9))
+    waiting = of(Stage.CHANNELS, flooded(4), 110 * MB, Cost(1.3e-9, 2.4e-9, 0.0, 30e-9))
 
     (large, *_) = judge(findings({"4": waiting}, sessions=4), Transfer(channels=4)).predictions
 
     assert large.limit is Stage.SERVER_CPU
+
+
+def test_a_cipher_that_costs_less_helps_where_others_take_the_processors():
+    waiting = Cost(16e-9, 2.4e-9, 20e-9)
+    costs = {
+        "4": of(Stage.CHANNELS, flooded(4), 110 * MB, waiting),
+        "aes": of(Stage.CIPHER, AES, 27 * MB, waiting),
+        "chacha": of(Stage.CIPHER, CHACHA, 50 * MB, Cost(8e-9, 1e-9, 10e-9)),
+    }
+    found = findings(costs, sessions=4)
+
+    assert judge(found, Transfer(channels=4)).predictions[0].limit is Stage.CIPHER
+    assert advice(found, Transfer(channels=4), "cipher").gain == pytest.approx(2, rel=0.1)
 
 
 def test_a_stage_that_takes_next_to_no_time_does_not_count():
