@@ -146,9 +146,9 @@ def _disk(findings: Findings, stage: Stage) -> Load:
 
 def _send(findings: Findings, way: Way, overhead: float = 1.0) -> Iterator[Load]:
     """Yield what it takes to send a byte; processors need so many times what was measured."""
-    for load in _processors(findings, way):
-        yield load._replace(per_byte=load.per_byte * overhead)
-    yield from _wire(findings, way)
+    for load in (*_processors(findings, way), *_wire(findings, way)):
+        more = overhead if load.stage in _PROCESSORS else 1.0
+        yield load._replace(per_byte=load.per_byte * more)
     yield _disk(findings, Stage.SERVER_DISK)
 
 
