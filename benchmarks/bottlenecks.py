@@ -19,12 +19,14 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import Any
 
 from benchmarks.corpus import Scale, make_large, make_tiny
 from benchmarks.injection import BOTTLENECKS, Injection
+from benchmarks.measure import ContestError
 from benchmarks.report import table
-from benchmarks.site import Plan, Site
+from benchmarks.site import Plan, Site, fix
 from benchmarks.slowdisk import may_throttle
 
 NEAR = 0.2  # by which a prediction may miss
@@ -36,7 +38,8 @@ _SCALE = Scale(large_count=4, large_size=64 * 2**20, tiny_count=2000)
 class Round:
     """One bottleneck, what the speed test said of it, and how fast the run then was.
 
-    Speeds are bytes a second; `sweep` is that of each cipher and number of channels.
+    Speeds are bytes a second; `sweep` is that of each cipher and number of channels, `turns` are
+    those by the advice and by the sweep's best.
     """
 
     kind: str
@@ -47,6 +50,7 @@ class Round:
     advice: list[str]
     busy: float | None
     sweep: dict[str, float] = field(default_factory=dict)
+    turns: list[tuple[float, float]] = field(default_factory=list)
     findings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -64,8 +68,11 @@ class Round:
 
     @property
     def reached(self) -> float:
-        """How fast the run was after the advice, in parts of the sweep's best; 0 without one."""
-        return self.carried / max(self.sweep.values()) if self.sweep else 0.0
+        """How fast runs were by the advice, in parts of the sweep's best; 0 without a sweep."""
+        if not self.turns:
+            return 0.0
+        advised, best = (median(speeds) for speeds in zip(*self.turns, strict=True))
+        return advised / best
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,13 +82,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = draw(options.seed, options.rounds, options.only, with_disks=may_throttle())
     directory = Path(tempfile.mkdtemp(prefix="mydata-like-bottlenecks-", dir=options.directory))
     rounds: list[Round] = []
+    failed = False
     try:
         large = make_large(directory / "large", _SCALE)
         tiny = make_tiny(directory / "tiny", _SCALE)
         plan = Plan(directory / "round", large, tiny, options.seconds, options.sweep)
         print("\n".join(table(_HEAD, [])), flush=True)
         for kind, injection in chosen:
-            rounds.append(carry_out(plan, kind, injection))
+            try:
+                rounds.append(carry_out(plan, kind, injection))
+            except ContestError as error:
+                failed = True
+                print(f"{injection.text}: {error}", file=sys.stderr, flush=True)
+                continue
             print(table(_HEAD, [row(rounds[-1])])[-1], flush=True)
             if options.json:
                 options.json.write_text(
@@ -90,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     print("\n".join(["", *summarize(rounds)]))
-    return 0
+    return int(failed)
 
 
 def draw(
@@ -118,6 +131,10 @@ def carry_out(plan: Plan, kind: str, injection: Injection) -> Round:
         found = site.ask(apply=applied)
         carried = site.carry()
         sweep = dict(site.sweep()) if applied else {}
+        turns = []
+        if sweep and found["proof"]:
+            best = max(sweep, key=lambda one: sweep[one])
+            turns = list(site.compare(found["proof"]["changes"], fix(best)))
     workload = "tiny" if bottleneck.tiny else "large"
     verdict = found["verdict"]
     (said,) = [one for one in verdict["workloads"] if one["workload"] == workload]
@@ -130,23 +147,24 @@ def carry_out(plan: Plan, kind: str, injection: Injection) -> Round:
         advice=[one["code"] for one in verdict["advice"] if one["changes"]],
         busy=found["findings"]["here"]["busy"],
         sweep=sweep,
+        turns=turns,
         findings=found,
     )
 
 
 _HEAD = ("kind", "bottleneck", "the limit is said to be", "right", "predicted", "carried", "ratio",
-         "advice", "after it, of the best", "busy before")  # fmt: skip
+         "advice", "by it, of the sweep's best", "busy before")  # fmt: skip
 
 
 def row(done: Round) -> list[str]:
     """Return a row of the table, speeds in MB/s."""
-    best = max(done.sweep, key=lambda one: done.sweep[one], default="")
+    best = max(done.sweep, key=lambda one: done.sweep[one]) if done.turns else ""
     busy = "" if done.busy is None else f"{done.busy:.0%}"
     return [
         *(done.kind, done.text, done.limit, "yes" if done.right else "NO"),
         *(f"{done.predicted / 1e6:.1f}", f"{done.carried / 1e6:.1f}", f"{done.ratio:.2f}"),
         ", ".join(done.advice) or "-",
-        f"{done.reached:.0%} ({done.sweep[best] / 1e6:.1f}: {best})" if best else "-",
+        f"{done.reached:.0%} of {best}" if best else "-",
         busy,
     ]
 
@@ -155,7 +173,7 @@ def summarize(rounds: Sequence[Round]) -> list[str]:
     """Return what all rounds come to, beside what is wanted."""
     right = sum(done.right for done in rounds)
     near = sum(done.near for done in rounds)
-    swept = [done.reached for done in rounds if done.sweep]
+    swept = [done.reached for done in rounds if done.sweep]  # 0 where nothing was advised
     lines = [
         ["verdict right", ">= 95 %", _part(right, len(rounds))],
         [f"prediction within {NEAR:.0%} of the run", "all", _part(near, len(rounds))],

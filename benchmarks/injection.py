@@ -22,6 +22,7 @@ _SLOW_FIRST = (
     "aes128-ctr",
     "aes128-gcm@openssh.com",
 )
+_FIRST, _LAST = (0,), ((os.cpu_count() or 1) - 1,)
 _SPIN = "while True: pass"
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -71,12 +72,12 @@ def _distance(chance: Random) -> Injection:
 
 def _one_core_here(chance: Random) -> Injection:
     text = "one core for the uploader, which something else needs, too"
-    return Injection(text, here=(0,), hogs=(0,))
+    return Injection(text, here=_FIRST, hogs=_FIRST)
 
 
 def _busy_host(chance: Random) -> Injection:
     return Injection(
-        "one core for the host, which something else needs, too", there=(1,), hogs=(1,)
+        "one core for the host, which something else needs, too", there=_LAST, hogs=_LAST
     )
 
 

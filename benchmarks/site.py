@@ -4,9 +4,9 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,8 @@ from mydata_like.settings.transfer import Transfer
 _COPIES = 20  # of each large file in memory: more than a run carries in its time
 _COPIES_ON_DISK = 3
 _BEGINNING = 1.0  # seconds of a run in which windows fill and channels are found
-_SWEPT = 4.0  # seconds of each run of a sweep
+_SWEPT = 5.0  # seconds of each run of a sweep
+_TURNS = 3
 _NEVER = ("--verify-delay", "600")  # the embedded server's comparing would take our processors
 _NUMBERS = (1, 2, 4, 8)
 _CIPHERS = Transfer().ciphers
@@ -80,13 +81,23 @@ class Site:
         return trace.speed(_BEGINNING)
 
     def sweep(self) -> Iterator[tuple[str, float]]:
-        """Yield the speed of each cipher and number of channels, each on a new server."""
+        """Yield the speed of each cipher and number of channels."""
         for cipher, number in product(_CIPHERS, _NUMBERS):
-            self._installation.server.kill()
-            self._installation = self._install()
-            settings = (f'transfer.ciphers=["{cipher}"]', f"transfer.channels={number}")
-            words = [word for one in settings for word in ("--set", one)]
-            yield f"{cipher} {number}", self.carry(*words, seconds=_SWEPT)
+            yield f"{cipher} {number}", self._carry_with(fix(f"{cipher} {number}"))
+
+    def compare(
+        self, advised: Mapping[str, object], best: Mapping[str, object]
+    ) -> Iterator[tuple[float, float]]:
+        """Yield the speeds by the advice and by the sweep's best, in turns: chance made it best."""
+        for _ in range(_TURNS):
+            yield self._carry_with(advised), self._carry_with(best)
+
+    def _carry_with(self, settings: Mapping[str, object]) -> float:
+        """Return the bytes a second of a short run with other settings, on a new server."""
+        self._installation.server.kill()
+        self._installation = self._install()
+        pairs = [("--set", f"{key}={json.dumps(value)}") for key, value in settings.items()]
+        return self.carry(*chain(*pairs), seconds=_SWEPT)
 
     def _install(self) -> Installation:
         """Start a server with an uploader, and put the bottleneck there."""
@@ -141,6 +152,12 @@ class Site:
         if done.returncode:
             raise ContestError(f"{name} ended with {done.returncode}: {done.stderr or done.stdout}")
         return done.stdout
+
+
+def fix(name: str) -> Mapping[str, object]:
+    """Return the settings of a cipher and number of channels that a sweep has named."""
+    cipher, _, number = name.partition(" ")
+    return {"transfer.ciphers": [cipher], "transfer.channels": int(number)}
 
 
 def lay(corpus: Corpus, root: Path, copies: int, *, link: bool) -> Corpus:

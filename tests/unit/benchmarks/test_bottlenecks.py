@@ -7,7 +7,7 @@ import pytest
 from benchmarks.bottlenecks import Round, draw, row, summarize, to_record
 from benchmarks.corpus import Scale, make_large
 from benchmarks.injection import BOTTLENECKS
-from benchmarks.site import lay
+from benchmarks.site import fix, lay
 
 FOUND = Round(
     kind="network",
@@ -52,10 +52,13 @@ def test_a_limit_is_right_by_the_table_and_a_prediction_by_its_distance() -> Non
 
 
 def test_advice_is_compared_with_the_best_of_the_sweep() -> None:
-    swept = changed(carried=90e6, sweep={"aes128-ctr 1": 50e6, "aes128-ctr 2": 100e6})
+    sweep = {"aes128-ctr 1": 50e6, "aes128-ctr 2": 100e6}
+    swept = changed(sweep=sweep, turns=[(90e6, 100e6), (10e6, 99e6), (95e6, 200e6)])
 
     assert swept.reached == 0.9
-    assert row(swept)[-2] == "90% (100.0: aes128-ctr 2)"
+    assert changed(sweep=sweep).reached == 0
+    assert row(swept)[-2] == "90% of aes128-ctr 2"
+    assert fix("aes128-ctr 2") == {"transfer.ciphers": ["aes128-ctr"], "transfer.channels": 2}
     assert row(FOUND)[-2] == "-"
 
 
