@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from random import Random
-from types import MappingProxyType
 from typing import NamedTuple
 
+from benchmarks.ours import Settings
 from benchmarks.wire import Wire
 from mydata_like.doctor.findings import Stage
 
@@ -24,7 +24,6 @@ _SLOW_FIRST = (
 )
 _FIRST, _LAST = (0,), ((os.cpu_count() or 1) - 1,)
 _SPIN = "while True: pass"
-_NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Injection(NamedTuple):
@@ -44,7 +43,7 @@ class Injection(NamedTuple):
     source: float = 0.0
     staging: float = 0.0
     latency: float = 0.0
-    transfer: Mapping[str, object] = _NOTHING
+    settings: Settings = ()
 
 
 class Bottleneck(NamedTuple):
@@ -67,17 +66,17 @@ def _slow_network(chance: Random) -> Injection:
 def _distance(chance: Random) -> Injection:
     round_trip = chance.choice((40, 60, 80))
     text = f"a round trip of {round_trip} ms, one channel set"
-    return Injection(text, Wire(round_trip / 1e3), transfer={"channels": 1})
+    return Injection(text, Wire(round_trip / 1e3), settings=(("channels", 1),))
 
 
 def _one_core_here(chance: Random) -> Injection:
-    text = "one core for the uploader, which something else needs, too"
+    text = "one core for the uploader, which another program needs, too"
     return Injection(text, here=_FIRST, hogs=_FIRST)
 
 
 def _busy_host(chance: Random) -> Injection:
     return Injection(
-        "one core for the host, which something else needs, too", there=_LAST, hogs=_LAST
+        "one core for the host, which four other programs need, too", there=_LAST, hogs=4 * _LAST
     )
 
 
@@ -101,7 +100,7 @@ def _nothing(chance: Random) -> Injection:
 
 
 def _slow_cipher(chance: Random) -> Injection:
-    return Injection("the slowest cipher first", transfer={"ciphers": _SLOW_FIRST})
+    return Injection("the slowest cipher first", settings=(("ciphers", _SLOW_FIRST),))
 
 
 BOTTLENECKS: Mapping[str, Bottleneck] = {

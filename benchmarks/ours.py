@@ -9,7 +9,9 @@ from benchmarks.arena import CIPHER, Arena
 from benchmarks.contest import OURS, Entrant
 from benchmarks.measure import ContestError, Sample, measure
 
-Settings = tuple[tuple[str, str | bool], ...]  # of the section `transfer`, by name
+Settings = tuple[
+    tuple[str, str | bool | int | tuple[str, ...]], ...
+]  # of the section `transfer`, by name
 
 _CHECKS = "MD5 on the way, size"
 

@@ -106,8 +106,8 @@ class Site:
             self._arena,
             self._plan.directory / "installation",
             self._stack,
+            settings=injection.settings,
             serving=() if self._tiny else _NEVER,
-            transfer=injection.transfer,
         )
         self._stack.callback(made.server.kill)
         if injection.latency:

@@ -138,7 +138,7 @@ class Installation:
     def _config(self) -> Path:
         return self.directory / "mydata-like.toml"
 
-    def _write_settings(self, transfer: dict[str, str | bool]) -> None:
+    def _write_settings(self, transfer: dict[str, object]) -> None:
         link = self.arena.link
         sections: dict[str, dict[str, object]] = {
             "server": {"url": self.server.url, "username": self.server.username},

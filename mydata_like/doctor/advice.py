@@ -10,6 +10,7 @@ from mydata_like.doctor.verdict import Prediction, Way, Workload, encryption, in
 from mydata_like.settings.transfer import Transfer
 
 _WORTH: Final = 1.05  # times as fast is the least that is worth a change
+_CLEARLY: Final = 1.15  # times as fast is what a run climbs for
 _SHRINKS: Final = 0.8  # of its size: what compresses less is not worth the trouble
 _FULL: Final = 0.9  # of what the network carries is a full network
 
@@ -99,12 +100,15 @@ def judge(findings: Findings, settings: Transfer, *, archives: bool = False) -> 
 def find_way(findings: Findings, settings: Transfer, *, archived: bool = False) -> Way:
     """Return how files go by the settings.
 
-    Channels whose number is not set become as many as carry the most, or next to that: what
-    they do besides sending has more cores then.
+    Channels whose number is not set become two, as a run begins, or as many as there are cores
+    for what they do besides sending; and more where these carry clearly more.
     """
     rates = {number: one.value for number, one in findings.floods().items()}
-    enough = max(rates.values(), default=0.0) / _WORTH
-    best = max((number for number, rate in rates.items() if rate >= enough), default=1)
+    enough = max(2, findings.here.cpus or 1)
+    best = max((number for number in rates if number <= enough), default=1)
+    for number in sorted(rates):
+        if number > best and rates[number] >= _CLEARLY * rates.get(best, 0.0):
+            best = number
     return Way(findings.cipher, settings.channels or best, archived=archived)
 
 
