@@ -109,6 +109,11 @@ def make_tiny(root: Path, scale: Scale) -> Corpus:
     return _make(root, _folders(scale.tiny_count, 1000, scale.tiny_size))
 
 
+def make_tiny_folders(root: Path, scale: Scale) -> Corpus:
+    """Make as many tiny files, two hundred a folder at most."""
+    return _make(root, _folders(scale.tiny_count, 200, scale.tiny_size))
+
+
 def make_known(root: Path, scale: Scale) -> Corpus:
     """Make a great many tiny files, five thousand a folder at most."""
     # rsync has a copy of its own.
