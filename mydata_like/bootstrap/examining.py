@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ from mydata_like.doctor.staging import Staging
 from mydata_like.engine.restraint import judge_hours, judge_program
 from mydata_like.server.client import Query
 from mydata_like.settings.limits import Limits
+from mydata_like.settings.policy import Source
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.timetable import parse_period
 from mydata_like.settings.transfer import Transfer
@@ -59,7 +61,7 @@ class SpeedOrder:
 class SpeedTest:
     """A speed test that may begin: the data directory is locked and the server was reached.
 
-    `measure` first, then all the rest.
+    `measure` first, or `recall`, then all the rest.
     """
 
     def __init__(
@@ -73,6 +75,25 @@ class SpeedTest:
     def measure(self) -> Generator[Measured, None, None]:
         """Yield what is measured, one after the other; raises `Cancelled`."""
         return self._examination.measure()
+
+    def recall(self) -> dict[str, Any]:
+        """Return the record of the latest test, and go on from there instead of measuring.
+
+        Raises `RunError` where there is none that can be read.
+        """
+        tests = load_speed_tests(self._settings, self._order.config)
+        try:
+            latest = dict(tests[-1])
+            found = latest["findings"]
+            measured = [Measured.from_record(one) for one in found["stages"]]
+            self._examination.recall(found["rung"], measured)
+        except (LookupError, TypeError, ValueError) as error:
+            raise RunError(
+                "There is no earlier speed test to go on from.",
+                hint="Make a new one.",
+                code="speed.no-test",
+            ) from error
+        return latest
 
     @property
     def obstacle(self) -> str:
@@ -88,10 +109,21 @@ class SpeedTest:
         archives = bool(self._settings.archive.rules)
         return judge(self.findings, self._settings.transfer, archives=archives)
 
-    def find_applicable(self, verdict: Verdict) -> dict[str, object]:
-        """Return the advised settings that a person may change here: no locked ones."""
+    def find_applicable(self, record: Mapping[str, Any]) -> dict[str, object]:
+        """Return what a test's record advises and a person may change here: nothing locked."""
         locked = load_settings(self._order.config).locked_by
-        return {key: value for key, value in verdict.changes.items() if key not in locked}
+        advised = [each["changes"].items() for each in record["verdict"]["advice"]]
+        return {key: value for key, value in chain(*advised) if key not in locked}
+
+    def find_replaced(self, changes: Mapping[str, object]) -> dict[str, object]:
+        """Return what the person's file says of these settings; None where it says nothing."""
+        given = load_settings(self._order.config).given
+        by_source = {key: {one.source: one.value for one in given.get(key, ())} for key in changes}
+        return {key: values.get(Source.USER) for key, values in by_source.items()}
+
+    def carry(self) -> Iterator[Measured]:
+        """Yield how fast files go with the settings as they are."""
+        return self._examination.prove(self._settings.transfer)
 
     def apply(self, changes: Mapping[str, object]) -> Iterator[Measured]:
         """Write settings to the person's file, then yield how fast files go with them."""
@@ -110,7 +142,7 @@ class SpeedTest:
         }
 
     def keep(self, record: Mapping[str, object]) -> None:
-        """Keep a test, to be compared with later ones."""
+        """Keep a test, to be compared with later ones, or what came of its advice."""
         keep_examination(_file(self._settings, self._order.config), record)
 
 

@@ -1,16 +1,24 @@
 """`mydata-like doctor`: the speed test, which says what is the limit and what would be faster."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Annotated, NamedTuple
+from functools import partial
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
 from mydata_like import bootstrap
+from mydata_like.cli.commands import follow_standard_input
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import print_json, print_lines
-from mydata_like.cli.running import Shape, log_event, stopped_by_signals, tell_failure
+from mydata_like.cli.running import (
+    Shape,
+    choose_shape,
+    log_event,
+    stopped_by_signals,
+    tell_failure,
+)
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.doctor.advice import Advice, Verdict
@@ -25,13 +33,30 @@ _UNSURE = 0.25  # of the median: a wider spread is shown
 
 
 class Asked(NamedTuple):
-    """What was asked for on the command line."""
+    """What was asked for on the command line.
+
+    `latest` takes up the latest test instead of a new one; `attended` ends with the program that
+    gives the orders.
+    """
 
     order: bootstrap.SpeedOrder
     assignments: tuple[str, ...]
     host_keys: tuple[str, ...]
-    as_json: bool
+    shape: Shape
     apply: bool
+    latest: bool
+    attended: bool
+
+
+class Told(NamedTuple):
+    """What becomes known: lines for a person, and for programs an event with its fields."""
+
+    lines: Sequence[str]
+    event: str = ""
+    fields: Mapping[str, object] = {}
+
+
+Tell = Callable[[Told], None]
 
 
 def examine(  # noqa: PLR0913, PLR0917 - the options of a command
@@ -45,22 +70,41 @@ def examine(  # noqa: PLR0913, PLR0917 - the options of a command
         bool,
         typer.Option("--apply", help="Write the advised settings, and measure what they gain."),
     ] = False,
+    latest: Annotated[
+        bool,
+        typer.Option("--latest", help="With --apply: what the latest test advised; no new one."),
+    ] = False,
     anyway: Annotated[
         bool,
         typer.Option("--anyway", help="Test although the instrument is to be spared just now."),
     ] = False,
     as_json: JsonOption = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="Print each figure as a line of JSON at once.")
+    ] = False,
+    attended: Annotated[
+        bool, typer.Option("--attended", help="With --events: end with standard input.")
+    ] = False,
 ) -> None:
     """Measure each stage of an upload, name the one that limits it, and say what would be faster.
 
     Takes at most a minute and sends at most 1 GB, of which nothing stays on the server.
     """
-    order = bootstrap.SpeedOrder(config=config, effort=QUICK if quick else FULL, anyway=anyway)
-    asked = Asked(order, tuple(assignments or ()), tuple(accept or ()), as_json, apply)
+    if latest and not apply:
+        raise typer.BadParameter("--latest goes with --apply.")
+    asked = Asked(
+        order=bootstrap.SpeedOrder(config=config, effort=QUICK if quick else FULL, anyway=anyway),
+        assignments=tuple(assignments or ()),
+        host_keys=tuple(accept or ()),
+        shape=choose_shape(events=events, brief=False, as_json=as_json),
+        apply=apply,
+        latest=latest,
+        attended=attended and events,
+    )
     try:
         _carry_out(asked)
     except UploaderError as error:
-        tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
+        tell_failure(error, asked.shape)
         raise typer.Exit(error.exit_code) from None
     except Cancelled:
         raise typer.Exit(INTERRUPTED_EXIT) from None
@@ -70,7 +114,8 @@ def _carry_out(asked: Asked) -> None:
     order = asked.order
     loaded = bootstrap.load_trusting(order.config, asked.assignments, asked.host_keys)
     settings, cancel = loaded.settings, CancelFlag()
-    tell: Callable[[list[str]], object] = (lambda _: None) if asked.as_json else _tell
+    if asked.attended:
+        follow_standard_input(lambda _: None, partial(cancel.set, "Nobody attends any more"))
     with (
         bootstrap.open_log(settings, order.config) as redaction,
         stopped_by_signals(cancel),
@@ -79,50 +124,78 @@ def _carry_out(asked: Asked) -> None:
             log_event, Tally(bootstrap.SystemClock()), cancel, redaction.add
         )
         with bootstrap.open_speed_test(settings, order, audience) as test:
-            if test.obstacle:
-                tell([test.obstacle, ""])
-            with closing(test.measure()) as parts:
-                for measured in parts:
-                    tell([describe(measured)])
-            verdict = test.judge()
-            record = test.as_record(verdict)
-            tell(list(conclude(verdict, test.findings)))
-            try:
-                if asked.apply:
-                    record["proof"] = _apply(test, verdict, tell)
-            finally:
-                test.keep(record)
-    if asked.as_json:
-        print_json(record)
+            record = _examine(test, asked)
+    if asked.shape is not Shape.TEXT:
+        event = {"event": "test_finished"} if asked.shape is Shape.EVENTS else {}
+        print_json(event | record)
 
 
-def _apply(
-    test: bootstrap.SpeedTest, verdict: Verdict, tell: Callable[[list[str]], object]
-) -> dict[str, object] | None:
-    """Write what may be written, and say what was and what is now."""
-    changes = test.find_applicable(verdict)
+def _examine(test: bootstrap.SpeedTest, asked: Asked) -> dict[str, Any]:
+    """Measure or recall, and apply what is advised; return the record of it, which is kept."""
+    tell = _TELLERS[asked.shape]
+    if test.obstacle:
+        tell(Told([test.obstacle, ""]))
+    record = test.recall() if asked.latest else _measure(test, tell)
+    try:
+        if asked.apply:
+            _apply(test, record, tell, afresh=asked.latest)
+    finally:
+        test.keep(record)
+    return record
+
+
+def _measure(test: bootstrap.SpeedTest, tell: Tell) -> dict[str, Any]:
+    with closing(test.measure()) as parts:
+        for measured in parts:
+            tell(Told([describe(measured)], "stage_measured", measured.as_record()))
+    verdict = test.judge()
+    tell(Told(list(conclude(verdict, test.findings))))
+    return test.as_record(verdict)
+
+
+def _apply(test: bootstrap.SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool) -> None:
+    """Write what may be written, and say what was and what is now; `afresh` measures both."""
+    record["proof"] = None
+    changes = test.find_applicable(record)
     if not changes:
-        tell(["", "Nothing was changed: no setting that may be changed here would be faster."])
-        return None
-    tell(["", *(f"Set {key} to {_tell_value(value)}." for key, value in changes.items())])
-    before = {one.what: one for one in test.findings.measured}
-    proof = []
-    for after in test.apply(changes):
+        said = "Nothing was changed: no setting that may be changed here would be faster."
+        tell(Told(["", said]))
+        return
+    before = {one.what: one for one in (test.carry() if afresh else test.findings.measured)}
+    applied = {"changes": changes, "replaced": test.find_replaced(changes)}
+    gains = test.apply(changes)
+    lines = [f"Set {key} to {_tell_value(value)}." for key, value in changes.items()]
+    tell(Told(["", *lines], "settings_applied", applied))
+    measured: list[object] = []
+    record["proof"] = applied | {"measured": measured}
+    for after in gains:
         was = before.get(after.what)
         first = f"{format_value(was)} before, " if was else ""
-        tell([f"{after.what}: {first}{format_value(after)} now"])
-        proof.append({"before": was and was.as_record(), "after": after.as_record()})
-    return {"changes": changes, "measured": proof}
+        fields = {"before": was and was.as_record(), "after": after.as_record()}
+        tell(Told([f"{after.what}: {first}{format_value(after)} now"], "gain_measured", fields))
+        measured.append(fields)
 
 
 def _tell_value(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _tell(lines: list[str]) -> None:
+def _tell_person(told: Told) -> None:
     """Print lines at once, also to whoever reads them through a pipe."""
-    print_lines(lines)
+    print_lines(told.lines)
     sys.stdout.flush()
+
+
+def _tell_program(told: Told) -> None:
+    if told.event:
+        print_json({"event": told.event, **told.fields})
+
+
+_TELLERS: Final[Mapping[Shape, Tell]] = {
+    Shape.TEXT: _tell_person,
+    Shape.EVENTS: _tell_program,
+    Shape.JSON: lambda _: None,
+}
 
 
 def describe(measured: Measured) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 class Stage(StrEnum):
@@ -114,6 +114,18 @@ class Measured(NamedTuple):
             "cpu_seconds_waited_there": self.cost.there_waited,
             "note": self.note,
         }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> "Measured":
+        """Return what was measured as JSON tells it; of all looks it tells three."""
+        return cls(
+            Stage(record["stage"]),
+            record["what"],
+            Unit(record["unit"]),
+            (record["lowest"], record["median"], record["highest"]),
+            Cost(record["cpu_seconds_here"], record["cpu_seconds_there"]),
+            record["note"],
+        )
 
 
 class Machine(NamedTuple):

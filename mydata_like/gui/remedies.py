@@ -142,7 +142,7 @@ _FAMILIES: Final = {
     Remedy(Mender.YOU, Act.OPEN_SETTINGS): "settings ssh data",
     Remedy(Mender.YOU, Act.SET_UP): "key host-key uploader",
     Remedy(Mender.YOU, Act.OPEN_FOLDER): "source folder name support",
-    UNKNOWN: "file item archive run shard ledger lock monitor demo window",
+    UNKNOWN: "file item archive run shard ledger lock monitor speed demo window",
 }
 
 

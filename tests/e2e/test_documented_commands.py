@@ -33,6 +33,8 @@ INSTEAD = {
     "mydata-like": "mydata-like gui --help",  # tests/gui opens it
     "mydata-like doctor": "mydata-like doctor --quick",
     "mydata-like doctor --apply": "mydata-like doctor --help",
+    "mydata-like doctor --apply --latest": "mydata-like doctor --help",
+    "mydata-like doctor --events": "mydata-like doctor --help",
     "mydata-like doctor --anyway": "mydata-like doctor --help",
     "mydata-like doctor --json": "mydata-like doctor --help",
     "mydata-like settings set-key": SET_KEY,

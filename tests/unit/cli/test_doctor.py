@@ -1,6 +1,8 @@
 """What `mydata-like doctor` prints, and how it ends when somebody stops it."""
 
+import json
 import signal
+import subprocess
 from dataclasses import replace
 
 from mydata_like.bootstrap import load_settings
@@ -18,6 +20,7 @@ from mydata_like.doctor.findings import (
     flooded,
 )
 from mydata_like.settings.transfer import Transfer
+from mydata_like.store.examinations import keep_examination, load_examinations
 from tests.site import finish_reading, make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
@@ -31,6 +34,12 @@ FOUND = Findings(
     here=Machine(4, busy=0.5),
     unknown=("Something cannot be told.",),
 )
+ADVISED = {
+    "at": "2026-03-02T10:00:00+00:00",
+    "quick": True,
+    "findings": FOUND.as_record() | {"rung": "shell"},
+    "verdict": {"sentence": "", "advice": [{"changes": {"transfer.channels": 2}}]},
+}
 
 
 def test_a_row_shows_the_spread_where_it_is_wide():
@@ -98,6 +107,52 @@ def find_cost(record, cipher):
     """Return the processor seconds of a byte: the clock tells of others' work as well."""
     (found,) = [one for one in record["findings"]["stages"] if one["what"] == cipher]
     return found["cpu_seconds_here"] + found["cpu_seconds_there"]
+
+
+def finished(output):
+    """Return the names of events by their lines, and what the last one tells."""
+    lines = [json.loads(line) for line in output.splitlines()]
+    return [line["event"] for line in lines], lines[-1]
+
+
+@needs_sshd
+def test_a_program_follows_each_figure_and_its_end_ends_the_test(tmp_path):
+    make_data(tmp_path / "site")
+    with open_site(tmp_path / "site") as site:
+        process = site.start("doctor", "--events", "--attended", stdin=subprocess.PIPE)
+        first = json.loads(process.stdout.readline())
+        process.stdin.close()
+        process.stdin = None
+
+        ended = finish_reading(process)
+
+        assert (first["event"], first["stage"]) == ("stage_measured", "hash")
+        assert ended.code == 130
+        assert "test_finished" not in ended.output
+
+
+@needs_sshd
+def test_the_advice_of_the_latest_test_is_applied_without_a_new_one(tmp_path):
+    make_data(tmp_path / "site")
+    with open_site(tmp_path / "site") as site:
+        assert site.command("register").code == 0
+        words = ("doctor", "--quick", "--events", "--apply", "--latest")
+
+        nothing = site.command(*words)
+        keep_examination(site.state / "speed-tests.jsonl", ADVISED)
+        applied = site.command(*words)
+        kept = load_examinations(site.state / "speed-tests.jsonl")
+
+        assert nothing.problem == "speed.no-test"
+        events, last = finished(applied.output)
+        assert events == ["settings_applied", "gain_measured", "gain_measured", "test_finished"]
+        assert last["proof"]["changes"] == {"transfer.channels": 2}
+        assert last["proof"]["replaced"] == {"transfer.channels": None}
+        assert all(
+            one["before"]["median"] and one["after"]["median"] for one in last["proof"]["measured"]
+        )
+        assert load_settings(site.config).settings.transfer.channels == 2
+        assert kept == [{name: last[name] for name in last if name != "event"}]
 
 
 @needs_sshd
