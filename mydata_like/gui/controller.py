@@ -57,8 +57,9 @@ class Controller(QObject):
         self._last_words: Problem | None = None  # why the engine ended, if it said so
         self._reason = "person"  # why the run under way began
         self._begun = 0.0  # when the engine did
-        self._finished = -CLEARS_UP  # when its last run did
+        self._finished = -CLEARS_UP  # when its last run did, or a speed test
         self._watched = False  # by another program: a service
+        self._testing = False  # a speed test of this window is under way
         self._asking = False
         self._changed = False
         self._turns = 0
@@ -94,14 +95,14 @@ class Controller(QObject):
     @Slot()
     def start(self) -> None:
         """Begin a run now."""
-        if self.state.at_work or self.state.missing:
+        if not self.state.can_start:
             return
         self._set(phase=Phase.STARTING, problem=None, sums=NOTHING)
         self._order("start")
 
     def start_only(self, folder: bytes) -> None:
         """Begin a run over one folder of the data directory now."""
-        if self.state.at_work or self.state.missing:
+        if not self.state.can_start:
             return
         self._set(phase=Phase.STARTING, problem=None, sums=NOTHING)
         self._order("start", only=format_path(folder))
@@ -147,6 +148,12 @@ class Controller(QObject):
         # Exactly as the system has it: what is no text travels as lone surrogates.
         names = [owner, experiment, dataset]
         self._order("add_source", path=os.fsdecode(path), **{"as": names})
+
+    def show_test(self, *, under_way: bool) -> None:
+        """Say that a speed test of this window has begun or ended: no run goes on beside it."""
+        self._testing, self._finished = under_way, monotonic()
+        if not self.state.ours:
+            self._set(phase=Phase.TESTING if under_way else Phase.IDLE)
 
     def open_path(self, path: Path) -> None:
         """Show a folder, or the folder of a file, in the system's file manager."""
@@ -229,6 +236,8 @@ class Controller(QObject):
         """Return what goes on where no run of ours does."""
         if found.missing:
             return Phase.UNSET
+        if self._testing:
+            return Phase.TESTING
         if found.running and monotonic() - self._finished > CLEARS_UP:
             return Phase.ELSEWHERE
         return Phase.BROKEN if self.state.phase is Phase.BROKEN else Phase.IDLE
@@ -268,7 +277,8 @@ class Controller(QObject):
     def _finish(self, record: Record) -> None:
         if not record["run"]:  # the run could not begin, or not even the engine
             self._last_words = read_problem(record["problem"])
-            self._set(phase=Phase.BROKEN, problem=self._last_words)
+            if not self._testing:  # beside which no run can begin
+                self._set(phase=Phase.BROKEN, problem=self._last_words)
             return
         self._finished = monotonic()
         told = record | {"reason": self._reason}

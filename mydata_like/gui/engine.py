@@ -63,9 +63,13 @@ class Engine(QObject):
         line = json.dumps({"command": name, "id": self._commands} | fields)
         self._process.write(line.encode() + b"\n")
 
+    def close_input(self) -> None:
+        """Tell it that nobody gives commands any more; what is attended ends by that."""
+        self._process.closeWriteChannel()
+
     def let_go(self) -> None:
         """Close its input: it goes on without us, and ends when its run has ended."""
-        self._process.closeWriteChannel()
+        self.close_input()
         self._process.waitForBytesWritten(1000)
         self._process.setParent(None)
         _LET_GO.append(self._process)

@@ -40,10 +40,15 @@ def load(config: Path | None) -> Loaded:
 
 def engine_words(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
     """Return the words that start the engine for a command of the command line."""
+    return program_words(command, config, "--events", "--brief", *options)
+
+
+def program_words(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
+    """Return the words that start a command of the command line in a process of its own."""
     from mydata_like import bootstrap
 
     settings = () if config is None else ("--config", str(config))
-    return (*bootstrap.find_program(), command, "--events", "--brief", *options, *settings)
+    return (*bootstrap.find_program(), command, *options, *settings)
 
 
 def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:

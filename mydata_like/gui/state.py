@@ -21,6 +21,7 @@ class Phase(StrEnum):
     PAUSED = "paused"
     STOPPING = "stopping"
     ELSEWHERE = "elsewhere"  # a run that another program started
+    TESTING = "testing"  # a speed test of this window, beside which no run begins
     BROKEN = "broken"  # the engine ended unexpectedly, or could not begin
 
 
@@ -82,6 +83,11 @@ class RunState:
             Phase.STOPPING,
             Phase.ELSEWHERE,
         )
+
+    @property
+    def can_start(self) -> bool:
+        """Whether a run may be asked for now."""
+        return not (self.at_work or self.missing or self.phase is Phase.TESTING)
 
     @property
     def ours(self) -> bool:

@@ -122,6 +122,35 @@
     </message>
 </context>
 <context>
+    <name>BarChart</name>
+    <message>
+        <source>How fast each stage would be alone</source>
+        <translation>Wie schnell jede Stufe allein wäre</translation>
+    </message>
+    <message>
+        <source>%1 (%2)</source>
+        <comment>a rate, and an earlier one</comment>
+        <translation>%1 (%2)</translation>
+    </message>
+    <message>
+        <source>%1, the limit</source>
+        <translation>%1, die Grenze</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <comment>a stage and its rate</comment>
+        <translation>%1: %2</translation>
+    </message>
+    <message>
+        <source>; earlier %1</source>
+        <translation>; früher %1</translation>
+    </message>
+    <message>
+        <source>; this is the limit</source>
+        <translation>; das ist die Grenze</translation>
+    </message>
+</context>
+<context>
     <name>BundleDialog</name>
     <message>
         <source>Let it name files and folders</source>
@@ -395,6 +424,32 @@
     <message>
         <source>Why it stays</source>
         <translation>Warum sie bleibt</translation>
+    </message>
+</context>
+<context>
+    <name>FigureModel</name>
+    <message>
+        <source>Stage</source>
+        <translation>Stufe</translation>
+    </message>
+    <message>
+        <source>What was measured</source>
+        <translation>Was gemessen wurde</translation>
+    </message>
+    <message>
+        <source>Figure</source>
+        <translation>Zahl</translation>
+    </message>
+    <message>
+        <source>Where it varied</source>
+        <translation>Wo es schwankte</translation>
+    </message>
+</context>
+<context>
+    <name>FigureTable</name>
+    <message>
+        <source>All figures</source>
+        <translation>Alle Zahlen</translation>
     </message>
 </context>
 <context>
@@ -1382,6 +1437,49 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>ResultView</name>
+    <message>
+        <source>&amp;Apply and measure again</source>
+        <translation>&amp;Anwenden und noch einmal messen</translation>
+    </message>
+    <message>
+        <source>&amp;Undo</source>
+        <translation>&amp;Rückgängig</translation>
+    </message>
+    <message>
+        <source>&amp;Copy as text</source>
+        <translation>Als Te&amp;xt kopieren</translation>
+    </message>
+    <message>
+        <source>All &amp;figures</source>
+        <translation>Alle &amp;Zahlen</translation>
+    </message>
+    <message>
+        <source>T&amp;est:</source>
+        <translation>T&amp;est:</translation>
+    </message>
+    <message>
+        <source>Compare &amp;with:</source>
+        <translation>&amp;Vergleichen mit:</translation>
+    </message>
+    <message>
+        <source>no other</source>
+        <translation>keinem anderen</translation>
+    </message>
+    <message>
+        <source>What would be faster:</source>
+        <translation>Was schneller wäre:</translation>
+    </message>
+    <message>
+        <source>Not measured:</source>
+        <translation>Nicht gemessen:</translation>
+    </message>
+    <message>
+        <source>The settings were changed:</source>
+        <translation>Die Einstellungen wurden geändert:</translation>
+    </message>
+</context>
+<context>
     <name>Row</name>
     <message>
         <source>Reset</source>
@@ -1672,8 +1770,55 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>SpeedPage</name>
     <message>
-        <source>The speed test is not part of this version. The Overview shows how fast each stage of a run is.</source>
-        <translation>Der Geschwindigkeitstest gehört nicht zu dieser Version. Die Übersicht zeigt, wie schnell jede Stufe eines Laufs ist.</translation>
+        <source>&amp;Test now</source>
+        <translation>&amp;Jetzt testen</translation>
+    </message>
+    <message>
+        <source>&amp;Quick test</source>
+        <translation>&amp;Schnelltest</translation>
+    </message>
+    <message>
+        <source>Ca&amp;ncel</source>
+        <translation>A&amp;bbrechen</translation>
+    </message>
+    <message>
+        <source>About 15 seconds; figures are less sure</source>
+        <translation>Etwa 15 Sekunden; die Zahlen sind weniger sicher</translation>
+    </message>
+    <message>
+        <source>The speed test is under way</source>
+        <translation>Der Geschwindigkeitstest läuft</translation>
+    </message>
+    <message>
+        <source>Measuring each stage of the way to the server…</source>
+        <translation>Jede Stufe des Weges zum Server wird gemessen …</translation>
+    </message>
+    <message>
+        <source>Measuring what the advised settings gain…</source>
+        <translation>Es wird gemessen, was die empfohlenen Einstellungen bringen …</translation>
+    </message>
+    <message>
+        <source>Ending the test, and removing what it wrote on the server…</source>
+        <translation>Der Test wird beendet, und was er auf dem Server geschrieben hat, wird entfernt …</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1 of at most %2; %Ln figure(s) so far</source>
+        <translation>
+            <numerusform>%1 von höchstens %2; bisher %Ln Zahl</numerusform>
+            <numerusform>%1 von höchstens %2; bisher %Ln Zahlen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 so far: first as it was, then as it is advised</source>
+        <translation>Bisher %1: erst, wie es war, dann, wie es empfohlen ist</translation>
+    </message>
+    <message>
+        <source>Before a speed test, the program has to be set up.</source>
+        <translation>Vor einem Geschwindigkeitstest muss das Programm eingerichtet werden.</translation>
+    </message>
+    <message>
+        <source>A run is under way, and a test beside it would tell little. Test when it has ended.</source>
+        <translation>Ein Lauf ist im Gange, und ein Test daneben würde wenig sagen. Testen Sie, wenn er beendet ist.</translation>
     </message>
 </context>
 <context>
@@ -2235,6 +2380,24 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>_Invitation</name>
+    <message>
+        <source>&amp;Test now</source>
+        <translation>&amp;Jetzt testen</translation>
+    </message>
+    <message>
+        <source>Find out what keeps your uploads from being faster, and what would help. A test takes a minute at most, and leaves nothing on the server.</source>
+        <translation>Finden Sie heraus, was Ihre Uploads bremst und was helfen würde. Ein Test dauert höchstens eine Minute und lässt nichts auf dem Server zurück.</translation>
+    </message>
+</context>
+<context>
+    <name>_Notice</name>
+    <message>
+        <source>Test an&amp;yway</source>
+        <translation>Trotz&amp;dem testen</translation>
+    </message>
+</context>
+<context>
     <name>_Standing</name>
     <message>
         <source>Another program or the service carries out this run.</source>
@@ -2689,6 +2852,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Stopping</source>
         <translation>Wird angehalten</translation>
+    </message>
+    <message>
+        <source>A speed test is under way</source>
+        <translation>Ein Geschwindigkeitstest läuft</translation>
     </message>
     <message>
         <source>The engine has stopped</source>
@@ -3704,6 +3871,324 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>How long a run waits while the server is away or the staging area is full, before it ends.</source>
         <translation>Wie lange ein Lauf wartet, während der Server fort oder der Annahmebereich voll ist, bevor er endet.</translation>
+    </message>
+</context>
+<context>
+    <name>speed</name>
+    <message>
+        <source>Nothing could be measured that says how fast files would go.</source>
+        <translation>Es konnte nichts gemessen werden, das sagt, wie schnell Dateien übertragen würden.</translation>
+    </message>
+    <message>
+        <source>The limit is %1 for large files, and %2 for tiny ones.</source>
+        <translation>Die Grenze ist für große Dateien %1, für winzige %2.</translation>
+    </message>
+    <message>
+        <source>The way to the server was not measured. Before it, the limit is %1 for large files, and %2 for tiny ones.</source>
+        <translation>Der Weg zum Server wurde nicht gemessen. Davor ist die Grenze für große Dateien %1, für winzige %2.</translation>
+    </message>
+    <message>
+        <source>%1 at %2</source>
+        <comment>a limit at its speed</comment>
+        <translation>%1 mit %2</translation>
+    </message>
+    <message>
+        <source>Behind it comes %1, which alone would carry %2.</source>
+        <translation>Dahinter kommt %1; allein wären es %2.</translation>
+    </message>
+    <message>
+        <source>%1: %2 times as fast</source>
+        <translation>%1: %2-mal so schnell</translation>
+    </message>
+    <message>
+        <source>Locked by %1.</source>
+        <translation>Gesperrt von %1.</translation>
+    </message>
+    <message>
+        <source>Offer the cipher %1 first.</source>
+        <translation>Die Chiffre %1 zuerst anbieten.</translation>
+    </message>
+    <message>
+        <source>Compress on the way: your data shrink to %1.</source>
+        <translation>Unterwegs komprimieren: Ihre Daten schrumpfen auf %1.</translation>
+    </message>
+    <message>
+        <source>Let the program find the number of channels.</source>
+        <translation>Das Programm die Zahl der Kanäle finden lassen.</translation>
+    </message>
+    <message>
+        <source>Keep tiny files in archives, which have one record each (archive.rules).</source>
+        <translation>Winzige Dateien in Archiven halten, die je einen einzigen Eintrag haben (archive.rules).</translation>
+    </message>
+    <message>
+        <source>More or faster processors in this computer would help.</source>
+        <translation>Mehr oder schnellere Prozessoren in diesem Computer würden helfen.</translation>
+    </message>
+    <message>
+        <source>A faster disk for the data, or less that others do on it, would help.</source>
+        <translation>Eine schnellere Festplatte für die Daten würde helfen, oder weniger, was andere darauf tun.</translation>
+    </message>
+    <message>
+        <source>A faster network between here and the staging host would help.</source>
+        <translation>Ein schnelleres Netz zwischen hier und dem Annahmerechner würde helfen.</translation>
+    </message>
+    <message>
+        <source>A nearer staging host would help, or one with larger SSH windows.</source>
+        <translation>Ein näherer Annahmerechner würde helfen, oder einer mit größeren SSH-Fenstern.</translation>
+    </message>
+    <message>
+        <source>More cores for the staging host, or several hosts, would help.</source>
+        <translation>Mehr Kerne für den Annahmerechner oder mehrere solche Rechner würden helfen.</translation>
+    </message>
+    <message>
+        <source>Faster storage behind the staging host would help.</source>
+        <translation>Ein schnellerer Speicher hinter dem Annahmerechner würde helfen.</translation>
+    </message>
+    <message>
+        <source>More workers for the server&apos;s web application would help.</source>
+        <translation>Mehr Arbeitsprozesse für die Webanwendung des Servers würden helfen.</translation>
+    </message>
+    <message>
+        <source>After that the limit is %1.</source>
+        <translation>Danach ist die Grenze %1.</translation>
+    </message>
+    <message>
+        <source>%1: %2 now</source>
+        <translation>%1: jetzt %2</translation>
+    </message>
+    <message>
+        <source>%1: %3 before, %2 now</source>
+        <translation>%1: vorher %3, jetzt %2</translation>
+    </message>
+    <message>
+        <source>The staging host allows no shell: its processors, its disk apart from the network, the round trip and tiny files cannot be told.</source>
+        <translation>Der Annahmerechner erlaubt keine Shell: seine Prozessoren, seine Festplatte ohne das Netz, die Umlaufzeit und winzige Dateien lassen sich nicht bestimmen.</translation>
+    </message>
+    <message>
+        <source>How fast the server makes records and verifies was not measured, since a test must leave none: no earlier run had to wait for it.</source>
+        <translation>Wie schnell der Server Einträge anlegt und prüft, wurde nicht gemessen, denn ein Test darf keine hinterlassen: Kein früherer Lauf musste darauf warten.</translation>
+    </message>
+    <message>
+        <source>The staging host allows scp only, which can remove nothing: nothing was sent, and only this computer and the API were measured.</source>
+        <translation>Der Annahmerechner erlaubt nur scp, das nichts entfernen kann: Es wurde nichts gesendet; nur dieser Computer und die API wurden gemessen.</translation>
+    </message>
+    <message>
+        <source>The way to the server was not measured: ask for approval first.</source>
+        <translation>Der Weg zum Server wurde nicht gemessen: Bitten Sie zuerst um die Freigabe.</translation>
+    </message>
+    <message>
+        <source>The data directory has too few large files to tell how fast it reads them.</source>
+        <translation>Im Datenordner sind zu wenige große Dateien, um zu sagen, wie schnell sie gelesen werden.</translation>
+    </message>
+    <message>
+        <source>The data directory has too few tiny files to tell how fast it reads them.</source>
+        <translation>Im Datenordner sind zu wenige winzige Dateien, um zu sagen, wie schnell sie gelesen werden.</translation>
+    </message>
+    <message>
+        <source>%1, quick</source>
+        <translation>%1, kurz</translation>
+    </message>
+    <message>
+        <source>Speed test of mydata-like, %1</source>
+        <translation>Geschwindigkeitstest von mydata-like, %1</translation>
+    </message>
+    <message>
+        <source>What would be faster</source>
+        <translation>Was schneller wäre</translation>
+    </message>
+    <message>
+        <source>What it gained</source>
+        <translation>Was es gebracht hat</translation>
+    </message>
+    <message>
+        <source>What could not be measured</source>
+        <translation>Was nicht gemessen werden konnte</translation>
+    </message>
+    <message>
+        <source>All figures</source>
+        <translation>Alle Zahlen</translation>
+    </message>
+    <message>
+        <source> (the limit)</source>
+        <translation> (die Grenze)</translation>
+    </message>
+    <message>
+        <source>Disk of this computer</source>
+        <translation>Festplatte dieses Computers</translation>
+    </message>
+    <message>
+        <source>Checksums</source>
+        <translation>Prüfsummen</translation>
+    </message>
+    <message>
+        <source>Encryption</source>
+        <translation>Verschlüsselung</translation>
+    </message>
+    <message>
+        <source>Network</source>
+        <translation>Netz</translation>
+    </message>
+    <message>
+        <source>Channels</source>
+        <translation>Kanäle</translation>
+    </message>
+    <message>
+        <source>Staging host&apos;s processors</source>
+        <translation>Prozessoren des Annahmerechners</translation>
+    </message>
+    <message>
+        <source>Disk of the server</source>
+        <translation>Festplatte des Servers</translation>
+    </message>
+    <message>
+        <source>Server&apos;s API</source>
+        <translation>API des Servers</translation>
+    </message>
+    <message>
+        <source>the processors that both sides share (most of all checksums)</source>
+        <translation>die von beiden Seiten geteilte Rechenleistung (vor allem für Prüfsummen)</translation>
+    </message>
+    <message>
+        <source>the processors that both sides share (most of all encryption)</source>
+        <translation>die von beiden Seiten geteilte Rechenleistung (vor allem für die Verschlüsselung)</translation>
+    </message>
+    <message>
+        <source>the processors that both sides share (most of all receiving)</source>
+        <translation>die von beiden Seiten geteilte Rechenleistung (vor allem für das Empfangen)</translation>
+    </message>
+    <message>
+        <source>the disk of this computer</source>
+        <translation>die Festplatte dieses Computers</translation>
+    </message>
+    <message>
+        <source>computing checksums on this computer</source>
+        <translation>das Berechnen der Prüfsummen auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>encryption on this computer</source>
+        <translation>die Verschlüsselung auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>the network</source>
+        <translation>das Netz</translation>
+    </message>
+    <message>
+        <source>the number of channels over this distance</source>
+        <translation>die Zahl der Kanäle über diese Entfernung</translation>
+    </message>
+    <message>
+        <source>the processors of the staging host</source>
+        <translation>die Rechenleistung des Annahmerechners</translation>
+    </message>
+    <message>
+        <source>the disk of the server</source>
+        <translation>die Festplatte des Servers</translation>
+    </message>
+    <message>
+        <source>the server&apos;s API</source>
+        <translation>die API des Servers</translation>
+    </message>
+    <message>
+        <source>Large files</source>
+        <translation>Große Dateien</translation>
+    </message>
+    <message>
+        <source>Mixed files</source>
+        <translation>Gemischte Dateien</translation>
+    </message>
+    <message>
+        <source>Tiny files</source>
+        <translation>Winzige Dateien</translation>
+    </message>
+    <message>
+        <source>%1 files/s</source>
+        <translation>%1 Dateien/s</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln channel(s)</source>
+        <translation>
+            <numerusform>%Ln Kanal</numerusform>
+            <numerusform>%Ln Kanäle</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln connection(s)</source>
+        <translation>
+            <numerusform>%Ln Verbindung</numerusform>
+            <numerusform>%Ln Verbindungen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1, on one core here</source>
+        <translation>%1, auf einem Kern hier</translation>
+    </message>
+    <message>
+        <source>MD5 on one core</source>
+        <translation>MD5 auf einem Kern</translation>
+    </message>
+    <message>
+        <source>MD5 on all cores</source>
+        <translation>MD5 auf allen Kernen</translation>
+    </message>
+    <message>
+        <source>Round trip</source>
+        <translation>Umlaufzeit</translation>
+    </message>
+    <message>
+        <source>Connection set-up</source>
+        <translation>Verbindungsaufbau</translation>
+    </message>
+    <message>
+        <source>Most that one channel carries</source>
+        <translation>Das Meiste, was ein Kanal trägt</translation>
+    </message>
+    <message>
+        <source>Size when compressed</source>
+        <translation>Größe nach der Kompression</translation>
+    </message>
+    <message>
+        <source>Compression on one core</source>
+        <translation>Kompression auf einem Kern</translation>
+    </message>
+    <message>
+        <source>Records, in earlier runs</source>
+        <translation>Einträge, in früheren Läufen</translation>
+    </message>
+    <message>
+        <source>Shortest answer</source>
+        <translation>Kürzeste Antwort</translation>
+    </message>
+    <message>
+        <source>One page of a listing</source>
+        <translation>Eine Seite einer Liste</translation>
+    </message>
+    <message>
+        <source>Statistics</source>
+        <translation>Statistik</translation>
+    </message>
+    <message>
+        <source>All together, large files</source>
+        <translation>Alles zusammen, große Dateien</translation>
+    </message>
+    <message>
+        <source>All together, tiny files</source>
+        <translation>Alles zusammen, winzige Dateien</translation>
+    </message>
+    <message>
+        <source>%1 to %2</source>
+        <translation>%1 bis %2</translation>
+    </message>
+    <message>
+        <source>%1 ms</source>
+        <translation>%1 ms</translation>
+    </message>
+    <message>
+        <source>%1 %</source>
+        <translation>%1 %</translation>
+    </message>
+    <message>
+        <source>%1 requests/s</source>
+        <translation>%1 Anfragen/s</translation>
     </message>
 </context>
 <context>

@@ -241,6 +241,16 @@
     </message>
 </context>
 <context>
+    <name>SpeedPage</name>
+    <message numerus="yes">
+        <source>%1 of at most %2; %Ln figure(s) so far</source>
+        <translation>
+            <numerusform>%1 of at most %2; %Ln figure so far</numerusform>
+            <numerusform>%1 of at most %2; %Ln figures so far</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>StageCard</name>
     <message numerus="yes">
         <source>%Ln waiting</source>
@@ -409,6 +419,23 @@
         <translation>
             <numerusform>%Ln file is safe on the server</numerusform>
             <numerusform>All %Ln files are safe on the server</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>speed</name>
+    <message numerus="yes">
+        <source>%Ln channel(s)</source>
+        <translation>
+            <numerusform>%Ln channel</numerusform>
+            <numerusform>%Ln channels</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln connection(s)</source>
+        <translation>
+            <numerusform>%Ln connection</numerusform>
+            <numerusform>%Ln connections</numerusform>
         </translation>
     </message>
 </context>

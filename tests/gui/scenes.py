@@ -11,7 +11,7 @@ from enum import Enum
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QSize, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
 
 from mydata_like.gui.drop.sheet import DropSheet
 from mydata_like.gui.dry_run import DryRunDialog
@@ -30,6 +30,7 @@ from mydata_like.gui.where.free import FreeDialog
 from mydata_like.gui.window import Window
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step import Readiness
+from tests.gui.speed_records import a_record, costly_encryption, keep
 
 SETTINGS = ("server.url", "schedule.kind", "transfer.method")  # each on a tab of its own
 
@@ -80,6 +81,7 @@ def list_scenes() -> list[Scene]:
             for number, name in enumerate(("server", "account", "instrument", "data", "approval"))
         ),
         *(Scene(leaf.name, partial(_open_page, leaf.name)) for leaf in list_pages()),
+        Scene("speed-compared", _compare_tests),
         Scene("where-file", _find_file),
         Scene("free", _free_space),
         Scene("drop", _drop_folders),
@@ -96,6 +98,19 @@ def _open_settings(key: str, stage: Stage) -> QWidget:
 
 def _open_page(name: str, stage: Stage) -> QWidget:
     stage.window.show_page(Wish(name))
+    return stage.window
+
+
+def _compare_tests(stage: Stage) -> QWidget:
+    """Two speed tests side by side, with advice, and what could not be measured."""
+    before, now = costly_encryption(4.6e-9), costly_encryption()
+    keep(stage.desk, a_record(0, before), a_record(1, now))
+    stage.window.show_page(Wish("overview"))
+    stage.window.show_page(Wish("speed"))
+    _wait_until(lambda: not stage.desk.background.busy)
+    others = stage.window.findChild(QComboBox, "earlier")
+    assert others
+    others.setCurrentIndex(1)
     return stage.window
 
 

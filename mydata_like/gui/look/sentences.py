@@ -17,6 +17,7 @@ def overview_sentence(state: RunState) -> str:
         Phase.UNSET: translate("sentences", "Not set up yet"),
         Phase.STARTING: translate("sentences", "Starting"),
         Phase.STOPPING: translate("sentences", "Stopping"),
+        Phase.TESTING: translate("sentences", "A speed test is under way"),
         Phase.BROKEN: _tell_problem(state, translate("sentences", "The engine has stopped")),
         Phase.PAUSED: _tell_pause(state),
     }

@@ -189,7 +189,7 @@ def _picture_of(state: RunState) -> tuple[str, Status]:
         return "error", "problem"
     if state.phase is Phase.PAUSED:
         return "pause", "waiting"
-    if state.at_work:
+    if state.at_work or state.phase is Phase.TESTING:
         return "working", "working"
     return _picture_of_rest(state)
 

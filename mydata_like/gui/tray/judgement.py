@@ -44,6 +44,7 @@ _PLAIN: Final = {
     Phase.UNSET: Shape.WAITING,
     Phase.STARTING: Shape.WORKING,
     Phase.STOPPING: Shape.WORKING,
+    Phase.TESTING: Shape.WORKING,
     Phase.PAUSED: Shape.PAUSED,
     Phase.BROKEN: Shape.PROBLEM,
 }

@@ -149,7 +149,7 @@ class Tray(QObject):
         paused = state.phase is Phase.PAUSED
         running = state.phase in (Phase.STARTING, Phase.RUNNING)
         self.start.setVisible(not state.at_work)
-        self.start.setEnabled(not state.missing and state.phase is not Phase.LOADING)
+        self.start.setEnabled(state.can_start and state.phase is not Phase.LOADING)
         self.pause.setVisible(running)
         self.pause_hour.setVisible(running)
         self.resume.setVisible(paused)

@@ -1,0 +1,106 @@
+"""Speed tests as the program keeps them, without making one."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from mydata_like.bootstrap.settings import find_places, find_state
+from mydata_like.doctor.advice import judge
+from mydata_like.doctor.examination import _NO_RECORDS as NO_RECORDS
+from mydata_like.doctor.findings import (
+    COMPRESSED,
+    LARGE_FILES,
+    MD5,
+    MD5_ALL,
+    RECORDS,
+    ROUND_TRIP,
+    TINY_FILES,
+    Cost,
+    Findings,
+    Machine,
+    Measured,
+    Stage,
+    Unit,
+    carried,
+    connected,
+    flooded,
+    local,
+)
+from mydata_like.settings.transfer import Transfer
+from mydata_like.store.examinations import keep_examination
+
+BEGAN = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
+AES, CHACHA = "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"
+UNKNOWN = "Something cannot be told."
+
+
+def of(stage, what, value, unit=Unit.BYTES, cost=(None, None)):
+    return Measured(stage, what, unit, (value * 0.95, value, value * 1.1), Cost(*cost))
+
+
+def findings(network=112e6):
+    """Two computers on a fast network, whose server's API takes its time for each record."""
+    return Findings(
+        measured=(
+            of(Stage.HASH, MD5, 620e6),
+            of(Stage.HASH, MD5_ALL, 2.3e9),
+            of(Stage.SOURCE, LARGE_FILES, 480e6),
+            of(Stage.SOURCE, TINY_FILES, 2900.0, Unit.FILES),
+            of(Stage.SOURCE, COMPRESSED, 0.62, Unit.SHARE),
+            of(Stage.API, connected(2), 61.0, Unit.REQUESTS),
+            of(Stage.API, RECORDS, 190.0, Unit.FILES),
+            of(Stage.NETWORK, ROUND_TRIP, 0.0004, Unit.SECONDS),
+            of(Stage.CHANNELS, flooded(1), network * 0.9, cost=(1e-9, 1e-9)),
+            of(Stage.CHANNELS, flooded(4), network, cost=(1e-9, 1e-9)),
+            of(Stage.CIPHER, AES, network * 0.9, cost=(1e-9, 1e-9)),
+            of(Stage.CIPHER, CHACHA, network * 0.7, cost=(3e-9, 3e-9)),
+            of(Stage.CIPHER, local(AES), 2.1e9),
+            of(Stage.SERVER_DISK, LARGE_FILES, 310e6),
+            of(Stage.SERVER_DISK, TINY_FILES, 5200.0, Unit.FILES),
+            of(Stage.CHANNELS, carried(LARGE_FILES), network * 0.8),
+        ),
+        here=Machine(4, aes=True, busy=0.1),
+        there=Machine(8, aes=True),
+        rung="shell",
+        cipher=AES,
+        unknown=(UNKNOWN,),
+    )
+
+
+def costly_encryption(cost=3.3e-9):
+    """Two computers on a network that is faster than the first cipher, which has no AES."""
+    slow = {CHACHA: (cost, 2.5e-9), AES: (0.7e-9, 0.5e-9)}
+    network = [
+        of(Stage.CIPHER, cipher, 0.9 / max(each), cost=each) for cipher, each in slow.items()
+    ]
+    network += [
+        of(Stage.CHANNELS, flooded(count), count * 0.9 / cost, cost=slow[CHACHA])
+        for count in (1, 2)
+    ]
+    others = [one for one in findings().measured if one.stage not in (Stage.CIPHER, Stage.CHANNELS)]
+    faster = {(Stage.SOURCE, LARGE_FILES): 1.1e9, (Stage.SERVER_DISK, LARGE_FILES): 760e6}
+    others = [
+        of(one.stage, one.what, faster.get((one.stage, one.what), one.value), one.unit)
+        for one in others
+    ]
+    here = Machine(2, aes=True, busy=0.0)
+    return replace(
+        findings(), measured=(*others, *network), here=here, cipher=CHACHA, unknown=(NO_RECORDS,)
+    )
+
+
+def a_record(number=0, found=None, **settings):
+    """Return the record of a test, so many days after the first, made with these settings."""
+    found = found or findings()
+    return {
+        "at": (BEGAN + timedelta(days=number)).isoformat(),
+        "quick": True,
+        "findings": found.as_record(),
+        "verdict": judge(found, Transfer(**settings)).as_record(),
+    }
+
+
+def keep(desk, *records):
+    """Keep tests as those of a desk's installation."""
+    state = find_state(desk.controller.settings, find_places(desk.controller.config))
+    for record in records:
+        keep_examination(state / "speed-tests.jsonl", record)

@@ -1,0 +1,279 @@
+"""The page of the speed test: the real test in a process of its own, and what it shows."""
+
+import os
+import signal
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+
+from mydata_like import bootstrap
+from mydata_like.doctor import examination
+from mydata_like.doctor.findings import Stage
+from mydata_like.doctor.verdict import Workload
+from mydata_like.gui.pages.speed import COMING, EMPTY, RESULT, SpeedPage
+from mydata_like.gui.speed_test import sentences, terms
+from mydata_like.gui.speed_test.chart import choose_scale
+from mydata_like.gui.speed_test.examiner import Examiner
+from mydata_like.gui.speed_test.report import STAGES, WORKLOADS, read_report
+from mydata_like.gui.speed_test.result import ResultView
+from mydata_like.settings.schema import Settings
+from mydata_like.system.lock import lock_data_directory
+from tests.gui.speed_records import UNKNOWN, a_record, findings, keep
+from tests.sshd_fixture import needs_sshd
+
+LOCK = {"transfer.channels": "the facility (/etc/mydata-like.toml)"}
+
+
+@pytest.fixture
+def open_page(qtbot):
+    opened = []  # a page lives as long as somebody knows it
+
+    def open_it(desk):
+        page = SpeedPage(desk)
+        qtbot.addWidget(page)
+        opened.append(page)
+        page.resize(900, 700)
+        page.show()
+        page.show_page()
+        qtbot.waitUntil(lambda: not desk.background.busy)
+        return page
+
+    return open_it
+
+
+@pytest.fixture
+def view(qtbot):
+    """Return what is shown of tests, the latest first."""
+    opened = []
+
+    def show(*records, locks=(), **settings):
+        view = ResultView()
+        qtbot.addWidget(view)
+        opened.append(view)
+        view.show_reports([read_report(record) for record in records])
+        view.show_settings(Settings(transfer=settings), dict(locks))
+        view.show()
+        return view
+
+    return show
+
+
+def choose(view, workload):
+    view._workloads.button(WORKLOADS.index(workload)).click()
+
+
+def bars(view):
+    return view._chart.accessibleDescription().replace(",", "").splitlines()
+
+
+def test_a_page_without_tests_says_what_one_is_for(still_desk, open_page):
+    page = open_page(still_desk)
+
+    assert page._middle.currentIndex() == EMPTY
+    assert page._empty.test.isVisible()
+    assert not page._empty.test.isEnabled()
+    assert "set up" in page._notice.text
+
+
+def test_the_latest_test_is_shown_with_its_sentence(still_desk, open_page):
+    keep(still_desk, a_record(0), {"at": "of another version"}, a_record(1))
+
+    page = open_page(still_desk)
+
+    assert page._middle.currentIndex() == RESULT
+    assert page._result.report == read_report(a_record(1))
+    assert page._sentence.text() == (
+        "The limit is the network at 112.0 MB/s for large files, "
+        "and the server's API at 190 files/s for tiny ones."
+    )
+
+
+def test_each_stage_has_a_bar_and_the_limit_a_word(view):
+    shown = view(a_record())
+
+    assert [bar.partition(":")[0] for bar in bars(shown)] == [
+        "Disk of this computer",
+        "Checksums",
+        "Network",
+        "Staging host's processors",
+        "Disk of the server",
+    ]
+    assert bars(shown)[2] == "Network: 112.0 MB/s; this is the limit"
+    assert "Behind it comes the disk of the server" in shown._behind.text()
+
+
+def test_tiny_files_are_counted(view):
+    shown = view(a_record())
+
+    choose(shown, "tiny")
+
+    assert "Server's API: 190 files/s; this is the limit" in bars(shown)
+    assert "Disk of this computer: 2900 files/s" in bars(shown)
+
+
+def test_another_test_is_shown_beside(view):
+    shown = view(a_record(1), a_record(0, findings(network=50e6)))
+
+    shown._earlier.setCurrentIndex(1)
+
+    assert "Network: 112.0 MB/s; earlier 50.0 MB/s; this is the limit" in bars(shown)
+
+
+def test_an_earlier_test_can_be_shown_but_not_applied(view):
+    slow = a_record(0, findings(network=50e6), channels=1)
+    shown = view(a_record(1, channels=1), slow, channels=1)
+    assert not shown._apply.isHidden()
+
+    shown._shown.setCurrentIndex(1)
+
+    assert "Network: 45.0 MB/s; this is the limit" in bars(shown)
+    assert shown._apply.isHidden()
+
+
+@pytest.mark.parametrize("rates", [(5.0,), (3e6, 5e6), (1e6, 9.99e7), (1e8, 1e8)])
+def test_the_lowest_rate_has_a_bar_and_the_highest_has_room(rates):
+    scale = choose_scale(rates)
+
+    places = [scale.place(rate) for rate in rates]
+    assert all(0.05 < place < 1.0 for place in places)
+    assert all(0.0 <= scale.place(line) <= 1.0 for line in scale.decades())
+
+
+def test_what_is_locked_is_said_to_be_and_not_applied(view):
+    advised = a_record(channels=1)
+    allowed = view(advised, channels=1)
+    locked = view(advised, locks=LOCK, channels=1)
+
+    assert "Let the program find the number of channels." in allowed._advice.text()
+    assert "times as fast" in allowed._advice.text()
+    assert not allowed._apply.isHidden()
+    assert "Locked by the facility" in locked._advice.text()
+    assert locked._apply.isHidden()
+
+
+def test_what_is_in_force_already_is_not_applied_again(view):
+    assert view(a_record(channels=1), channels=0)._apply.isHidden()
+
+
+def test_it_is_copied_as_text_for_somebody_who_can_do_something(view):
+    shown = view(a_record())
+
+    shown._copy.click()
+
+    text = QGuiApplication.clipboard().text()
+    assert "The limit is the network at 112.0 MB/s" in text
+    assert "Network: 112.0 MB/s (the limit)" in text
+    assert "Checksums, MD5 on all cores: 2.3 GB/s" in text
+    assert f"- {UNKNOWN}" in text
+
+
+def test_all_figures_are_in_a_table(view, qtmodeltester):
+    shown = view(a_record())
+
+    shown._more.click()
+
+    model = shown._figures.figures
+    rows = [tuple(model.index(row, column).data() for column in range(3)) for row in range(16)]
+    assert not shown._figures.isHidden()
+    assert ("Network", "Round trip", "0.4 ms") in rows
+    assert ("Channels", "4 channel(s)", "112.0 MB/s") in rows
+    assert ("Disk of this computer", "Size when compressed", "62 %") in rows
+    qtmodeltester.check(model)
+
+
+def test_every_stage_and_workload_of_the_program_has_a_name():
+    assert set(STAGES) == set(Stage)
+    assert set(WORKLOADS) == set(Workload)
+    for stage in Stage:
+        assert terms.stage_title(stage) != stage
+        assert terms.stage_phrase(stage, one_machine=True) != stage
+        assert terms.stage_phrase(stage, one_machine=False) != stage
+
+
+def test_sentences_that_the_test_always_says_alike_are_known():
+    said = {examination._WITHOUT_SHELL, examination._NO_RECORDS, examination._SCP_ONLY}
+
+    assert said <= sentences._known_unknowns().keys()
+
+
+@needs_sshd
+def test_a_test_in_quiet_hours_is_made_if_a_person_insists(desk, site, open_page, qtbot):
+    assert site.command("register").code == 0
+    bootstrap.save_settings(site.config, {"limits.quiet_hours": ["00:00-24:00"]})
+    page = open_page(desk)
+
+    page._begin_quickly()
+    assert page._middle.currentIndex() == COMING
+    assert desk.controller.state.phase == "testing"
+    qtbot.waitUntil(lambda: not page._notice.isHidden())
+    assert "would disturb the instrument" in page._notice.text
+    assert "--anyway" not in page._notice.text
+    page._notice.anyway.click()
+    qtbot.waitUntil(lambda: page._middle.currentIndex() == RESULT)
+
+    assert page._notice.isHidden()
+    assert page._sentence.text().startswith("The limit is ")
+    assert any("this is the limit" in bar for bar in bars(page._result))
+    assert desk.controller.state.phase == "idle"
+
+
+def test_a_test_that_is_cancelled_ends_by_itself(desk, open_page, qtbot):
+    page = open_page(desk)
+    page._empty.test.click()
+    qtbot.waitUntil(lambda: page._coming.figures.rowCount() > 0)
+
+    page._cancel.click()
+    assert not page._cancel.isEnabled()
+    qtbot.waitUntil(lambda: page._middle.currentIndex() == EMPTY)
+
+    assert page._notice.isHidden()
+    assert page._empty.test.isEnabled()
+
+
+def test_a_test_that_crashes_is_told_and_another_one_can_be_made(desk, open_page, qtbot):
+    page = open_page(desk)
+    page._empty.test.click()
+    qtbot.waitUntil(lambda: page._coming.figures.rowCount() > 0)
+
+    os.kill(page._examiner._engine.number, signal.SIGKILL)
+    qtbot.waitUntil(lambda: not page._notice.isHidden())
+
+    assert "ended unexpectedly (a crash)" in page._notice.text
+    assert page._middle.currentIndex() == EMPTY
+    assert page._empty.test.isEnabled()
+
+
+def test_beside_a_run_there_is_no_test(desk, site, open_page, qtbot):
+    page = open_page(desk)
+    told = []
+    examiner = Examiner(desk.controller)
+    examiner.ended.connect(told.append)
+    with lock_data_directory(site.state, bytes(site.data), bootstrap.SystemClock()):
+        qtbot.waitUntil(lambda: desk.controller.state.phase == "elsewhere")
+        assert not page._empty.test.isEnabled()
+        assert "A run is under way" in page._notice.text
+
+        examiner.test(quick=True, anyway=False)
+        qtbot.waitUntil(lambda: bool(told))
+        assert told[0].code == "run.already-running"
+
+
+@needs_sshd
+def test_advice_is_applied_proven_and_undone(desk, site, open_page, qtbot):
+    assert site.command("register").code == 0
+    bootstrap.save_settings(site.config, {"transfer.channels": 1})
+    with qtbot.waitSignal(desk.controller.settings_changed):
+        desk.controller.reload_settings()
+    keep(desk, a_record(channels=1))
+    page = open_page(desk)
+
+    page._result._apply.click()
+    qtbot.waitUntil(lambda: desk.controller.settings.transfer.channels == 0)
+    qtbot.waitUntil(lambda: not page._result._undo.isHidden())
+    assert page._notice.text == ""
+    assert " before, " in page._result._gained.text()
+    assert page._result._apply.isHidden()
+
+    page._result._undo.click()
+    qtbot.waitUntil(lambda: desk.controller.settings.transfer.channels == 1)
+    qtbot.waitUntil(lambda: page._result._undo.isHidden())
