@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 from PySide6.QtGui import QGuiApplication
@@ -100,6 +101,16 @@ def test_each_stage_has_a_bar_and_the_limit_a_word(view):
     ]
     assert bars(shown)[2] == "Network: 112.0 MB/s; this is the limit"
     assert "Behind it comes the disk of the server" in shown._behind.text()
+
+
+def test_without_the_way_to_the_server_it_says_what_is_known_before_it(view):
+    before_it = (Stage.SOURCE, Stage.HASH, Stage.API)
+    measured = tuple(one for one in findings().measured if one.stage in before_it)
+
+    report = view(a_record(0, replace(findings(), measured=measured))).report
+
+    assert sentences.limit_sentence(report).startswith("The way to the server was not measured.")
+    assert report.advice == ()
 
 
 def test_tiny_files_are_counted(view):

@@ -176,9 +176,10 @@ class BarChart(QWidget):
         if bar.is_limit:
             painter.fillRect(shape, QBrush(self.palette().base().color(), _HATCH))
             painter.setPen(colour)
-        mark = self._mark(bar)
-        figure = place.adjusted(width + _MARGIN, 0, 0, 0)
-        figure.setWidth(QFontMetricsF(painter.font()).horizontalAdvance(mark) + _MARGIN)
+        mark, metrics = self._mark(bar), QFontMetricsF(painter.font())
+        figure = QRectF(0, 0, metrics.horizontalAdvance(mark) + _MARGIN, metrics.height())
+        figure.moveCenter(place.center())
+        figure.moveLeft(place.left() + width + _MARGIN)
         painter.fillRect(figure, self.palette().window())  # no line goes through a figure
         painter.drawText(figure, middle | Qt.AlignmentFlag.AlignLeft, mark)
 

@@ -24,7 +24,6 @@ from mydata_like.gui.speed_test.report import WORKLOADS, Proof, Report
 from mydata_like.gui.speed_test.terms import workload_title
 from mydata_like.settings.schema import Settings
 
-
 ROWS_SHOWN = 12  # of all figures
 
 
