@@ -25,7 +25,7 @@ from mydata_like.core.errors import NotApprovedError, Problem, RunError
 from mydata_like.doctor.advice import Verdict, judge
 from mydata_like.doctor.api import Questions
 from mydata_like.doctor.examination import Examination, Subject
-from mydata_like.doctor.findings import LATENCIES, Findings, Measured
+from mydata_like.doctor.findings import LATENCIES, Findings, Machine, Measured
 from mydata_like.doctor.looks import FULL, QUICK, Effort
 from mydata_like.doctor.staging import Staging
 from mydata_like.engine.restraint import judge_hours, judge_program
@@ -85,8 +85,9 @@ class SpeedTest:
         try:
             latest = dict(tests[-1])
             found = latest["findings"]
-            measured = [Measured.from_record(one) for one in found["stages"]]
-            self._examination.recall(found["rung"], measured)
+            here, stages = Machine(**found["here"]), found["stages"]
+            measured = tuple(Measured.from_record(one) for one in stages)
+            self._examination.recall(Findings(measured=measured, here=here, rung=found["rung"]))
         except (LookupError, TypeError, ValueError) as error:
             raise RunError(
                 "There is no earlier speed test to go on from.",

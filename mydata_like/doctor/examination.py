@@ -3,7 +3,7 @@
 A part that fails, or that this server does not allow, is said and left out; the rest goes on.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -141,9 +141,9 @@ class Examination:
         yield from self._try("Ciphers here", partial(measure_ciphers, ciphers, budget))
         self._here = self._here._replace(busy_after=measure_busy())
 
-    def recall(self, rung: str, measured: Iterable[Measured]) -> None:
+    def recall(self, found: Findings) -> None:
         """Take what an earlier test has found, so that `prove` can do without a new one."""
-        self._rung, self._measured = Rung(rung), list(measured)
+        self._rung, self._here, self._measured = Rung(found.rung), found.here, list(found.measured)
 
     def prove(self, settings: Transfer) -> Iterator[Measured]:
         """Yield how fast files go with these settings, as a part of the test has already done."""

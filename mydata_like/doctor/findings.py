@@ -117,14 +117,13 @@ class Measured(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Measured":
-        """Return what was measured as JSON tells it; of all looks it tells three."""
+        """Return what was measured as JSON tells it, without its cost; it tells three looks."""
         return cls(
             Stage(record["stage"]),
             record["what"],
             Unit(record["unit"]),
             (record["lowest"], record["median"], record["highest"]),
-            Cost(record["cpu_seconds_here"], record["cpu_seconds_there"]),
-            record["note"],
+            note=record["note"],
         )
 
 

@@ -3961,6 +3961,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1: vorher %3, jetzt %2</translation>
     </message>
     <message>
+        <source>Other programs took %1 % of this computer: it may be faster alone.</source>
+        <translation>Andere Programme nahmen %1 % dieses Computers in Anspruch: Allein wäre er vielleicht schneller.</translation>
+    </message>
+    <message>
         <source>The staging host allows no shell: its processors, its disk apart from the network, the round trip and tiny files cannot be told.</source>
         <translation>Der Annahmerechner erlaubt keine Shell: seine Prozessoren, seine Festplatte ohne das Netz, die Umlaufzeit und winzige Dateien lassen sich nicht bestimmen.</translation>
     </message>

@@ -82,6 +82,7 @@ class Report:
     advice: tuple[Advice, ...]
     unknown: tuple[str, ...]
     one_machine: bool
+    busy: float  # the share of this computer that other programs took
     proof: Proof | None
 
     @property
@@ -108,6 +109,7 @@ def read_reports(records: Iterable[Mapping[str, Any]]) -> list[Report]:
 def read_report(record: Mapping[str, Any]) -> Report:
     """Return a speed test as docs/doctor.md describes it."""
     findings, verdict = record["findings"], record["verdict"]
+    here = findings["here"]
     return Report(
         at=datetime.fromisoformat(record["at"]),
         quick=record["quick"],
@@ -116,6 +118,7 @@ def read_report(record: Mapping[str, Any]) -> Report:
         advice=tuple(_read_advice(one) for one in verdict["advice"]),
         unknown=tuple(findings["unknown"]),
         one_machine=findings["one_machine"],
+        busy=max(here.get("busy") or 0.0, here.get("busy_after") or 0.0),
         proof=_read_proof(record.get("proof")),
     )
 

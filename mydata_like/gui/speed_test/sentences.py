@@ -18,6 +18,8 @@ from mydata_like.gui.speed_test.terms import (
 
 translate = QCoreApplication.translate
 
+_MUCH = 0.25  # of this computer
+
 
 def limit_sentence(report: Report) -> str:
     """Return the one plain sentence: the limit for large files and for tiny ones."""
@@ -135,9 +137,13 @@ def _tell_gain(gain: Gain) -> str:
 
 
 def unknown_lines(report: Report) -> list[str]:
-    """Return what could not be measured, and why."""
+    """Return what could not be measured, or not well, and why."""
     known = _known_unknowns()
-    return [known.get(sentence, words.plain(sentence)) for sentence in report.unknown]
+    lines = [known.get(sentence, words.plain(sentence)) for sentence in report.unknown]
+    if report.busy <= _MUCH:
+        return lines
+    text = translate("speed", "Other programs took %1 % of this computer: it may be faster alone.")
+    return [text.replace("%1", words.count(round(report.busy * 100))), *lines]
 
 
 def _known_unknowns() -> dict[str, str]:
