@@ -75,9 +75,8 @@ def _one_core_here(chance: Random) -> Injection:
 
 
 def _busy_host(chance: Random) -> Injection:
-    return Injection(
-        "one core for the host, which four other programs need, too", there=_LAST, hogs=4 * _LAST
-    )
+    text = "a core for either side, and the host's is one that four other programs need, too"
+    return Injection(text, here=_FIRST, there=_LAST, hogs=4 * _LAST)
 
 
 def _slow_staging(chance: Random) -> Injection:
@@ -140,6 +139,7 @@ def prefix(processors: Sequence[int]) -> list[str]:
 
 
 def _start_hog(processor: int) -> "subprocess.Popen[bytes]":
-    hog = subprocess.Popen([sys.executable, "-c", _SPIN])
+    # Its own session: Linux shares processors out by these.
+    hog = subprocess.Popen([sys.executable, "-c", _SPIN], start_new_session=True)
     pin([hog.pid], [processor])
     return hog

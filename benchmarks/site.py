@@ -21,7 +21,7 @@ from benchmarks.whole import Installation
 from mydata_like.settings.transfer import Transfer
 
 _COPIES = 20  # of each large file in memory: more than a run carries in its time
-_COPIES_ON_DISK = 3
+_COPIES_ON_DISK = 1
 _BEGINNING = 1.0  # seconds of a run in which windows fill and channels are found
 _SWEPT = 5.0  # seconds of each run of a sweep
 _TURNS = 3

@@ -17,16 +17,19 @@ from mydata_like.doctor.findings import (
     MD5,
     MD5_ALL,
     RECORDS,
+    ROUND_TRIP,
     TINY_FILES,
     Cost,
     Findings,
     Stage,
     carried,
 )
+from mydata_like.transfer.crew import FAR, LARGE
 
 TINY: Final = 3_000  # bytes of a tiny file: half of those in an archive of instruments are smaller
 _EXPLAINED: Final = 0.7  # of the time that the whole takes; a part that takes so much is the cause
 _NOTHING: Final = 0.01  # of the limit's time: a stage that takes less is none
+_STRIPES: Final = 2  # streams of a large file at least, see `transfer.crew`
 _PROCESSORS: Final = frozenset({Stage.HASH, Stage.CIPHER, Stage.SERVER_CPU})
 
 
@@ -49,7 +52,7 @@ class Way(NamedTuple):
     """How files are carried: what a setting, or somebody at the server, could change.
 
     `shrunk` is the part of its size to which a file is compressed on its way; `relieved` is a
-    stage that is no limit any more.
+    stage that is no limit any more. Where the host is far, large files are `striped` over streams.
     """
 
     cipher: str
@@ -57,6 +60,7 @@ class Way(NamedTuple):
     shrunk: float = 1.0
     archived: bool = False
     relieved: Stage | None = None
+    striped: bool = False
 
 
 class Load(NamedTuple):
@@ -113,6 +117,8 @@ class Prediction(NamedTuple):
 def predict(findings: Findings, way: Way, workload: Workload) -> Prediction:
     """Return how fast such files would go in this way."""
     size = SIZES[workload]
+    far = (findings.value(Stage.NETWORK, ROUND_TRIP) or 0.0) >= FAR
+    way = way._replace(striped=far and size >= LARGE)
     slowest: dict[Stage, float] = {}
     for load in weigh(findings, way):
         if load.stage is not way.relieved and (needed := load.seconds(size)) > 0:
@@ -234,7 +240,8 @@ def _wire(findings: Findings, way: Way) -> Iterator[Load]:
     floods = findings.floods()
     if not floods:
         return
-    fewer = [number for number in floods if number <= way.channels]
+    streams = way.channels * (_STRIPES if way.striped else 1)
+    fewer = [number for number in floods if number <= streams]
     number = max(fewer, default=min(floods))
     needed = inverse(floods[number].value)
     plain = Way(findings.cipher, number)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mydata_like.doctor.advice import judge
+from mydata_like.doctor.advice import find_way, judge
 from mydata_like.doctor.findings import (
     CEILING,
     COMPRESSED,
@@ -13,6 +13,7 @@ from mydata_like.doctor.findings import (
     MD5,
     MD5_ALL,
     RECORDS,
+    ROUND_TRIP,
     TINY_FILES,
     Cost,
     Findings,
@@ -225,6 +226,33 @@ def test_a_flood_that_only_the_processors_held_back_says_nothing_of_the_network(
     large = judge(findings(flooded_by_one), Transfer(channels=1)).predictions[0]
 
     assert Stage.NETWORK not in (large.limit, large.behind)
+
+
+def test_far_away_a_large_file_goes_over_two_streams():
+    far = {
+        "round trip": of(Stage.NETWORK, ROUND_TRIP, 0.06),
+        "ceiling": of(Stage.NETWORK, CEILING, 33 * MB),
+        "1": of(Stage.CHANNELS, flooded(1), 32 * MB),
+        "2": of(Stage.CHANNELS, flooded(2), 64 * MB),
+    }
+    large, mixed, _ = judge(findings(far), Transfer(channels=1)).predictions
+
+    assert (large.limit, mixed.limit) == (Stage.CHANNELS, Stage.CHANNELS)
+    assert large.rate == pytest.approx(64 * MB)
+    assert mixed.rate == pytest.approx(32 * MB)
+
+
+def test_more_channels_than_a_run_begins_with_count_where_they_carry_clearly_more():
+    near = {"2": of(Stage.CHANNELS, flooded(2), 109 * MB)}
+    far = {
+        "2": of(Stage.CHANNELS, flooded(2), 60 * MB),
+        "4": of(Stage.CHANNELS, flooded(4), 80 * MB),
+    }
+
+    assert find_way(findings(near, cpus=2), Transfer()).channels == 2
+    assert find_way(findings(near, cpus=4), Transfer()).channels == 4
+    assert find_way(findings(far, cpus=2), Transfer()).channels == 4
+    assert find_way(Findings(), Transfer()).channels == 1
 
 
 def advice(found, settings, code):
