@@ -31,7 +31,7 @@ from benchmarks.slowdisk import may_throttle
 
 NEAR = 0.2  # by which a prediction may miss
 _BEST = 0.95  # of the sweep's best is good advice
-_SCALE = Scale(large_count=2, large_size=256 * 2**20, tiny_count=2000)
+_SCALE = Scale(large_count=2, large_size=256 * 2**20, tiny_count=5000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

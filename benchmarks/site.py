@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain, product
 from pathlib import Path
@@ -21,7 +21,6 @@ from benchmarks.whole import Installation
 from mydata_like.settings.transfer import Transfer
 
 _COPIES = 20  # of each large file in memory: more than a run carries in its time
-_COPIES_ON_DISK = 1
 _BEGINNING = 1.0  # seconds of a run in which windows fill and channels are found
 _SWEPT = 5.0  # seconds of each run of a sweep
 _TURNS = 3
@@ -64,8 +63,9 @@ class Site:
         """Return what the speed test finds, after a run if it cannot know without one."""
         self._command("register")
         if self._tiny:
+            self._run_to_its_end()  # the first of all, which makes what a server lacks
+            self._lay("earlier")
             self._run_to_its_end()
-            self._lay_more()
         with hogged(self._injection.hogs):
             printed = self._command("doctor", "--quick", "--json", *["--apply"] * apply)
         found: dict[str, Any] = json.loads(printed)
@@ -75,6 +75,7 @@ class Site:
         """Return the bytes a second of a run, which may be shorter than others."""
         with hogged(self._injection.hogs):
             if self._tiny:
+                self._lay("now")
                 return self._run_to_its_end()
             command = self._installation.command("--events", "--brief", *options)
             trace = follow([*self._prefix, *command], seconds or self._plan.seconds)
@@ -123,23 +124,22 @@ class Site:
         """Lay out the files to be sent: as links in memory, or on a slow disk."""
         root = self._plan.directory / "data"
         root.mkdir()
+        if self._tiny:
+            (root / "first").mkdir()
+            (root / "first" / "file").write_bytes(b"first")
+            return self._plan.tiny._replace(root=root)
         if not self._injection.source:
-            corpus = self._plan.tiny if self._tiny else self._plan.large
-            copies = 1 if self._tiny else _COPIES
-            return lay(corpus, root, copies, link=True)
+            return lay(self._plan.large, root, tuple(map(str, range(_COPIES))), link=True)
         image = self._plan.directory / "source.img"
         disk = self._stack.enter_context(open_disk(image, root, self._injection.source))
         self._prefix += disk.prefix
-        laid = lay(self._plan.large, root, _COPIES_ON_DISK, link=False)
+        laid = lay(self._plan.large, root, ("once",), link=False)
         forget(disk)
         return laid
 
-    def _lay_more(self) -> None:
-        """Lay out as many new files as there were."""
-        for folder in self._corpus.folders:
-            path = self._corpus.root / folder
-            path.rename(path.with_name(f"{folder}-known"))
-            shutil.copytree(path.with_name(f"{folder}-known"), path.with_name(f"{folder}-new"))
+    def _lay(self, name: str) -> None:
+        """Lay out all tiny files as new ones."""
+        lay(self._plan.tiny, self._corpus.root, (name,), link=True)
 
     def _run_to_its_end(self) -> float:
         sums = json.loads(self._command("run", "--json").strip().splitlines()[-1])
@@ -160,14 +160,14 @@ def fix(name: str) -> Mapping[str, object]:
     return {"transfer.ciphers": [cipher], "transfer.channels": int(number)}
 
 
-def lay(corpus: Corpus, root: Path, copies: int, *, link: bool) -> Corpus:
-    """Lay copies of a corpus below a root, each in folders of its own."""
+def lay(corpus: Corpus, root: Path, copies: Sequence[str], *, link: bool) -> Corpus:
+    """Lay copies of a corpus below a root, each in folders with its name behind theirs."""
     put = os.link if link else shutil.copy2
-    for copy in range(copies):
+    for copy in copies:
         for folder in corpus.folders:
             (root / f"{folder}-{copy}").mkdir()
         for path in corpus.files:
             folder, _, name = path.partition("/")
             put(corpus.root / path, root / f"{folder}-{copy}" / name)
-    folders = [f"{folder}-{copy}" for copy in range(copies) for folder in corpus.folders]
+    folders = [f"{folder}-{copy}" for copy in copies for folder in corpus.folders]
     return corpus._replace(root=root, folders=tuple(folders))

@@ -84,7 +84,7 @@ def test_files_are_laid_out_in_copies(tmp_path) -> None:
     corpus = make_large(tmp_path / "once", Scale(large_count=2, large_size=100))
     (tmp_path / "twice").mkdir()
 
-    laid = lay(corpus, tmp_path / "twice", 2, link=True)
+    laid = lay(corpus, tmp_path / "twice", ("a", "b"), link=True)
 
-    assert laid.folders == ("dataset-000-0", "dataset-000-1")
+    assert laid.folders == ("dataset-000-a", "dataset-000-b")
     assert len([*laid.root.rglob("*.raw")]) == 4
