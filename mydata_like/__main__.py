@@ -2,13 +2,13 @@
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mydata_like import __version__
 
 if TYPE_CHECKING:
-    from typer import Typer
+    from collections.abc import Callable
+    from pathlib import Path
 
 
 def main() -> None:
@@ -37,8 +37,7 @@ def main() -> None:
 
         sys.exit(try_parts(words[1:]))
     else:
-        app = _import_app(words[0])
-        app(prog_name="mydata-like", obj=open_window)
+        _carry_out(words)
 
 
 def show(words: list[str] | None = None) -> None:
@@ -48,18 +47,29 @@ def show(words: list[str] | None = None) -> None:
     window(words, prog_name="mydata-like gui", obj=open_window)
 
 
-def _import_app(command: str) -> "Typer":
+def _carry_out(words: list[str]) -> None:
     from mydata_like.system.garbage import imported_for_good
 
     with imported_for_good():
-        if command in ("run", "scan"):
-            from mydata_like.cli.uploading import app
-        else:
-            from mydata_like.cli.main import app
-    return app
+        command = _import_command(words)
+    command()
 
 
-def open_window(config: Path | None, paths: tuple[Path, ...], *, hidden: bool) -> int:
+def _import_command(words: list[str]) -> "Callable[[], None]":
+    """Return what carries the words out; all that it needs has been imported by then."""
+    if words[0] == "run":
+        from mydata_like.cli.words import find_usual_run
+
+        if usual := find_usual_run(words[1:]):
+            return usual
+    if words[0] in ("run", "scan"):
+        from mydata_like.cli.uploading import app
+    else:
+        from mydata_like.cli.main import app
+    return lambda: app(prog_name="mydata-like", obj=open_window)
+
+
+def open_window(config: "Path | None", paths: "tuple[Path, ...]", *, hidden: bool) -> int:
     """Open the window of a settings file, the usual one by default; return the exit code."""
     from mydata_like.gui.start import Start, start
     from mydata_like.store.paths import Places

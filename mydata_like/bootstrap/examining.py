@@ -130,7 +130,7 @@ class SpeedTest:
         """Write settings to the person's file, then yield how fast files go with them."""
         save_settings(self._order.config, changes)
         values = {key.removeprefix("transfer."): value for key, value in changes.items()}
-        transfer = Transfer.model_validate(self._settings.transfer.model_dump() | values)
+        transfer = Transfer(**self._settings.transfer.values() | values)
         return self._examination.prove(transfer)
 
     def as_record(self, verdict: Verdict) -> dict[str, object]:
@@ -228,7 +228,7 @@ def _find_staging(
         location=os.fsencode(area.location),
         folder=FOLDER + petition.applicant.installation.uuid,
         open_transport=lambda transfer: open_transport(
-            petition, area, settings.model_copy(update={"transfer": transfer}), places
+            petition, area, settings.changed(transfer=transfer), places
         ),
     ), ""
 

@@ -13,7 +13,7 @@ from mydata_like.bootstrap.staging import list_endpoints, open_petition
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.policy import Loaded
-from mydata_like.settings.schema import Settings
+from mydata_like.settings.schema import Settings, Transfer
 from mydata_like.ssh.connect import fetch_host_key
 from mydata_like.ssh.hosts import accept_host_key, check_host_key
 from mydata_like.ssh.keys import PublicKey
@@ -117,5 +117,5 @@ def trust_host_keys(settings: Settings, fingerprints: tuple[str, ...]) -> Settin
     if not fingerprints:
         return settings
     trusted = (*settings.transfer.host_keys, *fingerprints)
-    values = settings.transfer.model_dump() | {"host_keys": tuple(dict.fromkeys(trusted))}
-    return settings.model_copy(update={"transfer": type(settings.transfer)(**values)})
+    values = settings.transfer.values() | {"host_keys": tuple(dict.fromkeys(trusted))}
+    return settings.changed(transfer=Transfer(**values))

@@ -152,7 +152,7 @@ def show_key(settings: Settings, config: Path | None) -> OwnKey:
 
 def _look_at(server: Server, url: str, cancel: Cancel) -> Reached:
     """Look for the API, which is there for everybody."""
-    there = server.model_copy(update={"url": url, "username": ""})
+    there = server.changed(url=url, username="")
     with _opened(there, "", cancel) as asked:
         try:
             resources = asked.fetch_resources()

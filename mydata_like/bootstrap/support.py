@@ -38,7 +38,6 @@ LIBRARIES: Final = (
     "cryptography",
     "keyring",
     "paramiko",
-    "pydantic",
     "requests",
     "ssh-python",
     "truststore",

@@ -11,8 +11,7 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 from types import FrameType
-
-import typer
+from typing import NoReturn
 
 from mydata_like import bootstrap
 from mydata_like.cli.commands import follow_standard_input
@@ -88,12 +87,19 @@ class Shape(Enum):
     BRIEF = "brief"
 
 
+def wrong_words(message: str) -> Exception:
+    """Return the error of a command line that says what cannot be."""
+    from typer import BadParameter  # here: whose words are right does not wait for it
+
+    return BadParameter(message)
+
+
 def choose_shape(*, events: bool, brief: bool, as_json: bool = False) -> Shape:
     """Return how a run is shown."""
     if events and as_json:
-        raise typer.BadParameter("--events and --json exclude each other.")
+        raise wrong_words("--events and --json exclude each other.")
     if brief and not events:
-        raise typer.BadParameter("--brief goes with --events.")
+        raise wrong_words("--brief goes with --events.")
     if events:
         return Shape.BRIEF if brief else Shape.EVENTS
     return Shape.JSON if as_json else Shape.TEXT
@@ -120,8 +126,19 @@ def carry_out(task: Task, sources: Sequence[str] = (), becoming: Sequence[str] =
     except UploaderError as error:
         tell_failure(error, task.shape)
         return error.exit_code
-    except Cancelled:
+    except (Cancelled, KeyboardInterrupt):
         return INTERRUPTED_EXIT
+
+
+def carry_out_alone(task: Task) -> NoReturn:
+    """Run, show it, and end the process, quietly where nobody reads on."""
+    try:
+        code = carry_out(task)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
+        code = 1
+    sys.exit(code)
 
 
 def read_shard(text: str) -> Shard:
@@ -129,15 +146,13 @@ def read_shard(text: str) -> Shard:
     try:
         return Shard.parse(text) if text else WHOLE
     except ValueError:
-        raise typer.BadParameter(
-            "--shard takes I/N with I from 1 to N: 1/4 is the first of 4."
-        ) from None
+        raise wrong_words("--shard takes I/N with I from 1 to N: 1/4 is the first of 4.") from None
 
 
 def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[Offer, ...]:
     """Return the sources of a command line with what each is to become, if that is said."""
     if becoming and len(becoming) != len(sources):
-        raise typer.BadParameter("--as goes with every --source, or with none.")
+        raise wrong_words("--as goes with every --source, or with none.")
     destinations = map(parse_destination, becoming)
     return tuple(Offer(os.fsencode(path), next(destinations, None)) for path in sources)
 
@@ -192,7 +207,7 @@ def _find_folder(settings: Settings, text: str) -> str:
     root = settings.data.directory or Path()
     path = Path(os.path.normpath(root / text))
     if path == root or not path.is_relative_to(root):
-        raise typer.BadParameter("--only takes a folder below the data directory.")
+        raise wrong_words("--only takes a folder below the data directory.")
     return format_path(os.fsencode(path.relative_to(root).as_posix()))
 
 

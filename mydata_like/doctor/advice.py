@@ -130,7 +130,7 @@ def _options(
     if order and order[0] != way.cipher:
         changes: dict[str, object] = {"transfer.ciphers": order}
         yield "cipher", f"Offer {order[0]} first.", way._replace(cipher=order[0]), changes
-    best = find_way(findings, settings.model_copy(update={"channels": 0})).channels
+    best = find_way(findings, settings.changed(channels=0)).channels
     if settings.channels and best != settings.channels:
         text = f"Let the number of channels be found: {best} carried the most."
         yield "channels", text, way._replace(channels=best), {"transfer.channels": 0}

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Sequence
-from typing import NoReturn
-
-from pydantic_core import to_json
+from typing import Final, NoReturn
 
 from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.server.client import Client
 from mydata_like.server.drafts import Document
 from mydata_like.server.wire import Reply, Request
+
+# Nothing in a record holds itself, which need not be looked for.
+_COMPACT: Final = json.JSONEncoder(check_circular=False, separators=(",", ":"))
 
 
 def send_registration(client: Client, documents: Sequence[Document]) -> None:
@@ -36,10 +37,7 @@ def send_registration(client: Client, documents: Sequence[Document]) -> None:
 
 
 def _encode(documents: Sequence[Document]) -> bytes:
-    """Return the request's body, made in a fifth of the time where it needs no escapes."""
-    objects = {"objects": documents}
-    body = to_json(objects)
-    return body if body.isascii() else json.dumps(objects).encode()
+    return _COMPACT.encode({"objects": documents}).encode()
 
 
 def _is_from_the_application(reply: Reply) -> bool:

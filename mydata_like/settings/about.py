@@ -1,15 +1,12 @@
 """What is said about each setting: the one mechanism behind file, dialog and documentation."""
 
-from dataclasses import dataclass
 from enum import Enum
-from types import UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from pydantic.fields import FieldInfo
+from mydata_like.settings.reading import Between
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(NamedTuple):
     """The words that go with one setting.
 
     `help` is one sentence: the meaning, the unit, when to change it. `legacy` are the keys of
@@ -26,10 +23,11 @@ class About:
 
 
 class Setting(NamedTuple):
-    """One setting of the schema: its dotted key, its pydantic field and the words about it."""
+    """One setting of the schema: its dotted key, what it may hold, and the words about it."""
 
     key: str
-    field: FieldInfo
+    annotation: Any  # as `reading` understands it
+    default: Any
     about: About
 
     @property
@@ -41,28 +39,32 @@ class Setting(NamedTuple):
         return self.key.partition(".")[2]
 
     @property
-    def default(self) -> Any:
-        return self.field.get_default(call_default_factory=True)
-
-    @property
     def kind(self) -> type:
         """The plain type of a value, or of the members of a list (see `many`)."""
-        return _plain_type(self.field.annotation)
+        kind = self._plain
+        while not isinstance(kind, type):
+            kind = str if get_origin(kind) is Literal else get_args(kind)[0]
+        return kind
 
     @property
     def many(self) -> bool:
-        return get_origin(self.field.annotation) is tuple
+        return get_origin(self._plain) is tuple
 
     @property
     def choices(self) -> tuple[str, ...]:
         """The fixed texts to choose from; empty where the text is free."""
-        annotation = self.field.annotation
-        return _list_choices(get_args(annotation)[0] if self.many else annotation)
+        kind = get_args(self._plain)[0] if self.many else self._plain
+        if get_origin(kind) is Literal:
+            return get_args(kind)
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return tuple(str(member.value) for member in kind)
+        return ()
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
         """The smallest and the greatest number allowed."""
-        return self._limit("ge"), self._limit("le")
+        checks = self.annotation.__metadata__
+        return next((check for check in checks if isinstance(check, Between)), (None, None))
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -76,34 +78,13 @@ class Setting(NamedTuple):
         }
         return tuple(f"{name}: {fact}" for name, fact in facts.items() if fact)
 
-    def _limit(self, name: str) -> float | None:
-        found = (getattr(entry, name, None) for entry in self.field.metadata)
-        return next((limit for limit in found if limit is not None), None)
+    @property
+    def _plain(self) -> Any:
+        """The kind without its checks."""
+        return get_args(self.annotation)[0]
 
 
-def describe(key: str, field: FieldInfo) -> Setting:
+def describe(key: str, annotation: Any, default: object) -> Setting:
     """Return the setting of a field; each one must carry an `About`."""
-    about = next(entry for entry in field.metadata if isinstance(entry, About))
-    return Setting(key, field, about)
-
-
-def _list_choices(annotation: Any) -> tuple[str, ...]:
-    if get_origin(annotation) is Literal:
-        return get_args(annotation)
-    if get_origin(annotation) in (Union, UnionType):
-        return tuple(choice for part in get_args(annotation) for choice in _list_choices(part))
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return tuple(str(member.value) for member in annotation)
-    return ()
-
-
-def _plain_type(annotation: Any) -> type:
-    origin = get_origin(annotation)
-    if origin is Literal:
-        return str
-    if origin in (Union, UnionType, tuple):
-        return _plain_type(get_args(annotation)[0])
-    if origin is not None:  # Annotated
-        return _plain_type(get_args(annotation)[0])
-    assert isinstance(annotation, type)
-    return annotation
+    about = next(entry for entry in annotation.__metadata__ if isinstance(entry, About))
+    return Setting(key, annotation, default, about)

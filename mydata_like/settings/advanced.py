@@ -2,10 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from mydata_like.settings.about import About
-from mydata_like.settings.content import Section
+from mydata_like.settings.reading import Between
+from mydata_like.settings.section import Section
 from mydata_like.settings.values import OptionalPath
 
 
@@ -25,17 +24,17 @@ class Advanced(Section):
     ] = "INFO"
     register_batch: Annotated[
         int,
-        Field(ge=1, le=500),
+        Between(1, 500),
         About("Records in a request", "How many records are made in one request at first."),
     ] = 25
     register_requests: Annotated[
         int,
-        Field(ge=1, le=16),
+        Between(1, 16),
         About("Parallel registrations", "How many requests that make records run at once."),
     ] = 3
     verify_interval: Annotated[
         float,
-        Field(ge=0.01, le=3600),
+        Between(0.01, 3600),
         About(
             "Verification interval",
             "How long to wait at first before asking whether the server has verified files.",
@@ -45,7 +44,7 @@ class Advanced(Section):
     ] = 1.0
     verify_patience: Annotated[
         float,
-        Field(ge=0, le=7 * 86_400),
+        Between(0, 7 * 86_400),
         About(
             "Verification patience",
             "How long a run waits for the server's verification; "
@@ -55,7 +54,7 @@ class Advanced(Section):
     ] = 900.0
     pause_patience: Annotated[
         float,
-        Field(ge=0, le=7 * 86_400),
+        Between(0, 7 * 86_400),
         About(
             "Pause patience",
             "How long a run waits while the server is away or the staging area is full, "

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator, Field
-
 from mydata_like.settings.about import About
-from mydata_like.settings.content import Section
+from mydata_like.settings.reading import Between
+from mydata_like.settings.section import Section
 from mydata_like.settings.values import Line, once_each
 
 if TYPE_CHECKING:
@@ -89,8 +88,8 @@ class Archive(Section):
     """Which tiny files are kept together on the server; see docs/archives.md."""
 
     rules: Annotated[
-        tuple[Annotated[Line, AfterValidator(_check_rule)], ...],
-        AfterValidator(once_each("rule")),
+        tuple[Annotated[Line, _check_rule], ...],
+        once_each("rule"),
         About(
             "Archive rules",
             "Which files stay in tar archives on the server instead of having a record each, as "
@@ -99,7 +98,7 @@ class Archive(Section):
     ] = ()
     size_limit: Annotated[
         int,
-        Field(ge=1_000_000, le=_LARGEST_ARCHIVE),
+        Between(1_000_000, _LARGEST_ARCHIVE),
         About(
             "Archive size",
             "How large one archive may become; further files go into a further archive.",

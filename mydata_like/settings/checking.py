@@ -3,10 +3,9 @@
 import json
 from collections.abc import Mapping
 
-from pydantic import ValidationError
-
-from mydata_like.settings.problems import SettingProblem, explain_error
+from mydata_like.settings.problems import SettingProblem
 from mydata_like.settings.schema import Settings
+from mydata_like.settings.section import Section
 from mydata_like.settings.text import plain_value
 
 
@@ -18,53 +17,44 @@ def check_values(
     Values are as TOML has them (a checked value will do too), by dotted key; what is not given
     has its default.
     """
-    good = {key: value for key, value in values.items() if _is_plain(value)}
-    problems = {
-        key: SettingProblem(key, "is no plain text or number")
-        for key in values.keys() - good.keys()
-    }
-    settings = None
-    while settings is None:
-        try:
-            settings = _build(good)
-        except ValidationError as error:
-            # A rule for a whole section is looked at only once its single values are right.
-            found = _explain(error)
-            for key, message in found.items():
-                problems.setdefault(key, SettingProblem(key, message))
-            if not good.keys() & found.keys():
-                break
-            good = {key: value for key, value in good.items() if key not in found}
-    return (None if problems else settings), tuple(problems.values())
-
-
-def _explain(error: ValidationError) -> dict[str, str]:
-    """Return what is wrong by key; of a list, what is wrong with each of its members."""
-    found: dict[str, str] = {}
-    for detail in error.errors(include_url=False):
-        key, message = explain_error(detail)
-        found[key] = f"{found[key]}; {message}" if key in found else message
-    return found
-
-
-def _build(values: Mapping[str, object]) -> Settings:
-    table: dict[str, dict[str, object]] = {}
-    for key, value in values.items():
+    plain, problems = _make_plain(values)
+    tables: dict[str, dict[str, object]] = {}
+    for key, value in plain.items():
         section, _, name = key.partition(".")
-        table.setdefault(section, {})[name] = value
-    # JSON is the form for which pydantic is strict about kinds, yet takes paths, times and lists.
-    return Settings.model_validate_json(json.dumps(table, default=_plain), strict=True)
+        tables.setdefault(section, {})[name] = value
+    sections = {}
+    for section, kind in Settings.__annotations__.items():
+        sections[section], wrong = _check(kind, tables.pop(section, {}))
+        problems |= {f"{section}.{name}": text for name, text in wrong.items()}
+    problems |= {
+        f"{section}.{name}": "is no setting" for section in tables for name in tables[section]
+    }
+    found = tuple(SettingProblem(key, text) for key, text in problems.items())
+    return (None if found else Settings.of(sections)), found
 
 
-def _is_plain(value: object) -> bool:
-    """Return whether JSON can hold a value: not half a character, nor a number without end."""
-    try:
-        json.dumps(value, default=_plain, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return False
-    return True
+def _check(kind: type[Section], values: Mapping[str, object]) -> tuple[Section, dict[str, str]]:
+    """Return the section of the right values, and what is wrong with others or with several."""
+    right, wrong = kind.read(values)
+    section = kind.of(right)
+    return section, dict(section.conflicts()) | wrong
 
 
-def _plain(value: object) -> object:
+def _make_plain(values: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
+    """Return the values as JSON has them, and those that it cannot hold.
+
+    Such are half a character, a number without end.
+    """
+    plain, wrong = {}, {}
+    for key, value in values.items():
+        try:
+            text = json.dumps(value, default=_describe, ensure_ascii=False)
+            plain[key] = json.loads(text.encode())
+        except (ValueError, RecursionError):
+            wrong[key] = "is no plain text or number"
+    return plain, wrong
+
+
+def _describe(value: object) -> object:
     plain = plain_value(value)
     return plain if plain is not value else str(value)

@@ -1,12 +1,12 @@
 """Settings of where data go and which of them: server, instrument, data, filters."""
 
-from typing import Annotated, Literal, Self
-
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from mydata_like.core.model import Layout
 from mydata_like.settings.about import About
+from mydata_like.settings.reading import Between
+from mydata_like.settings.section import Section
 from mydata_like.settings.values import (
     Age,
     Email,
@@ -17,17 +17,6 @@ from mydata_like.settings.values import (
     is_loopback,
     parse_url,
 )
-
-
-class Section(BaseModel):
-    """A table of the settings file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-def wrong(name: str, message: str) -> PydanticCustomError:
-    """Return the error of a check that looks at several settings of a section at once."""
-    return PydanticCustomError("several", "{message}", {"name": name, "message": message})
 
 
 class Server(Section):
@@ -79,7 +68,7 @@ class Server(Section):
     ] = False
     connect_timeout: Annotated[
         float,
-        Field(ge=0.1, le=600),
+        Between(0.1, 600),
         About(
             "Connection timeout",
             "How long to wait for the server to accept a connection; raise it on poor links.",
@@ -89,7 +78,7 @@ class Server(Section):
     ] = 10.0
     read_timeout: Annotated[
         float,
-        Field(ge=0.1, le=3600),
+        Between(0.1, 3600),
         About(
             "Silence timeout",
             "How long the server may say nothing in the middle of a request.",
@@ -98,12 +87,12 @@ class Server(Section):
     ] = 30.0
     deadline: Annotated[
         float,
-        Field(ge=0.1, le=3600),
+        Between(0.1, 3600),
         About("Request deadline", "How long one request may take altogether.", unit="s"),
     ] = 120.0
     requests: Annotated[
         int,
-        Field(ge=1, le=16),
+        Between(1, 16),
         About(
             "Parallel requests",
             "How many requests to the server may run at once; lower it to spare a small server.",
@@ -111,14 +100,11 @@ class Server(Section):
         ),
     ] = 4
 
-    @model_validator(mode="after")
-    def _guard_key(self) -> Self:
-        if not self.url or self.allow_http:
-            return self
-        parts = parse_url(self.url)
-        if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
-            raise wrong("url", "must begin with https:// (or set server.allow_http to true)")
-        return self
+    def conflicts(self) -> Iterator[tuple[str, str]]:
+        if self.url and not self.allow_http:
+            parts = parse_url(self.url)
+            if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+                yield "url", "must begin with https:// (or set server.allow_http to true)"
 
 
 class Instrument(Section):
@@ -260,7 +246,7 @@ class Filters(Section):
     ] = ""
     settle_seconds: Annotated[
         float,
-        Field(ge=0, le=30 * 86_400),
+        Between(0, 30 * 86_400),
         About(
             "Settling time",
             "How long a file must not have changed before it is taken; raise it for an "

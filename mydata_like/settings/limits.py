@@ -3,20 +3,19 @@
 from collections.abc import Callable
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
-
 from mydata_like.settings.about import About
-from mydata_like.settings.content import Section
+from mydata_like.settings.reading import Between
+from mydata_like.settings.section import Section
 from mydata_like.settings.timetable import parse_period, parse_speed
 from mydata_like.settings.values import Line, once_each
 
 
-def _readable(parse: Callable[[str], object]) -> AfterValidator:
+def _readable(parse: Callable[[str], object]) -> Callable[[str], str]:
     def check(text: str) -> str:
         parse(text)
         return text
 
-    return AfterValidator(check)
+    return check
 
 
 class Limits(Section):
@@ -24,7 +23,7 @@ class Limits(Section):
 
     bandwidth: Annotated[
         float,
-        Field(ge=0, le=100_000),
+        Between(0, 100_000),
         About(
             "Bandwidth",
             "How fast all channels together may send; 0 is without a limit.",
@@ -33,7 +32,7 @@ class Limits(Section):
     ] = 0.0
     timetable: Annotated[
         tuple[Annotated[Line, _readable(parse_speed)], ...],
-        AfterValidator(once_each("period")),
+        once_each("period"),
         About(
             "Bandwidth timetable",
             "Periods with a bandwidth of their own in MB/s, in local time, such as "
@@ -42,7 +41,7 @@ class Limits(Section):
     ] = ()
     quiet_hours: Annotated[
         tuple[Annotated[Line, _readable(parse_period)], ...],
-        AfterValidator(once_each("period")),
+        once_each("period"),
         About(
             "Quiet hours",
             "Periods, in local time, in which nothing new is sent, such as "
@@ -58,7 +57,7 @@ class Limits(Section):
     ] = True
     pause_while_running: Annotated[
         tuple[Line, ...],
-        AfterValidator(once_each("program")),
+        once_each("program"),
         About(
             "Pause while running",
             "Names or full paths of programs, such as acquire.exe, during which nothing new is "
@@ -67,7 +66,7 @@ class Limits(Section):
     ] = ()
     pause_under_pressure: Annotated[
         float,
-        Field(ge=0, le=100),
+        Between(0, 100),
         About(
             "Pause under pressure",
             "The share of time in which other programs wait for disk or memory above which "

@@ -2,11 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from mydata_like.settings.about import About
-from mydata_like.settings.content import Section
+from mydata_like.settings.reading import Between
 from mydata_like.settings.schedule import Weekday
+from mydata_like.settings.section import Section
 from mydata_like.settings.values import OptionalPath, Url
 
 
@@ -14,7 +13,7 @@ class Monitor(Section):
     """Signs of life, and the weekly notice."""
 
     notice_day: Annotated[
-        Weekday | Literal["never"],
+        Literal[Weekday, "never"],
         About(
             "Weekly notice",
             'The day of the weekly notice "all is well" or "nothing came".',
@@ -36,7 +35,7 @@ class Monitor(Section):
     ] = ""
     silent_hours: Annotated[
         int,
-        Field(ge=0, le=8760),
+        Between(0, 8760),
         About(
             "Silence",
             "After how many hours without a verified file, although files are found, somebody "

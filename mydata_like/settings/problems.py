@@ -4,29 +4,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pydantic_core import ErrorDetails
-
 from mydata_like.core.errors import SettingsError
-
-_SENTENCES = {
-    "string_type": "must be text",
-    "bool_type": "must be true or false",
-    "int_type": "must be a whole number",
-    "float_type": "must be a number",
-    "finite_number": "must be a finite number",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-    "literal_error": "must be one of: {expected}",
-    "enum": "must be one of: {expected}",
-    "tuple_type": "must be a list, as in ['a', 'b']",
-    "path_type": "must be the text of a path",
-    "time_type": "must be a time, as in 18:30:00",
-    "time_parsing": "must be a time, as in 18:30:00",
-    "date_type": "must be a day, as in 2026-12-31",
-    "date_parsing": "must be a day, as in 2026-12-31",
-    "several": "{message}",
-    "value_error": "{error}",
-}
 
 
 class SettingProblem(NamedTuple):
@@ -55,17 +33,6 @@ class InvalidSettingsError(SettingsError):
             "\n".join(str(problem) for problem in problems),
             hint="Correct the settings; `mydata-like settings check` looks at them again.",
         )
-
-
-def explain_error(error: ErrorDetails) -> tuple[str, str]:
-    """Return the dotted key and the sentence of one of pydantic's errors."""
-    location, known = error["loc"], error.get("ctx", {})
-    message = _SENTENCES.get(error["type"], "").format_map(known) or error["msg"].lower()
-    if error["type"] == "several":
-        return f"{location[0]}.{known['name']}", message
-    if len(location) > 2:
-        message = f"(entry {int(location[2]) + 1}) {message}"
-    return ".".join(str(part) for part in location[:2]), message
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:

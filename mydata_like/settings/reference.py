@@ -67,10 +67,9 @@ def build_reference() -> str:
 def _lines() -> Iterator[str]:
     yield _OPENING.format(variable=variable_of("server.url"))
     for section, settings in groupby(iter_settings(), key=lambda setting: setting.section):
-        model = Settings.model_fields[section].annotation
-        assert model is not None
+        table = Settings.__annotations__[section]
         yield f"## [{section}]\n"
-        yield f"{model.__doc__}\n"
+        yield f"{table.__doc__}\n"
         for setting in settings:
             yield from _entry(setting)
 

@@ -30,9 +30,8 @@ def build_sample() -> str:
 def _lines() -> Iterator[str]:
     yield _OPENING
     for section, settings in groupby(iter_settings(), key=lambda setting: setting.section):
-        model = Settings.model_fields[section].annotation
-        assert model is not None
-        yield f"# {model.__doc__}"
+        table = Settings.__annotations__[section]
+        yield f"# {table.__doc__}"
         yield f"[{section}]\n"
         for setting in settings:
             yield from _entry(setting)

@@ -1,12 +1,12 @@
 """Settings of when runs start by themselves."""
 
 import datetime
-from typing import Annotated, Literal, Self
-
-from pydantic import AfterValidator, Field, model_validator
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from mydata_like.settings.about import About
-from mydata_like.settings.content import Section, wrong
+from mydata_like.settings.reading import Between
+from mydata_like.settings.section import Section
 from mydata_like.settings.values import once_each
 
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -18,7 +18,7 @@ def _check_local(time: datetime.time) -> datetime.time:
     return time
 
 
-LocalTime = Annotated[datetime.time, AfterValidator(_check_local)]
+LocalTime = Annotated[datetime.time, _check_local]
 
 
 class Schedule(Section):
@@ -47,7 +47,7 @@ class Schedule(Section):
     ] = datetime.time(0, 0)
     days: Annotated[
         tuple[Weekday, ...],
-        AfterValidator(once_each("day")),
+        once_each("day"),
         About(
             "Days",
             "The days of the week of weekly runs.",
@@ -64,7 +64,7 @@ class Schedule(Section):
     ] = ()
     minutes: Annotated[
         int,
-        Field(ge=1, le=1440),
+        Between(1, 1440),
         About(
             "Every",
             "The minutes from one start of the timer to the next; when watching, the longest time "
@@ -91,10 +91,8 @@ class Schedule(Section):
         ),
     ] = datetime.time(23, 59)
 
-    @model_validator(mode="after")
-    def _complete(self) -> Self:
+    def conflicts(self) -> Iterator[tuple[str, str]]:
         if self.kind == "once" and self.date is None:
-            raise wrong("date", "must be given before schedule.kind can be once")
+            yield "date", "must be given before schedule.kind can be once"
         if self.kind == "weekly" and not self.days:
-            raise wrong("days", "must name a day before schedule.kind can be weekly")
-        return self
+            yield "days", "must name a day before schedule.kind can be weekly"

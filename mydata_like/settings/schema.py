@@ -1,16 +1,17 @@
 """The one list of settings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
 
 from mydata_like.settings.about import Setting, describe
 from mydata_like.settings.advanced import Advanced
 from mydata_like.settings.archive import Archive
-from mydata_like.settings.content import Data, Filters, Instrument, Section, Server
+from mydata_like.settings.content import Data, Filters, Instrument, Server
 from mydata_like.settings.limits import Limits
 from mydata_like.settings.monitor import Monitor
 from mydata_like.settings.schedule import Schedule
+from mydata_like.settings.section import Section
 from mydata_like.settings.transfer import Transfer
 from mydata_like.settings.window import Window
 
@@ -49,6 +50,11 @@ class Settings(Section):
     window: Window = Window()
     advanced: Advanced = Advanced()
 
+    @classmethod
+    def read(cls, values: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
+        """Return the sections, which have been read."""
+        return dict(values), {}
+
     def value(self, key: str) -> object:
         """Return the value of a dotted key, as in `server.url`."""
         section, _, name = key.partition(".")
@@ -58,12 +64,9 @@ class Settings(Section):
 
 def iter_settings() -> Iterator[Setting]:
     """Yield every setting in the order of the file and the dialog."""
-    for section, field in Settings.model_fields.items():
-        model = field.annotation
-        assert isinstance(model, type)
-        assert issubclass(model, Section)
-        for name, entry in model.model_fields.items():
-            yield describe(f"{section}.{name}", entry)
+    for section, table in Settings.__annotations__.items():
+        for name, annotation in table.__annotations__.items():
+            yield describe(f"{section}.{name}", annotation, getattr(table, name))
 
 
 @cache

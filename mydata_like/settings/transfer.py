@@ -1,11 +1,11 @@
 """Settings of how bytes travel to the staging area."""
 
-from typing import Annotated, Literal, Self
-
-from pydantic import AfterValidator, Field, model_validator
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from mydata_like.settings.about import About
-from mydata_like.settings.content import Section, wrong
+from mydata_like.settings.reading import Between
+from mydata_like.settings.section import Section
 from mydata_like.settings.values import Cipher, Fingerprint, Jump, OptionalPath, once_each
 
 
@@ -36,7 +36,7 @@ class Transfer(Section):
     ] = "auto"
     ssh_jump: Annotated[
         tuple[Jump, ...],
-        AfterValidator(once_each("host")),
+        once_each("host"),
         About(
             "Jump hosts",
             "The hosts through which the staging host is reached, first one first, each as "
@@ -53,7 +53,7 @@ class Transfer(Section):
     ] = False
     channels: Annotated[
         int,
-        Field(ge=0, le=32),
+        Between(0, 32),
         About(
             "Channels",
             "How many transfers run at once; 0 finds a good number by itself.",
@@ -62,7 +62,7 @@ class Transfer(Section):
     ] = 0
     ciphers: Annotated[
         tuple[Cipher, ...],
-        AfterValidator(_check_ciphers),
+        _check_ciphers,
         About(
             "Ciphers",
             "The SSH ciphers to offer, best first; only modern ones are allowed.",
@@ -76,7 +76,7 @@ class Transfer(Section):
     )
     host_keys: Annotated[
         tuple[Fingerprint, ...],
-        AfterValidator(once_each("fingerprint")),
+        once_each("fingerprint"),
         About(
             "Trusted host keys",
             "Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as their "
@@ -110,7 +110,7 @@ class Transfer(Section):
     ] = False
     connect_timeout: Annotated[
         float,
-        Field(ge=0.1, le=600),
+        Between(0.1, 600),
         About(
             "Connection timeout",
             "How long to wait for a staging host to accept a connection.",
@@ -119,7 +119,7 @@ class Transfer(Section):
     ] = 10.0
     stall_timeout: Annotated[
         float,
-        Field(ge=0.1, le=3600),
+        Between(0.1, 3600),
         About(
             "Stall timeout",
             "How long a transfer may make no progress before its connection is given up.",
@@ -128,7 +128,7 @@ class Transfer(Section):
     ] = 60.0
     attempts: Annotated[
         int,
-        Field(ge=1, le=100),
+        Between(1, 100),
         About(
             "Attempts",
             "How often a transfer is tried in one run before its files count as failed.",
@@ -137,7 +137,7 @@ class Transfer(Section):
     ] = 5
     batch_below: Annotated[
         int,
-        Field(ge=0, le=64 * 1024 * 1024),
+        Between(0, 64 * 1024 * 1024),
         About(
             "Batch files below",
             "Files smaller than this travel together; 0 sends each file alone.",
@@ -146,22 +146,20 @@ class Transfer(Section):
     ] = 8 * 1024 * 1024
     batch_bytes: Annotated[
         int,
-        Field(ge=1, le=1024 * 1024 * 1024),
+        Between(1, 1024 * 1024 * 1024),
         About("Batch size", "A batch is sent off when it holds this much.", unit="bytes"),
     ] = 16 * 1024 * 1024
     batch_files: Annotated[
         int,
-        Field(ge=1, le=10_000),
+        Between(1, 10_000),
         About("Files in a batch", "A batch is sent off when it holds this many files."),
     ] = 1000
     batch_age: Annotated[
         float,
-        Field(ge=0, le=60),
+        Between(0, 60),
         About("Batch age", "A batch is sent off when its first file has waited so long.", unit="s"),
     ] = 2.0
 
-    @model_validator(mode="after")
-    def _has_use_for_agent(self) -> Self:
+    def conflicts(self) -> Iterator[tuple[str, str]]:
         if self.ssh_agent and self.ssh != "system" and not self.ssh_jump:
-            raise wrong("ssh_agent", 'is of use only where transfer.ssh is "system"')
-        return self
+            yield "ssh_agent", 'is of use only where transfer.ssh is "system"'

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator
-
 CIPHERS = (
     "aes128-gcm@openssh.com",
     "aes256-gcm@openssh.com",
@@ -167,10 +165,6 @@ def _check_jump(text: str) -> str:
     return text
 
 
-def _empty_is_none(value: object) -> object:
-    return None if value == "" else value
-
-
 def _check_path(path: Path | None) -> Path | None:
     if path is None:
         return None
@@ -196,12 +190,12 @@ def once_each(noun: str) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
     return check
 
 
-Line = Annotated[str, AfterValidator(_check_text)]
-Proxy = Annotated[str, AfterValidator(_check_proxy)]
-Url = Annotated[str, AfterValidator(_check_url)]
-Email = Annotated[str, AfterValidator(_check_email)]
-Age = Annotated[str, AfterValidator(_check_age)]
-Cipher = Annotated[str, AfterValidator(_check_cipher)]
-Fingerprint = Annotated[str, AfterValidator(_check_fingerprint)]
-Jump = Annotated[str, AfterValidator(_check_jump)]
-OptionalPath = Annotated[Path | None, BeforeValidator(_empty_is_none), AfterValidator(_check_path)]
+Line = Annotated[str, _check_text]
+Proxy = Annotated[str, _check_proxy]
+Url = Annotated[str, _check_url]
+Email = Annotated[str, _check_email]
+Age = Annotated[str, _check_age]
+Cipher = Annotated[str, _check_cipher]
+Fingerprint = Annotated[str, _check_fingerprint]
+Jump = Annotated[str, _check_jump]
+OptionalPath = Annotated[Path | None, _check_path]

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from mydata_like.settings.about import About
-from mydata_like.settings.content import Section
+from mydata_like.settings.section import Section
 
 
 class Window(Section):

@@ -249,7 +249,7 @@ def test_the_version_is_told_without_the_window():
     ended = _carry_out("--version", options=("-X", "importtime"))
 
     assert ended.stdout == f"mydata-like {__version__}\n"
-    for heavy in ("PySide6", "paramiko", "requests", "pydantic"):
+    for heavy in ("PySide6", "paramiko", "requests"):
         assert heavy not in ended.stderr
 
 

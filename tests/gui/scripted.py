@@ -29,8 +29,8 @@ class ScriptedController(Controller):
 
     def choose(self, **changes):
         """Change settings of the window."""
-        window = self.settings.window.model_copy(update=changes)
-        self.settings = self.settings.model_copy(update={"window": window})
+        window = self.settings.window.changed(**changes)
+        self.settings = self.settings.changed(window=window)
 
     def _order(self, name, **fields):
         self.orders.append(name)

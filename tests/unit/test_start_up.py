@@ -11,12 +11,11 @@ import pytest
 from mydata_like import bootstrap
 
 HEAVY = {
-    "PySide6", "asyncio", "keyring", "paramiko", "pathspec", "requests", "rich", "tomlkit",
+    "PySide6", "asyncio", "keyring", "paramiko", "pathspec", "requests", "rich", "tomlkit", "typer",
     "watchdog",
 }  # fmt: skip
 LIBRARIES = HEAVY | {
-    "cryptography", "filelock", "platformdirs", "psutil", "pydantic", "sqlite3",
-    "tenacity", "typer", "urllib3",
+    "cryptography", "filelock", "platformdirs", "psutil", "sqlite3", "tenacity", "urllib3",
 }  # fmt: skip
 
 

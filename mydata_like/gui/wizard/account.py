@@ -107,7 +107,7 @@ class AccountStep(Step):
         username, key = self.username.text().strip(), self.key.text().strip()
         kept = self._has_key and username == self.settings.server.username
         if username and (key or kept):
-            server = self.settings.server.model_copy(update={"username": username})
+            server = self.settings.server.changed(username=username)
             ask = partial(asking.check_account, self.config, server, key)
             self._question.ask(ask, typed=typed)
             self.verdict.show_checking(self.tr("Asking the server who you are…"))

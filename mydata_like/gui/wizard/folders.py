@@ -193,8 +193,8 @@ class FoldersStep(Step):
         if wrong or not text:
             return None
         changes = {"directory": Path(text).expanduser(), "layout": self.chosen}
-        data = self.settings.data.model_copy(update=changes)
-        return self.settings.model_copy(update={"data": data})
+        data = self.settings.data.changed(**changes)
+        return self.settings.changed(data=data)
 
     @Slot(object)
     def _add_sample(self, parcel: Parcel) -> None:

@@ -41,7 +41,7 @@ class Bench:
         self.events: list[Event] = []
         self.load = FakeLoad()
         self.gate = Gate(self.clock, self.clock.cancel(), self.events.append, random.Random(1))
-        settings = Limits.model_validate(limits)
+        settings = Limits(**limits)
         self.restraint = Restraint(settings, self.load, self.gate, self.events.append)
 
     def look(self, seconds: float = 0.0) -> bool:

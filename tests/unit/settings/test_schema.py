@@ -86,6 +86,13 @@ def test_defaults_are_right_and_lack_what_only_a_person_knows():
         ("schedule.time", "18:30:00Z", "without a zone"),
         ("schedule.date", "tomorrow", "must be a day"),
         ("schedule.days", ["someday"], "(entry 1) must be one of: 'monday'"),
+        ("monitor.notice_day", "someday", "'sunday' or 'never'"),
+        ("monitor.silent_hours", 10**400, "must be at most 8760"),
+        ("server.deadline", 10**400, "must be a finite number"),
+        ("schedule.date", "2026-W01-1", "must be a day"),
+        ("schedule.time", "1830", "must be a time"),
+        ("server.nothing", 1, "is no setting"),
+        ("nothing.at_all", 1, "is no setting"),
     ],
 )
 def test_a_wrong_value_is_named_in_words(key, value, message):

