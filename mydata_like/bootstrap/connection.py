@@ -2,13 +2,13 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mydata_like.bootstrap.settings import find_state, offer_takeover
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.model import Facility, Instrument, User
 from mydata_like.core.ports import Cancel, Clock
+from mydata_like.core.values import dataclass
 from mydata_like.engine.datasets import Identity
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import Client

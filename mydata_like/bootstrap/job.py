@@ -4,8 +4,8 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from random import SystemRandom
@@ -30,10 +30,12 @@ from mydata_like.bootstrap.settings import (
 from mydata_like.bootstrap.shards import check_shards, telling_of_copies
 from mydata_like.bootstrap.sparing import spared
 from mydata_like.bootstrap.staging import Staging, find_staging, open_staging
+from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.core.shards import WHOLE
 from mydata_like.core.sources import Offer
+from mydata_like.core.values import dataclass
 from mydata_like.engine.archives import Recall
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.bundle import Bundle
@@ -56,7 +58,7 @@ from mydata_like.engine.send import Send
 from mydata_like.engine.shares import Shares
 from mydata_like.engine.sources import Sources, check_source
 from mydata_like.engine.tally import Tally
-from mydata_like.engine.ticker import repeated
+from mydata_like.engine.ticker import begin, repeated
 from mydata_like.engine.verify import Verify
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import Stoppable
@@ -175,9 +177,11 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
             state = find_state(settings, places)
             stack.enter_context(lock_data_directory(state, root, clock, order.part.shard))
         gate = build_gate(settings, order, audience, clock)
+        wait_for_ledger = _open_ledger(
+            ledger_file(settings, places, root, order.part.shard), root, audience, stack
+        )
         settings, connection = connect(settings, order, audience, gate, stack)
-        file = ledger_file(settings, places, root, order.part.shard)
-        ledger = _open_ledger(file, root, audience, stack)
+        ledger = wait_for_ledger()
         chronicle = Chronicle(ledger)
         audience = replace(audience, emit=both(audience.emit, chronicle.add))
         staging = stack.enter_context(_staging(settings, order, audience, gate, connection))
@@ -224,12 +228,27 @@ def _add_sources(settings: Settings, ledger: SqliteLedger, order: Order) -> Sour
     return sources
 
 
-def _open_ledger(file: Path, root: bytes, audience: Audience, stack: ExitStack) -> SqliteLedger:
-    ledger = SqliteLedger.open(file, root, SystemClock())
-    stack.callback(ledger.close)
-    if ledger.problem:
-        audience.emit(Notice(problem=ledger.problem))
-    return ledger
+def _open_ledger(
+    file: Path, root: bytes, audience: Audience, stack: ExitStack
+) -> Callable[[], SqliteLedger]:
+    """Begin to open the ledger; return what waits for it, and tells what was wrong with it.
+
+    All of a large one is read, to see whether it is sound, while the server is asked.
+    """
+    opened = begin(lambda: SqliteLedger.open(file, root, SystemClock()))
+
+    def close() -> None:
+        with suppress(UploaderError):  # it is raised where the ledger is waited for
+            opened().close()
+
+    def wait() -> SqliteLedger:
+        ledger = opened()
+        if ledger.problem:
+            audience.emit(Notice(problem=ledger.problem))
+        return ledger
+
+    stack.callback(close)
+    return wait
 
 
 def both(one: Emit, other: Emit) -> Emit:

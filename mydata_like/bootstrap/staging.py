@@ -1,7 +1,5 @@
 """The way into the staging area: channels over SSH where that is approved, else HTTP."""
 
-from dataclasses import dataclass
-
 from mydata_like.bootstrap.admission import Kept, Petition, describe_applicant, standing_file
 from mydata_like.bootstrap.connection import Connection
 from mydata_like.bootstrap.server_settings import open_mirror
@@ -9,6 +7,7 @@ from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem
 from mydata_like.core.events import Notice
 from mydata_like.core.model import StagingArea, Wanted
 from mydata_like.core.ports import Emit, Transport
+from mydata_like.core.values import dataclass
 from mydata_like.server.chunked import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Settings

@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ from mydata_like.core.events import (
 from mydata_like.core.format import format_path
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.core.sources import Offer, parse_destination
+from mydata_like.core.values import dataclass
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.levels import Part
 from mydata_like.engine.run import INTERRUPTED_EXIT

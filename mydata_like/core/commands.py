@@ -6,13 +6,14 @@ The names and fields are described in docs/events.md.
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.format import format_path
 from mydata_like.core.sources import Destination, Offer
+from mydata_like.core.values import dataclass
 
 LONGEST: Final = 64 * 1024  # bytes of a line
 _LONGEST_ID: Final = 200  # characters

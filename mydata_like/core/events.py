@@ -7,13 +7,14 @@ not say a million times that nothing happened.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from typing import Self
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.format import format_path
 from mydata_like.core.model import LocalFile
+from mydata_like.core.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

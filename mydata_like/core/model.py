@@ -5,7 +5,6 @@ them, and they are made, compared and sent between processes several times faste
 dataclasses. Sizes are bytes; names and paths of the disk are bytes as the system gave them.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, NewType, Self
@@ -14,6 +13,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.files import ArchiveMember as ArchiveMember
 from mydata_like.core.files import LocalFile as LocalFile
 from mydata_like.core.files import Reading as Reading
+from mydata_like.core.values import dataclass
 
 ExperimentId = NewType("ExperimentId", int)
 DatasetId = NewType("DatasetId", int)

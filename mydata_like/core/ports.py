@@ -9,7 +9,6 @@ from collections.abc import (
     Sequence,
     Set,
 )
-from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeVar
@@ -35,6 +34,7 @@ from mydata_like.core.model import (
     User,
 )
 from mydata_like.core.spent import Spent
+from mydata_like.core.values import dataclass
 
 T = TypeVar("T")
 Emit = Callable[[Event], None]

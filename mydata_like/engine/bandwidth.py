@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import inf
 
 from mydata_like.core.ports import Channel, Clock
+from mydata_like.core.values import dataclass
 from mydata_like.engine.workers import Lock
 
 HUNGRY = 0.75  # of its share; who uses that much could use more

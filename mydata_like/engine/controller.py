@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from mydata_like.core.commands import (
     AddSource,
@@ -22,6 +21,7 @@ from mydata_like.core.commands import (
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import CommandDone, CommandRefused, Notice
 from mydata_like.core.ports import Emit
+from mydata_like.core.values import dataclass
 from mydata_like.engine.choices import NOTHING_LEFT, Choices
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate

@@ -1,7 +1,5 @@
 """Finds or makes the experiment and the dataset that a dataset folder becomes."""
 
-from dataclasses import dataclass
-
 from mydata_like.core.errors import ItemError, Problem, RejectedError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import (
@@ -17,6 +15,7 @@ from mydata_like.core.model import (
     User,
 )
 from mydata_like.core.ports import Emit, ExperimentDraft, ServerAPI
+from mydata_like.core.values import dataclass
 from mydata_like.engine.workers import KeyedOnce
 from mydata_like.settings.schema import Data
 

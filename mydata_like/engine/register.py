@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
@@ -26,6 +25,7 @@ from mydata_like.core.model import (
     Wanted,
 )
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
+from mydata_like.core.values import dataclass
 from mydata_like.engine.bookkeeping import Step, record_steps
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import Source

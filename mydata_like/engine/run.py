@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, takewhile
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
 from mydata_like.core.model import CheckedGroup, FileGroup, Registered, Staged, Wanted
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
+from mydata_like.core.values import dataclass
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.controller import Controller, Controls

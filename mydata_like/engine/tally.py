@@ -1,7 +1,7 @@
 """Folds the events of a run into what is shown of it: totals, rates, transfers, problems."""
 
 from collections import Counter, deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, assert_never
 
@@ -39,6 +39,7 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from mydata_like.core.ports import Clock
+from mydata_like.core.values import dataclass
 from mydata_like.engine.workers import Lock
 
 RATE_SECONDS = 10.0  # of the recent past that rates are taken from

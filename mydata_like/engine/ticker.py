@@ -1,9 +1,13 @@
-"""Does something again and again beside a run."""
+"""Does something beside a run: once, or again and again."""
 
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -32,3 +36,17 @@ def repeated(action: Callable[[], None], seconds: float) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+def begin(work: Callable[[], T]) -> Callable[[], T]:
+    """Begin to work in a thread; return what waits for the end and gives, or raises, what came."""
+    future: Future[T] = Future()
+
+    def carry_out() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # it is for who waits
+            future.set_exception(error)
+
+    threading.Thread(target=carry_out, name="beside", daemon=True).start()
+    return future.result

@@ -2,12 +2,10 @@
 
 import json
 import logging
+import random
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn, TypeVar
-
-from tenacity import Retrying, retry_if_exception, stop_after_attempt
-from tenacity.wait import wait_exponential_jitter
 
 from mydata_like.core.errors import (
     AccessDeniedError,
@@ -15,7 +13,6 @@ from mydata_like.core.errors import (
     RejectedError,
     ServerUnavailableError,
     TransientError,
-    UploaderError,
 )
 from mydata_like.core.ports import Cancel, Clock
 from mydata_like.server.ids import Ids
@@ -206,26 +203,21 @@ class Client:
     def _repeat(
         self,
         action: Callable[[], T],
-        worth: Callable[[BaseException], bool] = lambda error: _may_pass(error),
+        worth: Callable[[TransientError], bool] = lambda error: _may_pass(error),
     ) -> T:
-        strange = 0
-
-        def is_worth_it(error: BaseException) -> bool:
-            nonlocal strange
-            strange += isinstance(error, StrangeAnswerError)
-            return strange < 2 and worth(error)
-
-        retrying = Retrying(
-            stop=stop_after_attempt(self.attempts),
-            wait=_delay,
-            retry=retry_if_exception(is_worth_it),
-            sleep=self._wait,
-            reraise=True,
-        )
-        try:
-            return retrying(action)
-        except (NotReachedError, StrangeAnswerError) as error:
-            raise _unavailable(error) from error
+        failures = strange = 0
+        while True:
+            try:
+                return action()
+            except TransientError as error:
+                failures += 1
+                strange += isinstance(error, StrangeAnswerError)
+                last = failures >= self.attempts or strange > 1 or not worth(error)
+                if last and isinstance(error, NotReachedError | StrangeAnswerError):
+                    raise _unavailable(error) from error
+                if last:
+                    raise
+            self._wait(_delay(failures))
 
     def _wait(self, seconds: float) -> None:
         if self._cancel.wait(seconds):
@@ -280,16 +272,18 @@ def _unavailable(error: TransientError) -> ServerUnavailableError:
     return ServerUnavailableError(error.message, hint=error.hint, code=error.problem_code)
 
 
-def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, TransientError) and not isinstance(error, BrokenOffError)
+def _may_pass(error: TransientError) -> bool:
+    return not isinstance(error, BrokenOffError)
 
 
-def _is_untouched(error: BaseException) -> bool:
+def _is_untouched(error: TransientError) -> bool:
     """Whether a failed request has certainly not been carried out."""
-    if isinstance(error, NotReachedError):
-        return True
-    return isinstance(error, UploaderError) and error.problem_code == "server.throttled"
+    return isinstance(error, NotReachedError) or error.problem_code == "server.throttled"
 
 
-# A rest that the server asked for comes on top, before the next request.
-_delay = wait_exponential_jitter(multiplier=0.5, max=30.0, jitter=1.0)
+def _delay(failures: int) -> float:
+    """Return how many seconds to wait after so many failures.
+
+    A rest that the server asked for comes on top, before the next request.
+    """
+    return min(2.0 ** (failures - 2) + random.random(), 30.0)  # noqa: S311 - it hides nothing

@@ -4,7 +4,6 @@ import io
 import socket
 import ssl
 from contextvars import ContextVar
-from dataclasses import dataclass
 from http.client import HTTPResponse
 from typing import Any, Final
 from urllib.parse import unquote
@@ -19,6 +18,7 @@ from urllib3.util import Retry, parse_url
 
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.ports import Cancel, Clock
+from mydata_like.core.values import dataclass
 from mydata_like.settings.values import DIRECT
 from mydata_like.ssh.race import NoAnswerError, connect_first
 

@@ -1,13 +1,14 @@
 """Which layer decides each setting, and which ones are locked."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.values import dataclass
 from mydata_like.settings.about import Setting
 from mydata_like.settings.checking import check_values
 from mydata_like.settings.file import SettingsFile, read_settings_file

@@ -5,11 +5,11 @@ administrator may change or add some. Our dotted keys are understood as well.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
+from mydata_like.core.values import dataclass
 from mydata_like.settings.checking import check_values
 from mydata_like.settings.legacy import translate
 from mydata_like.settings.legacy_rules import Becoming

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -11,6 +11,7 @@ from platformdirs import PlatformDirs
 from platformdirs.api import PlatformDirsABC
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.values import dataclass
 
 HOME: Final = "MYDATA_LIKE_HOME"  # names a folder for all of the program's own files
 _NAME = "mydata-like"

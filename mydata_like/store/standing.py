@@ -5,12 +5,12 @@ Losing it costs one request: the server is told about us once more.
 
 import json
 import logging
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.values import dataclass
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ HEAVY = {
     "watchdog",
 }  # fmt: skip
 LIBRARIES = HEAVY | {
-    "cryptography", "filelock", "platformdirs", "psutil", "sqlite3", "tenacity", "urllib3",
+    "cryptography", "filelock", "platformdirs", "psutil", "sqlite3", "urllib3",
 }  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 import threading
 
-from mydata_like.engine.ticker import repeated
+import pytest
+
+from mydata_like.engine.ticker import begin, repeated
 
 SOON = 5.0  # seconds no test should ever need
 
@@ -38,3 +40,24 @@ def test_an_action_that_fails_is_done_again() -> None:
 
     with repeated(act, 0.001):
         assert recovered.wait(SOON)
+
+
+def test_what_is_begun_goes_on_beside_and_gives_what_came_of_it():
+    allowed = threading.Event()
+
+    def work():
+        assert allowed.wait(60)
+        return 7
+
+    wait = begin(work)
+    allowed.set()
+
+    assert wait() == wait() == 7
+
+
+def test_what_failed_beside_is_raised_where_it_is_waited_for():
+    def work():
+        raise OSError("no such ledger")
+
+    with pytest.raises(OSError, match="no such ledger"):
+        begin(work)()
