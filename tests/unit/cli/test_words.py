@@ -1,5 +1,7 @@
 """The usual words of `run` mean the same with and without the library that knows all words."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,17 @@ def test_every_usual_word_is_an_option_of_the_command():
 
     assert set().union(*SHAPES) <= flags
     assert set(WITH_VALUE) <= with_value
+
+
+def test_a_reader_that_has_gone_ends_the_command_quietly(tmp_path):
+    words = ("run", "--json", "--config", str(tmp_path / "none.toml"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mydata_like", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+
+    with process.stderr:
+        assert process.stderr.read() == b""
+    assert process.wait(60) == 1
