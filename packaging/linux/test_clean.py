@@ -16,8 +16,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TRUST = Path("/etc/ssl/certs/ca-certificates.crt")
 TOOLS = ("debootstrap", "unshare", "chroot")
-GIVEN = ("PIP_", "SSL_CERT_FILE", "http_proxy", "https_proxy")  # what leads to packages
-LOGIN = ("HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8")
+GIVEN = ("PIP_INDEX", "PIP_EXTRA", "http_proxy", "https_proxy")  # what leads to packages
+LOGIN = (
+    *("HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"),
+    "PIP_CERT=/trust.pem",  # it trusts whom this computer trusts
+)
 PATIENCE = 3000  # seconds, most of them for the gate
 
 pytestmark = [
@@ -61,10 +64,7 @@ def bare(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bare") / "root"
     suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
     subprocess.run(["debootstrap", "--variant=minbase", suite, folder], check=True)
-    if TRUST.exists():
-        target = folder / TRUST.relative_to("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(TRUST, target)
+    shutil.copy(TRUST, folder / "trust.pem")
     return folder
 
 
