@@ -82,12 +82,13 @@ def write_library(package: bytes, target: Path) -> None:
 
 def main(bundle: Path) -> None:
     """Make the library of a bundle small."""
-    (library,) = (file for file in bundle.rglob("libicudata.so.*") if not file.is_symlink())
-    content = library.read_bytes()
-    # Its end, behind the last table, does no harm: that table is a needless one.
-    package = trim(content[content.index(MARK) - BEFORE :])
-    library.unlink()
-    write_library(package, library)
+    for library in bundle.rglob("libicudata.so.*"):
+        if not library.is_symlink():
+            content = library.read_bytes()
+            # Its end, behind the last table, does no harm: that table is a needless one.
+            package = trim(content[content.index(MARK) - BEFORE :])
+            library.unlink()
+            write_library(package, library)
 
 
 if __name__ == "__main__":
