@@ -1,6 +1,7 @@
 """The package for Debian, unpacked into a folder, and the program in it: `make test-package`."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -105,6 +106,15 @@ def test_the_window_opens_on_a_screen_and_has_an_icon_in_the_tray(root, tmp_path
 
     assert program.returncode in (0, -signal.SIGTERM)
     assert PICTURE.stat().st_size > 20_000  # bytes; a picture of an empty screen is far smaller
+
+
+def test_every_process_takes_its_libraries_from_the_package(ask, tmp_path):
+    ask("--self-test", LD_DEBUG="files", LD_DEBUG_OUTPUT=str(tmp_path / "loaded"))
+
+    loaded = "".join(file.read_text() for file in tmp_path.glob("loaded.*"))
+    for library in ("libglib-2.0", "libsqlite3", "libssl"):
+        homes = set(re.findall(rf"calling init: (\S+)/{library}\.so", loaded))
+        assert {Path(home).name for home in homes} == {"_internal"}
 
 
 def test_desktops_find_the_program_with_its_icon(root):
