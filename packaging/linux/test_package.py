@@ -108,13 +108,21 @@ def test_the_window_opens_on_a_screen_and_has_an_icon_in_the_tray(root, tmp_path
     assert PICTURE.stat().st_size > 20_000  # bytes; a picture of an empty screen is far smaller
 
 
+@pytest.mark.skipif(not SSHD.exists(), reason="no sshd here")
 def test_every_process_takes_its_libraries_from_the_package(ask, tmp_path):
-    ask("--self-test", LD_DEBUG="files", LD_DEBUG_OUTPUT=str(tmp_path / "loaded"))
+    # The loader's notes are of our processes: sshd forbids its own to open files.
+    sshd = tmp_path / "sshd"
+    sshd.write_text(f'#!/bin/sh\nunset LD_DEBUG LD_DEBUG_OUTPUT\nexec {SSHD} "$@"\n')
+    sshd.chmod(0o755)
+    notes = {"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": str(tmp_path / "loaded")}
 
+    ended = ask("--self-test", PATH=f"{tmp_path}:/usr/bin:/bin", **notes)
+
+    assert ended.returncode == 0, ended.stdout
     loaded = "".join(file.read_text() for file in tmp_path.glob("loaded.*"))
-    for library in ("libglib-2.0", "libsqlite3", "libssl"):
-        homes = set(re.findall(rf"calling init: (\S+)/{library}\.so", loaded))
-        assert {Path(home).name for home in homes} == {"_internal"}
+    homes = re.findall(r"calling init: (\S+)/lib(?:sqlite3|ssl|Qt6Core)\.so", loaded)
+    assert len(homes) > 10
+    assert [home for home in homes if "/_internal" not in home] == []
 
 
 def test_desktops_find_the_program_with_its_icon(root):
