@@ -162,13 +162,14 @@ def _find_overhead(findings: Findings) -> float:
     """Return how many times what checksums and encryption need processors are really kept busy.
 
     Reading, writing and telling take some as well. Where processors were the limit of large
-    files that were carried, what that took is what they need.
+    files that were carried, what that took is what they need; never less than was measured,
+    since beside other programs a short while may be a lucky one.
     """
     carrying = inverse(findings.value(Stage.CHANNELS, carried(LARGE_FILES)))
     slowest = max(_send(findings, Way(findings.cipher, findings.channels)), key=_each_byte)
     if not carrying or slowest.stage not in _PROCESSORS or not slowest.per_byte:
         return 1.0
-    return carrying / slowest.per_byte
+    return max(1.0, carrying / slowest.per_byte)
 
 
 def _each_byte(load: Load) -> float:

@@ -176,6 +176,15 @@ def test_what_processors_did_together_is_what_they_need_and_a_change_is_reckoned
     assert gain == pytest.approx((16 + 1 / 0.6) / (8 + 1 / 0.6), rel=0.01)
 
 
+def test_a_lucky_moment_together_is_not_what_processors_can_do():
+    lucky = {"together": of(Stage.CHANNELS, carried(LARGE_FILES), 900 * MB)}
+    alone = findings(FAST_NET | SLOW_CPU | {"disk": None})
+
+    found = findings(FAST_NET | SLOW_CPU | lucky | {"disk": None})
+
+    assert judge(found, Transfer()).predictions[0] == judge(alone, Transfer()).predictions[0]
+
+
 def test_what_was_carried_together_says_nothing_of_processors_that_were_not_the_limit():
     slow = {"together": of(Stage.CHANNELS, carried(LARGE_FILES), 20 * MB)}
 
