@@ -15,6 +15,7 @@ from benchmarks.measure import ContestError, Sample, measure
 from benchmarks.whole import Installation, both, entrants_of_run
 
 UNCHANGED = f"{OURS}, nothing changed"
+REQUESTS = "requests per dataset"
 
 
 @dataclass
@@ -49,12 +50,14 @@ class KnownRun:
         asked = self._installation.requests(since=before)
         if summary["sent"] != modified:
             raise ContestError(f"{summary['sent']} files were sent instead of {modified}")
+        if summary["bytes"] and not modified:
+            raise ContestError(f"{summary['bytes']} bytes were sent though nothing had changed")
         about_files = sum("dataset_" in request for request in asked)
         facts = {
             ENGINE: sample.engine / 1e6,
             "bytes sent": summary["bytes"],
             "datasets": len(arena.corpus.folders),
-            "requests per dataset": about_files / len(arena.corpus.folders),
+            REQUESTS: about_files / len(arena.corpus.folders),
             "requests": len(asked),
             **Counter(asked),
         }

@@ -89,14 +89,15 @@ def lftp(parallel: int) -> Peer:
     return Peer(entrant, commands)
 
 
-def tar(streams: int, *options: str) -> Peer:
-    """`tar | ssh tar`, the tree at once or dealt out to several streams; `options` pack it."""
+def tar(streams: int, *, sparse: bool = False) -> Peer:
+    """`tar | ssh tar`, the tree at once or dealt out to several streams."""
     family = "tar" if streams == 1 else "tar, several"
-    name = " ".join(["tar", *options, f"| ssh tar x{streams}"])
+    sparsely = ["-S"] if sparse else []
+    name = " ".join(["tar", *sparsely, f"| ssh tar x{streams}"])
     entrant = Entrant(name, family, "", ("tar", "ssh"))
 
     def commands(arena: Arena) -> list[Command]:
-        pack = ["tar", "-C", str(arena.corpus.root), *options, "-cf", "-"]
+        pack = ["tar", "-C", str(arena.corpus.root), *sparsely, "-cf", "-"]
         if streams == 1:
             return [arena.pipe_tar([*pack, "."])]
         lists = [

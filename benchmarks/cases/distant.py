@@ -75,6 +75,16 @@ def _large_far(_: Corpus) -> list[Contestant]:
     ]
 
 
+def _single_far(_: Corpus) -> list[Contestant]:
+    return [
+        Sending(1),
+        *(peers.scp(1, mode) for mode in ("scp protocol", "sftp mode")),
+        peers.tar(1),
+        peers.rsync(),
+        peers.rclone(4),
+    ]
+
+
 def _tiny_slow(_: Corpus) -> list[Contestant]:
     return [
         *(Sending(channels) for channels in (1, 2)),
@@ -137,6 +147,7 @@ _TINY = _Data(
 )
 _TINY_FOLDERS = _TINY._replace(make=corpus.make_tiny_folders)
 _TINY_TEXT = _TINY._replace(make=corpus.make_tiny_text)
+_SINGLE = _part(corpus.make_single, 16)
 _QUARTER = _part(corpus.make_large, 4)
 _SIXTEENTH = _part(corpus.make_large, 16)
 _TEXT = _part(corpus.make_text, 16)
@@ -144,6 +155,16 @@ _MORE_TEXT = _part(corpus.make_text, 4)
 
 
 CASES = (
+    Case(
+        name="P2B",
+        title="one large file, 28 ms round trip, where a stream's window is the limit",
+        unit="MB/s",
+        make=_SINGLE.make,
+        describe=lambda scale: f"one file of {scale.large_count * scale.large_size >> 24} MiB",
+        contestants=_single_far,
+        targets=(Target(("scp",), "faster than scp, by several streams of one session", 1.2),),
+        wire=FAR,
+    ),
     Case(
         name="P6A",
         title="tiny files, 28 ms round trip",
@@ -183,7 +204,7 @@ CASES = (
         unit="MB/s",
         **_SIXTEENTH._asdict(),
         contestants=_large_slow,
-        targets=(Target(("wire",), "fills the wire", 0.95),),
+        targets=(Target(("wire",), "fills the wire, as one plain connection does", 0.95),),
         wire=SLOW,
     ),
     Case(

@@ -7,6 +7,7 @@ from benchmarks.noted import READ, cold
 from benchmarks.ours import Sending
 from benchmarks.whole import WholeRun
 
+_END_TO_END = f"{OURS}, end to end"
 _BESIDE, _INSIDE = f"{OURS}, a hog beside", f"{OURS}, a hog inside"
 
 
@@ -16,7 +17,7 @@ def _many(_: Corpus) -> list[Contestant]:
     ]
     return [
         *(Sending(channels) for channels in (1, 2, 4)),
-        WholeRun(f"{OURS}, end to end"),
+        WholeRun(_END_TO_END),
         *scp,
         peers.scp(1, "sftp mode", cipher=None),
         *(peers.md5sum_scp(streams) for streams in (1, 2)),
@@ -31,7 +32,7 @@ def _many(_: Corpus) -> list[Contestant]:
 def _single(_: Corpus) -> list[Contestant]:
     return [
         *(Sending(channels) for channels in (1, 2, 4)),
-        WholeRun(f"{OURS}, end to end"),
+        WholeRun(_END_TO_END),
         *(peers.scp(1, mode) for mode in ("scp protocol", "sftp mode")),
         peers.md5sum_scp(1),
         peers.sftp(),
@@ -46,7 +47,7 @@ def _single(_: Corpus) -> list[Contestant]:
 def _read_once(_: Corpus) -> list[Contestant]:
     contestants: list[Contestant] = [
         Sending(2),
-        WholeRun(f"{OURS}, end to end"),
+        WholeRun(_END_TO_END),
         peers.tar(1),
         peers.rsync(),
     ]
@@ -76,6 +77,7 @@ MANY = Case(
     contestants=_many,
     targets=(
         Target(("scp",), "as fast as the best scp, which checks nothing", 0.95),
+        Target(("scp",), "registered and verified as well", 0.95, ours=_END_TO_END),
         Target(("md5sum+scp",), "faster than the same work in two passes", 1.25),
         Target(("rclone",), "faster than rclone", 1.3),
         Target(("rsync",), "faster than rsync", 1.4),
@@ -99,13 +101,14 @@ READ_ONCE = Case(
     make=corpus.make_mixed,
     contestants=_read_once,
     targets=(
+        Target((), "bytes read from the disk per byte uploaded", at_most=1.02, figure=READ),
         Target(("tar",), "reads each byte once, as tar does", at_most=1.02, figure=READ),
         Target(
             ("tar",),
             "the whole run as well",
             at_most=1.02,
             figure=READ,
-            ours=f"{OURS}, end to end",
+            ours=_END_TO_END,
         ),
     ),
     describe=lambda scale: f"{scale.mixed_count:,} files of all sizes, on a disk",

@@ -4,8 +4,8 @@ from benchmarks import corpus
 from benchmarks.contest import Case, Contestant, Target
 from benchmarks.corpus import Corpus, Scale
 from benchmarks.growth import ENGINE
+from benchmarks.known import REQUESTS, KnownRsync, KnownRun
 from benchmarks.known import UNCHANGED as SAME
-from benchmarks.known import KnownRsync, KnownRun
 
 
 def _unchanged(_: Corpus) -> list[Contestant]:
@@ -22,12 +22,13 @@ def _describe(scale: Scale) -> str:
 
 UNCHANGED = Case(
     name="P7",
-    title="nothing changed",
+    title="nothing changed, and no byte sent",
     unit="s",
     make=corpus.make_known,
     contestants=_unchanged,
     targets=(
         Target(("rsync -n",), "as fast as a dry run of rsync", 1.0),
+        Target((), "requests for each dataset", at_most=1, figure=REQUESTS),
         Target((), "P12: MB of the engine that knows them all", at_most=300, figure=ENGINE),
     ),
     describe=_describe,

@@ -102,7 +102,7 @@ class Transfer(Section):
         bool,
         About(
             "Leave out zeros",
-            "Whether to look for long runs of zeros in files of 1 MiB and more that have no holes, "
+            "Whether to look for long runs of zeros in files that travel alone and have no holes, "
             "and to leave them out, as holes are: the file on the server has holes in their place. "
             "With a shell, a file that is half zeros or more is read twice for it, and begins anew "
             "after a broken connection.",

@@ -3509,8 +3509,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nullen auslassen</translation>
     </message>
     <message>
-        <source>Whether to look for long runs of zeros in files of 1 MiB and more that have no holes, and to leave them out, as holes are: the file on the server has holes in their place. With a shell, a file that is half zeros or more is read twice for it, and begins anew after a broken connection.</source>
-        <translation>Ob in Dateien ab 1 MiB, die keine Lücken haben, nach langen Folgen von Nullen gesucht wird und diese wie Lücken ausgelassen werden: Die Datei auf dem Server hat an ihrer Stelle Lücken. Mit einer Shell wird eine Datei, die mindestens zur Hälfte aus Nullen besteht, dafür zweimal gelesen und beginnt nach einer unterbrochenen Verbindung von vorn.</translation>
+        <source>Whether to look for long runs of zeros in files that travel alone and have no holes, and to leave them out, as holes are: the file on the server has holes in their place. With a shell, a file that is half zeros or more is read twice for it, and begins anew after a broken connection.</source>
+        <translation>Ob in Dateien, die allein reisen und keine Lücken haben, nach langen Folgen von Nullen gesucht wird und diese wie Lücken ausgelassen werden: Die Datei auf dem Server hat an ihrer Stelle Lücken. Mit einer Shell wird eine Datei, die mindestens zur Hälfte aus Nullen besteht, dafür zweimal gelesen und beginnt nach einer unterbrochenen Verbindung von vorn.</translation>
     </message>
     <message>
         <source>How long to wait for a staging host to accept a connection.</source>
