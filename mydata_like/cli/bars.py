@@ -13,7 +13,8 @@ from rich.text import Text
 
 from mydata_like.cli.report import PlainLines, Report
 from mydata_like.core.format import LIMITS, format_duration, format_path, format_size
-from mydata_like.engine.tally import Tally, Totals, Travel
+from mydata_like.engine.tally import Tally, Travel
+from mydata_like.engine.totals import Totals
 
 REFRESHES = 5  # a second
 

@@ -34,7 +34,7 @@ from mydata_like.core.events import (
     event_record,
 )
 from mydata_like.core.format import LIMITS, format_duration, format_path, format_size
-from mydata_like.engine.tally import Totals
+from mydata_like.engine.totals import Totals
 
 logger = logging.getLogger(__name__)
 

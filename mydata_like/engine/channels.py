@@ -11,8 +11,9 @@ from mydata_like.core.model import Payload
 from mydata_like.core.ports import Channel, Emit, Transport
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.gauge import Gauge, Progress
+from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.workers import Condition, WorkQueue
+from mydata_like.engine.workers import Condition
 
 logger = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from mydata_like.core.staging import staged_path
 from mydata_like.engine.archives import Verdict, judge_archive
 from mydata_like.engine.datasets import Datasets, OwnerUnknownError
 from mydata_like.engine.knowledge import DatasetView, Knowledge
-from mydata_like.engine.workers import KeyedOnce
+from mydata_like.engine.once import KeyedOnce
 
 Open = Wanted | Staged | Registered
 SIZE = attrgetter("size")

@@ -16,7 +16,7 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Emit, ExperimentDraft, ServerAPI
 from mydata_like.core.values import dataclass
-from mydata_like.engine.workers import KeyedOnce
+from mydata_like.engine.once import KeyedOnce
 from mydata_like.settings.schema import Data
 
 # MyData's text for owners whom the server does not know; kept so that the experiments that

@@ -14,8 +14,8 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Ledger, ServerAPI
 from mydata_like.engine.archives import Holdings, Recall, Records
+from mydata_like.engine.once import KeyedOnce
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.workers import KeyedOnce
 
 QUESTION = 100  # so many records of a listing cost as much as a question about one file
 

@@ -7,7 +7,7 @@ from mydata_like.core.archives import ArchiveFormat
 from mydata_like.core.model import Payload, Registered, Staged, Wanted
 from mydata_like.core.ports import Clock
 from mydata_like.engine.choices import Choices
-from mydata_like.engine.workers import Source
+from mydata_like.engine.queues import Source
 from mydata_like.settings.schema import Transfer
 
 Packed = Payload | list[Staged | Registered]

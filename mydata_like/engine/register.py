@@ -27,8 +27,8 @@ from mydata_like.core.model import (
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
 from mydata_like.core.values import dataclass
 from mydata_like.engine.bookkeeping import Step, record_steps
+from mydata_like.engine.queues import Source
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.workers import Source
 
 logger = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.register import Register
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
@@ -23,7 +24,7 @@ from mydata_like.engine.shares import Shares
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Verify
-from mydata_like.engine.workers import Stoppable, WorkerGroup, WorkQueue, stage
+from mydata_like.engine.workers import Stoppable, WorkerGroup, stage
 
 logger = logging.getLogger(__name__)
 

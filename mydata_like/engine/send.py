@@ -18,7 +18,7 @@ from mydata_like.engine.bookkeeping import Step, record_staged
 from mydata_like.engine.channels import UNREACHABLE
 from mydata_like.engine.choices import CANCELLED, STOPPING, CutOffError
 from mydata_like.engine.controller import Controls
-from mydata_like.engine.workers import Source
+from mydata_like.engine.queues import Source
 
 # Local files that moved under us are left for the next run, when they may be still, and those
 # that a person does not want now.

@@ -1,6 +1,6 @@
 """Folds the events of a run into what is shown of it: totals, rates, transfers, problems."""
 
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, assert_never
@@ -39,11 +39,9 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from mydata_like.core.ports import Clock
-from mydata_like.core.values import dataclass
+from mydata_like.engine.totals import Rate, Totals
 from mydata_like.engine.workers import Lock
 
-RATE_SECONDS = 10.0  # of the recent past that rates are taken from
-RATE_STEP = 0.25
 PROBLEMS_KEPT = 1000
 
 FileEvent = (
@@ -58,42 +56,6 @@ FileEvent = (
 )
 TransferEvent = TransferStarted | TransferProgressed | TransferRetried | TransferFinished
 RunEvent = RunStarted | RunPaused | RunResumed | RunFinished | ChannelChanged | LimitsChanged
-
-
-@dataclass(slots=True, kw_only=True)
-class Totals:
-    """The sums at one moment; found = verified + waiting + skipped + failed + open.
-
-    `open` is what has no outcome yet. Rates are per second; `remaining` is seconds, None
-    where nobody can tell.
-    """
-
-    found: int = 0
-    found_bytes: int = 0
-    known: int = 0  # of the verified: those that needed nothing in this run
-    verified: int = 0
-    verified_bytes: int = 0
-    waiting: int = 0
-    skipped: int = 0
-    failed: int = 0
-    wanted: int = 0
-    wanted_bytes: int = 0
-    sent: int = 0
-    sent_bytes: int = 0
-    registered: int = 0
-    byte_rate: float = 0.0
-    file_rate: float = 0.0
-    remaining: float | None = None
-    seconds: float = 0.0
-
-    @property
-    def open(self) -> int:
-        return self.found - self.verified - self.waiting - self.skipped - self.failed
-
-    @property
-    def pending(self) -> int:
-        """How many files were registered in this run and are not verified yet."""
-        return max(0, self.registered - (self.verified - self.known))
 
 
 class Travel(NamedTuple):
@@ -178,26 +140,7 @@ class Tally:
 
     def progress(self) -> RunProgressed:
         """Return the sums of now as they are told while the run goes on."""
-        sums = self.totals
-        return RunProgressed(
-            found=sums.found,
-            found_bytes=sums.found_bytes,
-            checked=min(sums.found, sums.known + sums.wanted + sums.waiting + sums.skipped),
-            verified=sums.verified,
-            verified_bytes=sums.verified_bytes,
-            waiting=sums.waiting,
-            skipped=sums.skipped,
-            failed=sums.failed,
-            wanted=sums.wanted,
-            wanted_bytes=sums.wanted_bytes,
-            sent=sums.sent,
-            sent_bytes=sums.sent_bytes,
-            registered=sums.registered,
-            byte_rate=sums.byte_rate,
-            file_rate=sums.file_rate,
-            remaining=sums.remaining,
-            seconds=sums.seconds,
-        )
+        return self.totals.as_progress()
 
     def summary(self, run: str, at: datetime, problem: Problem | None = None) -> RunFinished:
         """Return the sums at the run's end; a file without an outcome waits for the next run."""
@@ -358,34 +301,3 @@ class Tally:
             return None
         by_bytes = bytes_left / byte_rate if bytes_left else 0.0
         return max(by_bytes, files_left / file_rate) if file_rate else by_bytes or None
-
-
-class Rate:
-    """How much comes in a second, taken from the last seconds."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._first: float | None = None
-        self._steps: deque[tuple[float, int]] = deque()  # start of the step, amount
-
-    def add(self, amount: int) -> None:
-        now = self._clock.monotonic()
-        self._first = now if self._first is None else self._first
-        if self._steps and now - self._steps[-1][0] < RATE_STEP:
-            begun, sum_so_far = self._steps[-1]
-            self._steps[-1] = begun, sum_so_far + amount
-        else:
-            self._steps.append((now, amount))
-            self._forget(now)
-
-    def per_second(self) -> float:
-        now = self._clock.monotonic()
-        self._forget(now)
-        if self._first is None:
-            return 0.0
-        span = min(RATE_SECONDS, max(now - self._first, RATE_STEP))
-        return sum(amount for _, amount in self._steps) / span
-
-    def _forget(self, now: float) -> None:
-        while self._steps and now - self._steps[0][0] > RATE_SECONDS:
-            self._steps.popleft()

@@ -15,6 +15,7 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
 from mydata_like.engine.bookkeeping import Step, record_steps
+from mydata_like.engine.queues import Source
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.unverified import (
     ASK_AFTER,
@@ -24,7 +25,6 @@ from mydata_like.engine.unverified import (
     Verdict,
     judge,
 )
-from mydata_like.engine.workers import Source
 from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)

@@ -1,10 +1,8 @@
-"""All threading of the engine: stages joined by bounded queues, stopped and joined together."""
+"""The threads of the engine: stages joined by bounded queues, stopped and joined together."""
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from time import monotonic
 from types import TracebackType
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
@@ -12,20 +10,17 @@ from weakref import WeakSet
 
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.ports import Cancel
+from mydata_like.engine.queues import TICK, Source, WorkQueue
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 In = TypeVar("In")
 Out = TypeVar("Out")
-K = TypeVar("K")
-V = TypeVar("V")
 
 # For what else the engine shares between threads.
 Lock = threading.Lock
 Condition = threading.Condition
-TICK = 0.1  # seconds after which every wait looks again whether it should go on
 
 
 class CancelFlag:
@@ -69,135 +64,6 @@ class Stoppable(Cancel, Protocol):
     """A request to stop that can be made here, too."""
 
     def set(self, reason: str = "") -> None: ...
-
-
-class Source(Protocol[T_co]):
-    """What a stage reads from; the workers of the stage share it. Items are never None."""
-
-    def __iter__(self) -> Iterator[T_co]: ...
-
-    def poll(self, timeout: float | None) -> T_co | None:
-        """Wait so long (None: as long as it takes) for an item; None for none.
-
-        `finished` tells whether one may come later.
-        """
-
-    def take_ready(self, most: int) -> Sequence[T_co]:
-        """Return at most so many of the items that are there already."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether all items have been taken and no more will come."""
-
-    @property
-    def starving(self) -> bool:
-        """Whether a worker of the next stage waits for what this stage may hold back."""
-
-
-class WorkQueue(Generic[T]):
-    """A bounded queue that ends when it is closed and empty, and breaks when cancelled.
-
-    Every method that takes or puts raises `Cancelled` once `cancel` is set. `starved` and
-    `blocked` are the seconds for which takers have waited for items, and putters for room.
-    """
-
-    def __init__(self, cancel: Cancel, limit: int = 16) -> None:
-        self._cancel = cancel
-        self._limit = max(1, limit)
-        self._items: deque[T] = deque()
-        self._closed = False
-        self._lock = threading.Lock()
-        self._filled = threading.Condition(self._lock)
-        self._drained = threading.Condition(self._lock)
-        self._takers = 0
-        self._putters = 0
-        self.starved = 0.0
-        self.blocked = 0.0
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[T]:
-        while (item := self.poll(None)) is not None:
-            yield item
-
-    def put(self, item: T) -> None:
-        """Add an item as soon as there is room."""
-        with self._lock:
-            self._check()
-            while len(self._items) >= self._limit:
-                self._putters += 1
-                waited = _wait(self._drained, TICK)
-                self.blocked += waited
-                self._putters -= 1
-                self._check()
-            self._items.append(item)
-            if self._takers:
-                self._filled.notify()
-
-    def poll(self, timeout: float | None) -> T | None:
-        """Return the next item, or None at the end and when the time is over."""
-        with self._lock:
-            self._check()
-            if not self._items and not self._closed:
-                self._wait_filled(timeout)
-            return self._take() if self._items else None
-
-    def take_ready(self, most: int) -> list[T]:
-        """Return at most so many of the items that are there already."""
-        with self._lock:
-            self._check()
-            return [self._take() for _ in range(min(most, len(self._items)))]
-
-    def close(self) -> None:
-        """Say that no more items come."""
-        with self._lock:
-            self._closed = True
-            self._filled.notify_all()
-
-    def wake(self) -> None:
-        """Let everybody who waits look again whether to go on."""
-        with self._lock:
-            self._filled.notify_all()
-            self._drained.notify_all()
-
-    @property
-    def finished(self) -> bool:
-        return self._closed and not self._items
-
-    @property
-    def starving(self) -> bool:
-        """Whether somebody waits for an item and there is none."""
-        return self._takers > 0 and not self._items
-
-    def _check(self) -> None:
-        if self._cancel.is_set():
-            raise Cancelled
-
-    def _take(self) -> T:
-        item = self._items.popleft()
-        if self._putters:
-            self._drained.notify()
-        return item
-
-    def _wait_filled(self, timeout: float | None) -> None:
-        deadline = None if timeout is None else monotonic() + timeout
-        while not self._items and not self._closed:
-            rest = TICK if deadline is None else min(TICK, deadline - monotonic())
-            if rest <= 0:
-                return
-            self._takers += 1
-            waited = _wait(self._filled, rest)  # others may have counted theirs meanwhile
-            self.starved += waited
-            self._takers -= 1
-            self._check()
-
-
-def _wait(condition: threading.Condition, timeout: float) -> float:
-    """Wait to be notified; return how many seconds that took."""
-    begun = monotonic()
-    condition.wait(timeout)
-    return monotonic() - begun
 
 
 class StageWaits(NamedTuple):
@@ -378,51 +244,3 @@ def _start_all(
     for number in range(1, workers + 1):
         group.start(f"{name}-{number}", work)
     return running
-
-
-class KeyedOnce(Generic[K, V]):
-    """Computes a value once per key, however many threads ask; the others wait.
-
-    An error goes to everybody who asked meanwhile and is forgotten: the next one tries again.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._values: dict[K, V] = {}
-        self._pending: dict[K, Future[V]] = {}
-
-    def __call__(self, key: K, compute: Callable[[], V]) -> V:
-        with self._lock:
-            if key in self._values:
-                return self._values[key]
-            future = self._pending.get(key)
-            asked = future is not None
-            if future is None:
-                future = self._pending[key] = Future()
-        if not asked:
-            self._compute(key, compute, future)
-        return future.result()
-
-    def forget(self, key: K) -> None:
-        """Compute anew when asked next; what is being computed now is not kept."""
-        with self._lock:
-            self._values.pop(key, None)
-            self._pending.pop(key, None)
-
-    def _compute(self, key: K, compute: Callable[[], V], future: "Future[V]") -> None:
-        try:
-            value = compute()
-        except BaseException as error:
-            self._settle(key, future)
-            future.set_exception(error)
-            return
-        with self._lock:
-            if self._pending.get(key) is future:
-                self._values[key] = value
-        self._settle(key, future)
-        future.set_result(value)
-
-    def _settle(self, key: K, future: "Future[V]") -> None:
-        with self._lock:
-            if self._pending.get(key) is future:
-                del self._pending[key]

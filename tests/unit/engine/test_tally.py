@@ -33,7 +33,8 @@ from mydata_like.core.events import (
     TransferRetried,
     TransferStarted,
 )
-from mydata_like.engine.tally import PROBLEMS_KEPT, Tally, Totals
+from mydata_like.engine.tally import PROBLEMS_KEPT, Tally
+from mydata_like.engine.totals import Totals
 from tests.fakes.clock import FakeClock
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)

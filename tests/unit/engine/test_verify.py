@@ -7,11 +7,12 @@ import pytest
 from mydata_like.core.errors import Cancelled, RejectedError, TransientError
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
 from mydata_like.core.model import EntryState, Registered
+from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.register import _registration
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.unverified import MANY
 from mydata_like.engine.verify import AT_LAST, SOON, Verify
-from mydata_like.engine.workers import CancelFlag, WorkQueue
+from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger

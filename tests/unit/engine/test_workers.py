@@ -1,4 +1,4 @@
-"""Threads, queues and how they end."""
+"""Threads and how they end."""
 
 # ruff: noqa: PT012 - a flow that fails is more than one statement
 
@@ -9,14 +9,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from mydata_like.core.errors import Cancelled, TransientError
-from mydata_like.engine.workers import (
-    CancelFlag,
-    KeyedOnce,
-    Source,
-    WorkerGroup,
-    WorkQueue,
-    stage,
-)
+from mydata_like.engine.queues import Source
+from mydata_like.engine.workers import CancelFlag, WorkerGroup, stage
 
 SOON = 5.0  # seconds no test should ever need
 
@@ -242,32 +236,6 @@ def test_back_pressure_bounds_what_is_made_in_advance(cancel: CancelFlag) -> Non
     assert len(made) == 100
 
 
-def test_polling_tells_nothing_yet_from_the_end(cancel: CancelFlag) -> None:
-    queue: WorkQueue[str] = WorkQueue(cancel)
-
-    assert queue.poll(0) is None
-    assert not queue.finished
-
-    queue.put("last")
-    queue.close()
-
-    assert not queue.finished
-    assert queue.poll(None) == "last"
-    assert queue.poll(None) is None
-    assert queue.finished
-
-
-def test_what_is_ready_is_taken_at_once(cancel: CancelFlag) -> None:
-    queue: WorkQueue[int] = WorkQueue(cancel)
-    for number in range(5):
-        queue.put(number)
-
-    assert queue.take_ready(3) == [0, 1, 2]
-    assert queue.take_ready(-1) == []
-    assert queue.take_ready(9) == [3, 4]
-    assert queue.take_ready(9) == []
-
-
 def test_a_stage_learns_that_the_next_one_starves(cancel: CancelFlag) -> None:
     def hold_back(source: Source[int]) -> Iterator[int]:
         held = []
@@ -291,94 +259,12 @@ def test_a_stage_learns_that_the_next_one_starves(cancel: CancelFlag) -> None:
         assert list(sums) == []
 
 
-def test_a_cancelled_queue_gives_and_takes_nothing(cancel: CancelFlag) -> None:
-    queue: WorkQueue[int] = WorkQueue(cancel)
-    queue.put(1)
-    cancel.set()
-
-    for use in (lambda: queue.put(2), lambda: queue.poll(None), lambda: queue.take_ready(1)):
-        with pytest.raises(Cancelled):
-            use()
-
-
 def test_the_first_reason_to_stop_is_remembered(cancel: CancelFlag) -> None:
     cancel.set("first")
     cancel.set("second")
 
     assert cancel.reason == "first"
     assert cancel.wait(0)
-
-
-def test_a_value_is_computed_once_however_many_ask() -> None:
-    once: KeyedOnce[str, int] = KeyedOnce()
-    computed = []
-    ready = threading.Barrier(8, timeout=SOON)
-
-    def compute() -> int:
-        computed.append(1)
-        return 42
-
-    def ask(numbers: Iterable[int]) -> Iterator[int]:
-        for _ in numbers:
-            ready.wait()
-            yield once("key", compute)
-
-    with WorkerGroup(CancelFlag()) as group:
-        answers = list(stage(group, ask, range(8), workers=8))
-
-    assert answers == [42] * 8
-    assert len(computed) == 1
-
-
-def test_an_error_goes_to_all_who_wait_and_is_not_kept() -> None:
-    once: KeyedOnce[str, int] = KeyedOnce()
-    entered, release = threading.Event(), threading.Event()
-
-    def fail() -> int:
-        entered.set()
-        release.wait(SOON)
-        raise TransientError("not now")
-
-    def ask(numbers: Iterable[int]) -> Iterator[str]:
-        for _ in numbers:
-            try:
-                once("key", fail)
-            except TransientError as error:
-                yield error.message
-
-    with WorkerGroup(CancelFlag()) as group:
-        answers = stage(group, ask, range(2), workers=2)
-        entered.wait(SOON)
-        release.set()
-        assert list(answers) == ["not now"] * 2
-
-    assert once("key", lambda: 7) == 7
-
-
-def test_keys_do_not_wait_for_one_another() -> None:
-    once: KeyedOnce[str, int] = KeyedOnce()
-
-    assert once("outer", lambda: once("inner", lambda: 1) + 1) == 2
-
-
-def test_a_forgotten_key_is_computed_anew() -> None:
-    once: KeyedOnce[str, int] = KeyedOnce()
-    once("key", lambda: 1)
-
-    once.forget("key")
-
-    assert once("key", lambda: 2) == 2
-
-
-def test_what_is_forgotten_while_computed_is_not_kept() -> None:
-    once: KeyedOnce[str, int] = KeyedOnce()
-
-    def compute() -> int:
-        once.forget("key")
-        return 1
-
-    assert once("key", compute) == 1
-    assert once("key", lambda: 2) == 2
 
 
 def test_a_group_tells_how_long_the_workers_of_each_stage_have_waited():
