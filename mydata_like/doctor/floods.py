@@ -17,8 +17,8 @@ from mydata_like.transfer.process import build_command, start_process
 
 PUMP: Final = "--speed-test-pump"  # to the program itself, where that is all there is
 _WARM: Final = 0.25  # of a flood, in which windows and buffers fill, says nothing
-_MOST_SLOW: Final = 0.7
 _SLOW: Final = 8  # round trips in which TCP widens its window to that of SSH: nor do these
+_MOST: Final = 0.7  # of a flood that may be left out for them
 _LISTEN: Final = 0.1  # seconds between two looks whether the test is still wanted
 _PATIENCE: Final = 60.0  # seconds that a pump may be silent
 
@@ -177,7 +177,7 @@ def slice_up(
     moments = sorted({tick.seconds for ticks in floods for tick in ticks if tick.seconds <= end})
     sums = [sum(_find(ticks, moment) for ticks in floods) for moment in moments]
     whole = [Tick(moment, moved) for moment, moved in zip(moments, sums, strict=True)]
-    slow = min(_find(whole, warm_up), _MOST_SLOW * sums[-1])
+    slow = min(_find(whole, warm_up), _MOST * sums[-1])
     size = (sums[-1] - max(slow, _WARM * sums[-1])) / looks
     edges = [sums[-1] - size * number for number in range(looks, -1, -1)]
     times = [_find([Tick(moved, moment) for moment, moved in whole], edge) for edge in edges]

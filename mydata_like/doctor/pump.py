@@ -205,6 +205,8 @@ def count_there(said: list[bytes]) -> Worked | None:
         after = max(_read_line(report[1]) for report in reports)
     except (IndexError, ValueError):
         return None
+    if not after.seconds:  # a kernel that does not count
+        return None
     return Worked(after.seconds - before.seconds, after.waited - before.waited)
 
 

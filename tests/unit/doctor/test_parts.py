@@ -59,6 +59,7 @@ def test_the_time_of_the_hosts_sshd_is_read_from_its_line():
 
     assert count_there([first, second]) == pytest.approx((2.0, 0.1))
     assert count_there([b"\n\n\n"]) is None
+    assert count_there([b"0 0 0\n\n0 0 0\n\n"]) is None
     assert count_there([b""]) is None
 
 
