@@ -17,6 +17,7 @@ from mydata_like.gui.speed_test.terms import (
 Index = QModelIndex | QPersistentModelIndex
 ROOT = QModelIndex()
 STAGE, WHAT, VALUE, SPREAD = range(4)
+LETTERS = {STAGE: 30, VALUE: 18, SPREAD: 30}  # for which a column has room
 
 
 class FigureModel(QAbstractTableModel):
@@ -80,8 +81,11 @@ class FigureTable(QTableView):
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(round(self.fontMetrics().height() * 1.5))
         header = self.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        width = self.fontMetrics().averageCharWidth()
+        for column, letters in LETTERS.items():
+            header.resizeSection(column, width * letters)
         header.setSectionResizeMode(WHAT, QHeaderView.ResizeMode.Stretch)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.figures.rowsInserted.connect(self.scrollToBottom)
