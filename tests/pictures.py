@@ -90,7 +90,9 @@ def _add_the_unusual(data: Path) -> None:
     stranger.mkdir(parents=True)
     for number in range(12):
         (stranger / f"stack_{number:03d}.tif").write_bytes(b"tiff" * 20_000)
-    for path in (sheets, *sheets.iterdir(), stranger, stranger.parent, *stranger.iterdir()):
+    sparse = data / "bob" / "Long run" / "sparse.dat"
+    sparse.write_bytes(os.urandom(1 << 20))  # its holes, passed over at once, are a peak
+    for path in (sparse, sheets, *sheets.iterdir(), stranger, stranger.parent, *stranger.iterdir()):
         os.utime(path, (time.time() - 90_000, time.time() - 90_000))
     (data / "notes.txt").write_text("belongs to no dataset")
     (data / "alice" / "Tomogram 7" / "latest.raw").symlink_to("volume.raw")

@@ -18,6 +18,7 @@ from mydata_like.gui.speed_test.examiner import Examiner
 from mydata_like.gui.speed_test.report import STAGES, WORKLOADS, read_report
 from mydata_like.gui.speed_test.result import ResultView
 from mydata_like.settings.schema import Settings
+from mydata_like.settings.transfer import Transfer
 from mydata_like.system.lock import lock_data_directory
 from tests.gui.speed_records import UNKNOWN, a_record, findings, keep
 from tests.sshd_fixture import needs_sshd
@@ -52,7 +53,7 @@ def view(qtbot):
         qtbot.addWidget(view)
         opened.append(view)
         view.show_reports([read_report(record) for record in records])
-        view.show_settings(Settings(transfer=settings), dict(locks))
+        view.show_settings(Settings(transfer=Transfer(**settings)), dict(locks))
         view.show()
         return view
 
