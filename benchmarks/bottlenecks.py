@@ -23,11 +23,11 @@ from statistics import median
 from typing import Any
 
 from benchmarks.corpus import Scale, make_large, make_tiny
+from benchmarks.groups import may_hold_back
 from benchmarks.injection import BOTTLENECKS, Injection
 from benchmarks.measure import ContestError
 from benchmarks.report import table
 from benchmarks.site import Plan, Site, fix
-from benchmarks.slowdisk import may_throttle
 
 NEAR = 0.2  # by which a prediction may miss
 _BEST = 0.95  # of the sweep's best is good advice
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
     # Ended politely, it takes its disks and gigabytes away.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    chosen = draw(options.seed, options.rounds, options.only, with_disks=may_throttle())
+    chosen = draw(options.seed, options.rounds, options.only, held_back=may_hold_back())
     directory = Path(tempfile.mkdtemp(prefix="mydata-like-bottlenecks-", dir=options.directory))
     rounds: list[Round] = []
     failed = False
@@ -107,15 +107,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def draw(
-    seed: int, rounds: int, only: str = "", *, with_disks: bool = True
+    seed: int, rounds: int, only: str = "", *, held_back: bool = True
 ) -> list[tuple[str, Injection]]:
     """Return what is injected in each round; each kind comes before any comes again."""
     chance = Random(seed)
     names = [name for name in BOTTLENECKS if only in ("", name)]
     if not names:
         raise SystemExit(f"There is no bottleneck {only}: {', '.join(BOTTLENECKS)}.")
-    if not with_disks:
-        names = [name for name in names if name not in ("source", "staging")]
+    if not held_back:
+        names = [name for name in names if not BOTTLENECKS[name].held_back]
     chosen: list[str] = []
     while len(chosen) < rounds:
         chosen += chance.sample(names, len(names))

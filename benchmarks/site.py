@@ -14,7 +14,8 @@ from benchmarks.arena import Arena
 from benchmarks.channels import follow
 from benchmarks.corpus import Corpus
 from benchmarks.ground import open_sshd
-from benchmarks.injection import Bottleneck, Injection, hogged, pin, prefix
+from benchmarks.groups import Group, open_group
+from benchmarks.injection import Bottleneck, Injection
 from benchmarks.measure import ContestError
 from benchmarks.slowdisk import forget, open_disk
 from benchmarks.whole import Installation
@@ -24,6 +25,7 @@ _COPIES = 20  # of each large file in memory: more than a run carries in its tim
 _BEGINNING = 1.0  # seconds of a run in which windows fill and channels are found
 _SWEPT = 5.0  # seconds of each run of a sweep
 _TURNS = 3
+_PERIOD = 10_000  # microseconds in which processors are shared out: short, so that they seem slow
 _NEVER = ("--verify-delay", "600")  # the embedded server's comparing would take our processors
 _NUMBERS = (1, 2, 4, 8)
 _CIPHERS = Transfer().ciphers
@@ -49,14 +51,14 @@ class Site:
         self._tiny = bottleneck.tiny
         stack.callback(shutil.rmtree, plan.directory, ignore_errors=True)
         plan.directory.mkdir()
-        self._prefix = prefix(injection.here)
+        self._prefix = self._hold_back("here", injection.here).prefix if injection.here else []
         self._corpus = self._lay_files()
         ground = stack.enter_context(open_sshd(plan.directory / "sshd", injection.wire))
         self._arena = Arena(
             **ground._asdict(), corpus=self._corpus, directory=plan.directory, stack=stack
         )
         if injection.there:
-            pin(ground.servers, injection.there)
+            self._hold_back("there", injection.there).take(ground.servers)
         self._installation = self._install()
 
     def ask(self, *, apply: bool = False) -> dict[str, Any]:
@@ -66,19 +68,17 @@ class Site:
             self._run_to_its_end()  # the first of all, which makes what a server lacks
             self._lay("earlier")
             self._run_to_its_end()
-        with hogged(self._injection.hogs):
-            printed = self._command("doctor", "--quick", "--json", *["--apply"] * apply)
+        printed = self._command("doctor", "--quick", "--json", *["--apply"] * apply)
         found: dict[str, Any] = json.loads(printed)
         return found
 
     def carry(self, *options: str, seconds: float = 0.0) -> float:
         """Return the bytes a second of a run, which may be shorter than others."""
-        with hogged(self._injection.hogs):
-            if self._tiny:
-                self._lay("now")
-                return self._run_to_its_end()
-            command = self._installation.command("--events", "--brief", *options)
-            trace = follow([*self._prefix, *command], seconds or self._plan.seconds)
+        if self._tiny:
+            self._lay("now")
+            return self._run_to_its_end()
+        command = self._installation.command("--events", "--brief", *options)
+        trace = follow([*self._prefix, *command], seconds or self._plan.seconds)
         return trace.speed(_BEGINNING)
 
     def sweep(self) -> Iterator[tuple[str, float]]:
@@ -100,6 +100,14 @@ class Site:
         pairs = [("--set", f"{key}={json.dumps(value)}") for key, value in settings.items()]
         return self.carry(*chain(*pairs), seconds=_SWEPT)
 
+    def _hold_back(self, side: str, share: float) -> Group:
+        """Make a group for one side, with so many processors' time."""
+        rules = {
+            "cpu.cfs_period_us": str(_PERIOD),
+            "cpu.cfs_quota_us": str(int(share * _PERIOD)),
+        }
+        return self._stack.enter_context(open_group("cpu", side, rules))
+
     def _install(self) -> Installation:
         """Start a server with an uploader, and put the bottleneck there."""
         injection = self._injection
@@ -117,7 +125,7 @@ class Site:
         if injection.staging:
             image = self._plan.directory / "staging.img"
             disk = open_disk(image, made.server.box_location, injection.staging)
-            self._stack.enter_context(disk).slow_down(self._arena.servers)
+            self._stack.enter_context(disk).group.take(self._arena.servers)
         return made
 
     def _lay_files(self) -> Corpus:
@@ -132,7 +140,7 @@ class Site:
             return lay(self._plan.large, root, tuple(map(str, range(_COPIES))), link=True)
         image = self._plan.directory / "source.img"
         disk = self._stack.enter_context(open_disk(image, root, self._injection.source))
-        self._prefix += disk.prefix
+        self._prefix += disk.group.prefix
         laid = lay(self._plan.large, root, ("once",), link=False)
         forget(disk)
         return laid

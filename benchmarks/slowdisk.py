@@ -6,12 +6,13 @@ whoever writes waits for it. Needs root: Linux throttles the device for the proc
 
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-_GROUPS = Path("/sys/fs/cgroup/blkio")
+from benchmarks.groups import Group, open_group
+
 _SIZE = 3 * 2**30  # bytes of the disk, of which only those that are used take memory
 
 
@@ -19,23 +20,7 @@ class SlowDisk(NamedTuple):
     """A disk that is slow for the processes of a group, and as fast as memory for all others."""
 
     folder: Path
-    group: Path
-
-    def slow_down(self, pids: Sequence[int]) -> None:
-        """Have processes, and all that they start from now on, meet the slow disk."""
-        for pid in pids:
-            (self.group / "cgroup.procs").write_text(str(pid))
-
-    @property
-    def prefix(self) -> list[str]:
-        """What stands before a command that is to meet the slow disk."""
-        join = 'echo $$ > "$0" && exec "$@"'
-        return ["sh", "-c", join, str(self.group / "cgroup.procs")]
-
-
-def may_throttle() -> bool:
-    """Return whether this machine lets us have slow disks."""
-    return os.geteuid() == 0 and (_GROUPS / "blkio.throttle.io_serviced").exists()
+    group: Group
 
 
 @contextmanager
@@ -50,14 +35,10 @@ def open_disk(image: Path, folder: Path, rate: float) -> Iterator[SlowDisk]:
         folder.mkdir(parents=True, exist_ok=True)
         _say("mount", "-o", "sync,noatime", device, str(folder))
         stack.callback(_say, "umount", "--lazy", str(folder))
-        group = _GROUPS / f"mydata-like-{os.getpid()}"
-        group.mkdir(exist_ok=True)
-        stack.callback(_leave, group)
         number = Path(device).stat().st_rdev
-        for way in ("read", "write"):
-            rule = f"{os.major(number)}:{os.minor(number)} {int(rate)}"
-            (group / f"blkio.throttle.{way}_bps_device").write_text(rule)
-        yield SlowDisk(folder, group)
+        rule = f"{os.major(number)}:{os.minor(number)} {int(rate)}"
+        rules = {f"blkio.throttle.{way}_bps_device": rule for way in ("read", "write")}
+        yield SlowDisk(folder, stack.enter_context(open_group("blkio", folder.name, rules)))
 
 
 def forget(disk: SlowDisk) -> None:
@@ -67,14 +48,6 @@ def forget(disk: SlowDisk) -> None:
             with path.open("rb") as file:
                 os.fsync(file)
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def _leave(group: Path) -> None:
-    """Remove a group; who is still in it goes back to where it came from."""
-    for pid in (group / "cgroup.procs").read_text().split():
-        with suppress(OSError):
-            (_GROUPS / "cgroup.procs").write_text(pid)
-    group.rmdir()
 
 
 def _say(*command: str) -> str:
