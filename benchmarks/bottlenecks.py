@@ -71,8 +71,8 @@ class Round:
         """How fast runs were by the advice, in parts of the sweep's best; 0 without a sweep."""
         if not self.turns:
             return 0.0
-        advised, best = (median(speeds) for speeds in zip(*self.turns, strict=True))
-        return advised / best
+        advised, best = zip(*self.turns, strict=True)
+        return float(median(advised) / median(best))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -138,6 +138,8 @@ class Growing:
         """Run; the memory is that of its largest process, the CPU that of all."""
         command = self._installation.command("--json")
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout
+            assert process.stderr
             printed, complaints = process.stdout.read(), process.stderr.read()
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
