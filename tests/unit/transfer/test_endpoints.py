@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.model import StagingArea
+from mydata_like.settings.problems import InvalidSettingsError
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.endpoints import build_endpoints
 
@@ -49,12 +50,12 @@ def test_trusted_fingerprints_hold_on_the_way_but_the_servers_only_at_its_end():
     "jump", ["", "-oProxyCommand=x", "a b", "me@", "host:0", "host:65536", "fd00::1", "$(x)", "a,b"]
 )
 def test_what_is_no_host_is_refused(jump):
-    with pytest.raises(ValueError, match="is no host"):
+    with pytest.raises(InvalidSettingsError, match="is no host"):
         Transfer(ssh_jump=(jump,))
 
 
 def test_an_agent_is_of_use_to_the_systems_ssh_only():
-    with pytest.raises(ValueError, match="is of use only"):
+    with pytest.raises(InvalidSettingsError, match="is of use only"):
         Transfer(ssh_agent=True)
     assert Transfer(ssh_agent=True, ssh_jump=("gate",)).ssh_agent
     assert Transfer(ssh_agent=True, ssh="system").ssh_agent
