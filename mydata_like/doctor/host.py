@@ -6,11 +6,13 @@ which runs send. It is removed before anything else, in case a test was killed, 
 
 import io
 import os
+import re
 import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from statistics import median
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError
@@ -19,6 +21,7 @@ from mydata_like.doctor.findings import (
     LARGE_FILES,
     ROUND_TRIP,
     TINY_FILES,
+    Cost,
     Machine,
     Measured,
     Stage,
@@ -38,6 +41,7 @@ _WRITE: Final = (
     b" || { cat random > written && sync; }"
 )
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_TIMES: Final = re.compile(rb"(\d+)m(\d+\.\d+)s")  # as POSIX has the words of `times`
 _MARK: Final = b"\nmydata\n"  # after which our own words come, not those of login scripts
 _ABOUT: Final = b"""printf "\\nmydata\\n"
 echo "boot $(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
@@ -100,51 +104,71 @@ class Host:
         looks = budget.effort.looks
         size = self._fit(where, budget)
         self._run(where + b"head -c %d /dev/urandom > random" % size)
-        seconds = tuple(self._time(where, _WRITE, b"rm -f written", budget, looks))
-        yield _rate(LARGE_FILES, Unit.BYTES, size, seconds)
+        acts = tuple(self._time(where, _WRITE, b"rm -f written", budget, looks))
+        yield _rate(LARGE_FILES, Unit.BYTES, size, acts)
         if not tar:
             return
         files = budget.effort.files
         self._run(where + b"rm -f random && cat > tiny.tar", _make_tar(files))
         unpack = b"tar -x -o -f tiny.tar -C unpacked"
         around = b"rm -rf unpacked; mkdir unpacked"
-        seconds = tuple(self._time(where, unpack, around, budget, looks))
-        yield _rate(TINY_FILES, Unit.FILES, files, seconds)
+        acts = tuple(self._time(where, unpack, around, budget, looks))
+        yield _rate(TINY_FILES, Unit.FILES, files, acts)
 
     def _fit(self, where: bytes, budget: Budget) -> int:
         """Return how many bytes a look may write, so that a slow disk is not kept busy for long."""
         self._run(where + b"head -c %d /dev/urandom > random" % _FIRST)
-        (seconds,) = self._time(where, _WRITE, b"rm -f written", budget, 1)
-        return int(max(_FIRST, min(budget.effort.disk, _FIRST * budget.effort.seconds / seconds)))
+        (first,) = self._time(where, _WRITE, b"rm -f written", budget, 1)
+        fitting = _FIRST * budget.effort.seconds / first.seconds
+        return int(max(_FIRST, min(budget.effort.disk, fitting)))
 
     def _time(
         self, where: bytes, act: bytes, before: bytes, budget: Budget, looks: int
-    ) -> Iterator[float]:
+    ) -> Iterator["_Act"]:
         """Yield how long an act takes there, by our clock between two words of the host."""
         for _ in range(looks):
             budget.check()
-            script = where + b"%b; echo a; { %b; } && echo z" % (before, act)
+            script = where + b"%b; times; echo a; { %b; } && echo z && times" % (before, act)
             with closing(self._session.start(b"exec sh -c " + quote(script))) as stream:
-                _await(stream, b"a\n")
+                said = _await(stream, b"a\n")
                 began = time.perf_counter()
                 _await(stream, b"z\n")
-                yield time.perf_counter() - began
+                seconds = time.perf_counter() - began
+                yield _Act(seconds, _find_work(_await(stream)) - _find_work(said))
 
     def _run(self, script: bytes, stdin: bytes = b"") -> bytes:
         return self._session.run(b"exec sh -c " + quote(script), stdin).output
 
 
-def _await(stream: Stream, word: bytes) -> None:
-    """Read up to a word that the host prints, and nothing after it."""
+class _Act(NamedTuple):
+    """How long something took at the host, and how much of its processors' time."""
+
+    seconds: float
+    work: float
+
+
+def _await(stream: Stream, word: bytes = b"") -> bytes:
+    """Return what the host prints up to a word, and read nothing after it; all without one."""
     said = b""
-    while not said.endswith(word):
-        if not (more := stream.read(1)):
+    while not word or not said.endswith(word):
+        if more := stream.read(1):
+            said += more
+        elif word:
             raise RejectedError("The staging host did not do as it was asked.")
-        said += more
+        else:
+            break
+    return said
 
 
-def _rate(what: str, unit: Unit, count: float, seconds: tuple[float, ...]) -> Measured:
-    return Measured(Stage.SERVER_DISK, what, unit, tuple(count / each for each in seconds))
+def _find_work(said: bytes) -> float:
+    """Return the processor seconds of a shell and its children, by what `times` prints."""
+    return sum(60 * int(minutes) + float(rest) for minutes, rest in _TIMES.findall(said))
+
+
+def _rate(what: str, unit: Unit, count: float, acts: tuple[_Act, ...]) -> Measured:
+    each = median(act.work for act in acts) / count
+    rates = tuple(count / act.seconds for act in acts)
+    return Measured(Stage.SERVER_DISK, what, unit, rates, Cost(there=each or None))
 
 
 def _make_tar(files: int) -> bytes:

@@ -179,16 +179,18 @@ def _each_byte(load: Load) -> float:
 def _processors(findings: Findings, way: Way) -> Iterator[Load]:
     """Yield what the processors of both sides need, which may be the same ones.
 
-    A channel's session keeps one core busy on either side, so a channel alone has one. The limit
-    is named after what takes the most of their time.
+    A channel's session keeps one core busy on either side, so a channel alone has one; the host's
+    have to write what arrives, too. The limit is named after what takes the most of their time.
     """
     checksum = _checksum(findings)
     here, there, *_ = encryption(findings, way.cipher)
+    disk = findings.find(Stage.SERVER_DISK, LARGE_FILES)
+    writing = (disk.cost.there if disk else None) or 0.0
     packing = inverse(findings.value(Stage.SOURCE, COMPRESSION)) if way.shrunk < 1 else 0.0
     work = {
         Stage.HASH: checksum,
         Stage.CIPHER: packing + way.shrunk * (here or 0.0),
-        Stage.SERVER_CPU: way.shrunk * (there or 0.0),
+        Stage.SERVER_CPU: way.shrunk * (there or 0.0) + writing,
     }
     if findings.one_machine:
         cores = min(2 * way.channels, _cores_of_both(findings))
@@ -222,13 +224,22 @@ def _cores_here(findings: Findings) -> float:
 
 
 def _cores_of_both(findings: Findings) -> float:
-    """Return how many cores there are for both sides, where these are one computer."""
+    """Return how many cores there are for both sides, where these are one computer.
+
+    What only we are kept from, by a quota, is there for the other side.
+    """
     here, there = findings.here, findings.there
-    return _cores_here(findings) + min(here.others, there.cpus or 0)
+    idle = (here.cpus or 1) * (1 - (here.busy or 0.0))
+    return max(idle, _cores_here(findings)) + min(here.others, there.cpus or 0)
 
 
-def _cores_there(findings: Findings, way: Way) -> int:
-    return min(way.channels, findings.there.cpus or way.channels)
+def _cores_there(findings: Findings, way: Way) -> float:
+    """Return how many of the host's cores work for us: no more than a flood that they held back."""
+    cores = float(min(way.channels, findings.there.cpus or way.channels))
+    for number, flood in findings.floods().items():
+        if number == way.channels and _name_wire(findings, number) is Stage.SERVER_CPU:
+            cores = min(cores, (flood.cost.there or cores) * flood.value)
+    return cores
 
 
 def _wire(findings: Findings, way: Way) -> Iterator[Load]:
