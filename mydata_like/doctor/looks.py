@@ -22,8 +22,8 @@ class Effort(NamedTuple):
     most: int = 1_000_000_000  # bytes that are sent in all
 
 
-FULL: Final = Effort(0.5, 4, 40_000_000, 48_000_000, 1000, 55.0)
-QUICK: Final = Effort(0.2, 3, 40_000_000, 64_000_000, 400, 22.0)
+FULL: Final = Effort(0.5, 4, 40_000_000, 36_000_000, 1000, 55.0)
+QUICK: Final = Effort(0.2, 3, 40_000_000, 46_000_000, 400, 22.0)
 
 
 class Budget:
