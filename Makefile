@@ -83,6 +83,7 @@ package: setup
 	$(PYTHON) packaging/build.py
 
 test-package: package
+	[ "$$(id -u)" -ne 0 ] || PYTHON="$(PYTHON)" sh packaging/setup.sh debootstrap
 	$(BIN)/pytest -rs packaging/linux
 
 UV := .venv/lock/bin/uv

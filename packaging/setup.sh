@@ -1,5 +1,6 @@
 #!/bin/sh
-# Make .venv with the program and its tools; install or name the system packages they need.
+# Make .venv with the program and its tools; install or name the system packages they need,
+# and on Linux those of the tools that are given as words.
 set -eu
 PYTHON="${PYTHON:-python3}"
 
@@ -20,6 +21,9 @@ if command -v "$PYTHON" >/dev/null 2>&1; then
 fi
 
 if [ "$(uname -s)" = Linux ]; then
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null 2>&1 || need "$tool"
+    done
     [ -x /usr/sbin/sshd ] || command -v sshd >/dev/null 2>&1 || need openssh-server
     command -v scp >/dev/null 2>&1 || need openssh-client
     # What Qt loads when a window opens, even an invisible one.
@@ -44,6 +48,9 @@ if [ "$(uname -s)" = Linux ]; then
     # Other people's tar programs, which must be able to read our streams.
     command -v bsdtar >/dev/null 2>&1 || need libarchive-tools
     command -v busybox >/dev/null 2>&1 || need busybox
+    # What looks at descriptions that packages hand to desktops.
+    command -v desktop-file-validate >/dev/null 2>&1 || need desktop-file-utils
+    command -v appstreamcli >/dev/null 2>&1 || need appstream
 fi
 
 if [ -n "$missing" ]; then

@@ -14,7 +14,7 @@ from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.format import format_path
 from mydata_like.gui import standing
 from mydata_like.gui.background import Background
-from mydata_like.gui.engine import Engine, Record
+from mydata_like.gui.engine import Engine, Record, describe_end
 from mydata_like.gui.live import NO_LIMIT, NOTHING, Live, read_problem, read_time
 from mydata_like.gui.standing import Standing, read_past_run
 from mydata_like.gui.state import PastRun, Phase, RunState
@@ -295,7 +295,7 @@ class Controller(QObject):
         self._engine = None
         problem = self._last_words
         if problem is None and (self.state.at_work or monotonic() - self._begun < SHORT_LIFE):
-            problem = _describe_end(code, said)
+            problem = _explain_end(code, said)
         if problem is None or problem.code == ALREADY_RUNNING:
             self._set(phase=Phase.IDLE)  # `_look` tells what others do, and begins anew
             return
@@ -334,13 +334,10 @@ def _later(told: PastRun | None, found: PastRun | None) -> PastRun | None:
     return told if ends[0] and ends[1] and ends[0] > ends[1] else found
 
 
-def _describe_end(code: int | None, said: str) -> Problem:
+def _explain_end(code: int | None, said: str) -> Problem:
     """Return in words what ended the engine without any."""
-    last = said.strip().splitlines()[-1:] or [
-        f"exit code {code}" if code is not None else "a crash"
-    ]
     return Problem(
         "window.engine-ended",
-        f"The engine ended unexpectedly ({last[0]}).",
+        f"The engine ended unexpectedly ({describe_end(code, said)}).",
         "Nothing is lost: Start goes on where it was. If it happens again, see the log.",
     )

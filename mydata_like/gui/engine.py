@@ -113,3 +113,9 @@ def _parse(line: bytes) -> Record | None:
         logger.warning("The engine wrote a line that is no event: %s", words.plain(line[:200]))
         return None
     return record if isinstance(record, dict) else None
+
+
+def describe_end(code: int | None, said: str) -> str:
+    """Return the last words of a process that ended without any event, or how it ended."""
+    how = "a crash" if code is None else f"exit code {code}"
+    return next(reversed(said.strip().splitlines()), how)

@@ -101,9 +101,9 @@ def test_nothing_is_left_of_a_package_that_is_removed(computer):
 
 @pytest.mark.parametrize("target", ["demo", "test"])
 def test_a_clone_needs_what_the_readme_names(computer, target):
-    clone = computer.root / "root/mydata-like"
+    clone = computer.root / "srv/mydata-like"
     subprocess.run(["git", "clone", "--quiet", "--no-local", ROOT, clone], check=True)
 
     computer.install("python3", "make")
 
-    print(computer.run("make", target, folder="/root/mydata-like"))
+    print(computer.run("make", target, folder="/srv/mydata-like"))

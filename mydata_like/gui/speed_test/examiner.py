@@ -5,7 +5,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
 from mydata_like.core.errors import Problem
 from mydata_like.gui import standing
 from mydata_like.gui.controller import Controller
-from mydata_like.gui.engine import Engine, Record
+from mydata_like.gui.engine import Engine, Record, describe_end
 from mydata_like.gui.live import read_problem
 
 PATIENCE = 20_000  # milliseconds that it has to leave nothing on the server once it was cancelled
@@ -83,7 +83,7 @@ class Examiner(QObject):
         self._patience.stop()
         self._controller.show_test(under_way=False)
         if self._problem is None and not self._is_over:
-            self._problem = _describe_end(code, said)
+            self._problem = _explain_end(code, said)
         self.ended.emit(self._problem)
 
     @Slot()
@@ -97,13 +97,10 @@ class Examiner(QObject):
             self._engine.let_go()
 
 
-def _describe_end(code: int | None, said: str) -> Problem:
+def _explain_end(code: int | None, said: str) -> Problem:
     """Return in words what ended the test without any."""
-    last = said.strip().splitlines()[-1:] or [
-        f"exit code {code}" if code is not None else "a crash"
-    ]
     return Problem(
         "window.test-ended",
-        f"The speed test ended unexpectedly ({last[0]}).",
+        f"The speed test ended unexpectedly ({describe_end(code, said)}).",
         "Make it once more: that also removes what this one left on the server.",
     )
