@@ -175,10 +175,16 @@ class Line(Vigil):
         except BaseSSHError as error:
             raise self._broken(error) from error
 
-    def write(self, channel: Channel, data: bytes) -> None:
-        """Write what the channel's window has room for, in a turn."""
+    def write(self, channel: Channel, data: bytes) -> bool:
+        """Write what the channel's window has room for, in a turn; return whether it was taken."""
         with self._watchdog:
-            self.call(channel.write, data)
+            try:
+                channel.write(data)
+            except BaseSSHError as error:
+                if self.foreign.is_connected():
+                    return False
+                raise self._broken(error) from error
+        return True
 
     def read(self, channel: Channel, from_errors: bool) -> bytes:  # noqa: FBT001 - the library's
         """Return output that has arrived, or nothing; in a turn."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ssh.channel import Channel
 from ssh.exceptions import BaseSSHError
 
+from mydata_like.ssh import links
 from mydata_like.ssh.session import Finished
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ class LibsshStream:
                     return
                 # More than the window would keep the library busy until the window grows.
                 count = min(self._find_room(), len(view), _WRITE)
-                if count:
-                    self._line.write(self._channel, bytes(view[:count]))
+                if count and not self._line.write(self._channel, bytes(view[:count])):
+                    self._require_end()
+                    return
             view = view[count:]
             if count:
                 self._line.await_news(self._line.has_flushed)
@@ -83,6 +85,16 @@ class LibsshStream:
         taken = bytes(self._output[:size])
         del self._output[:size]
         return taken
+
+    def _require_end(self) -> None:
+        """Raise `TransientError` unless the command has ended; in a turn.
+
+        What is written is refused from then on, but the library calls a channel closed only
+        when the last words, which may have come in while they were looked for, have been read.
+        """
+        self._take_in()
+        if not self._channel.is_closed():
+            raise links.lost(self._line.endpoint, "what was written is not taken")
 
     def _await_room(self) -> None:
         """Wait until the command has taken some of what it was sent."""

@@ -70,6 +70,19 @@ def test_a_host_that_never_speaks_is_given_up(sshd, stack, tmp_path):
         timed_failure(lambda: connect(endpoint), "link.stalled")
 
 
+def test_a_command_may_end_at_any_moment_of_a_write(endpoint, proxy):
+    """The last words and the end come together; which call takes them in is left to chance."""
+    with open_session(endpoint) as session:
+        for _ in range(60):
+            proxy.latency = 0.0
+            stream = session.start(b"head -c 5000 /dev/zero; echo no >&2; exit 1")
+            proxy.latency = 0.01
+            for _ in range(2000):
+                stream.write(b"x")
+            status, output, errors = stream.finish()
+            assert (status, len(output), errors) == (1, 5000, b"no\n")
+
+
 def test_nothing_that_listens_is_said_plainly(sshd, stack, tmp_path):
     with TcpProxy(sshd.port) as proxy:
         port = proxy.port
