@@ -10,7 +10,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.arena import Arena
+from benchmarks.arena import Arena, touch_memory
 from benchmarks.channels import follow
 from benchmarks.corpus import Corpus
 from benchmarks.ground import open_sshd
@@ -26,7 +26,6 @@ _BEGINNING = 1.0  # seconds of a run in which windows fill and channels are foun
 _SWEPT = 5.0  # seconds of each run of a sweep
 _TURNS = 3
 _TOUCHED = 4 * 2**30  # bytes
-_PAGES = bytes(2**20)
 _PERIOD = 5_000  # microseconds in which they are shared out: short, so that they seem slow
 _NEVER = ("--verify-delay", "600")  # the embedded server's comparing would take our processors
 _NUMBERS = (1, 2, 4, 8)
@@ -70,7 +69,7 @@ class Site:
             self._run_to_its_end()  # the first of all, which makes what a server lacks
             self._lay("earlier")
             self._run_to_its_end()
-        self._have_memory()
+        touch_memory(self._plan.directory, _TOUCHED)
         printed = self._command("doctor", "--quick", "--json", *["--apply"] * apply)
         found: dict[str, Any] = json.loads(printed)
         return found
@@ -80,7 +79,7 @@ class Site:
         if self._tiny:
             self._lay("now")
             return self._run_to_its_end()
-        self._have_memory()
+        touch_memory(self._plan.directory, _TOUCHED)
         command = self._installation.command("--events", "--brief", *options)
         trace = follow([*self._prefix, *command], seconds or self._plan.seconds)
         return trace.speed(_BEGINNING)
@@ -152,17 +151,6 @@ class Site:
     def _lay(self, name: str) -> None:
         """Lay out all tiny files as new ones."""
         lay(self._plan.tiny, self._corpus.root, (name,), link=True)
-
-    def _have_memory(self) -> None:
-        """Touch as much memory as staged files will occupy.
-
-        A virtual machine gets it page by page, which is slower than all that is measured here.
-        """
-        path = self._plan.directory / "memory"
-        with path.open("wb") as file:
-            for _ in range(_TOUCHED // len(_PAGES)):
-                file.write(_PAGES)
-        path.unlink()
 
     def _run_to_its_end(self) -> float:
         sums = json.loads(self._command("run", "--json").strip().splitlines()[-1])
