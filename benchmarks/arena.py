@@ -6,15 +6,16 @@ import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from benchmarks.corpus import Corpus
 from benchmarks.measure import ContestError
+from benchmarks.reserve import Reserve
 from benchmarks.wire import Wire
 
 CIPHER = "aes128-gcm@openssh.com"
-_PAGES = bytes(2**20)
-_LEAST, _MOST = 256 * 2**20, 4 * 2**30  # bytes that are touched before a run
+_MOST = 4 * 2**30  # bytes of memory that are had ready for a contestant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,12 +85,16 @@ class Arena:
         """Where a whole run keeps its server and its ledger."""
         return self.directory / "whole"
 
+    @cached_property
+    def _reserve(self) -> Reserve:
+        return self.stack.enter_context(Reserve(self.directory))
+
     def clear(self) -> None:
         """Make the target anew, and leave nothing of the contestant before."""
         for directory in (self.target, self.whole):
             shutil.rmtree(directory, ignore_errors=True)
-        touch_memory(self.directory, min(self.corpus.bytes + _LEAST, _MOST))
         self.target.mkdir()
+        self._reserve.renew(min(self.corpus.bytes, _MOST))
 
     def check_target(self) -> None:
         """Raise where the target does not hold as many files and bytes as the source."""
@@ -116,19 +121,6 @@ class Arena:
         unpack = shlex.join(["tar", "-C", str(self.target), *options, "-xf", "-"])
         ssh = shlex.join([*self.link.ssh(), self.link.destination, unpack])
         return ["sh", "-c", f"{shlex.join(tar)} | {ssh}"]
-
-
-def touch_memory(directory: Path, size: int) -> None:
-    """Touch as many bytes of memory as files are about to occupy in a directory.
-
-    A virtual machine may give back what is free, and get it again page by page, more slowly than
-    all that is measured here.
-    """
-    path = directory / "memory"
-    with path.open("wb") as file:
-        for _ in range(0, size, len(_PAGES)):
-            file.write(_PAGES)
-    path.unlink()
 
 
 def count_tree(root: Path) -> tuple[int, int, int]:

@@ -10,13 +10,14 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.arena import Arena, touch_memory
+from benchmarks.arena import Arena
 from benchmarks.channels import follow
 from benchmarks.corpus import Corpus
 from benchmarks.ground import open_sshd
 from benchmarks.groups import Group, open_group
 from benchmarks.injection import Bottleneck, Injection
 from benchmarks.measure import ContestError
+from benchmarks.reserve import Reserve
 from benchmarks.slowdisk import forget, open_disk
 from benchmarks.whole import Installation
 from mydata_like.settings.transfer import Transfer
@@ -25,7 +26,7 @@ _COPIES = 20  # of each large file in memory: more than a run carries in its tim
 _BEGINNING = 1.0  # seconds of a run in which windows fill and channels are found
 _SWEPT = 5.0  # seconds of each run of a sweep
 _TURNS = 3
-_TOUCHED = 4 * 2**30  # bytes
+_STAGED = 3 * 2**30  # bytes that a run may send in its time
 _PERIOD = 5_000  # microseconds in which they are shared out: short, so that they seem slow
 _NEVER = ("--verify-delay", "600")  # the embedded server's comparing would take our processors
 _NUMBERS = (1, 2, 4, 8)
@@ -58,6 +59,7 @@ class Site:
         self._arena = Arena(
             **ground._asdict(), corpus=self._corpus, directory=plan.directory, stack=stack
         )
+        self._reserve = stack.enter_context(Reserve(plan.directory))
         if injection.there:
             self._hold_back("there", injection.there).take(ground.servers)
         self._installation = self._install()
@@ -69,7 +71,7 @@ class Site:
             self._run_to_its_end()  # the first of all, which makes what a server lacks
             self._lay("earlier")
             self._run_to_its_end()
-        touch_memory(self._plan.directory, _TOUCHED)
+        self._reserve.renew(_STAGED)
         printed = self._command("doctor", "--quick", "--json", *["--apply"] * apply)
         found: dict[str, Any] = json.loads(printed)
         return found
@@ -79,7 +81,7 @@ class Site:
         if self._tiny:
             self._lay("now")
             return self._run_to_its_end()
-        touch_memory(self._plan.directory, _TOUCHED)
+        self._reserve.renew(_STAGED)
         command = self._installation.command("--events", "--brief", *options)
         trace = follow([*self._prefix, *command], seconds or self._plan.seconds)
         return trace.speed(_BEGINNING)

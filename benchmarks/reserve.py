@@ -1,0 +1,67 @@
+"""Memory for what contestants write, which is at hand when they write it.
+
+A virtual machine may give free memory back within seconds, and gets it again page by page, more
+slowly than all that is measured here.
+"""
+
+import os
+from pathlib import Path
+from threading import Event, Thread
+
+from benchmarks.machine import is_in_memory
+
+_PIECE = bytes(2**20)
+_AT_HAND = 256 * 2**20  # bytes that are free at any time, recently touched
+_PACE = 0.05  # seconds
+
+
+class Reserve:
+    """Touched memory in the form of a file, which shrinks as others beside it grow; a context.
+
+    There is none where files do not lie in memory.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "reserve"
+        self._is_wanted = is_in_memory(directory)
+        self._ended = Event()
+        self._thread: Thread | None = None
+
+    def __enter__(self) -> "Reserve":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._release()
+
+    def renew(self, size: int) -> None:
+        """Have so many bytes, and what is at hand beside them, ready from now on."""
+        self._release()
+        if not self._is_wanted:
+            return
+        with self._path.open("wb") as file:
+            for _ in range(0, size + _AT_HAND, len(_PIECE)):
+                file.write(_PIECE)
+        os.truncate(self._path, size)
+        self._ended.clear()
+        self._thread = Thread(target=self._shrink, args=(size,), name="reserve", daemon=True)
+        self._thread.start()
+
+    def _shrink(self, size: int) -> None:
+        """Keep the same amount of memory in use, until nothing is left to give."""
+        most = self._find_used()
+        while size and not self._ended.wait(_PACE):
+            if (grown := self._find_used() - most) > 0:
+                size = max(0, size - grown)
+                os.truncate(self._path, size)
+
+    def _find_used(self) -> int:
+        """Return the bytes in use on the reserve's file system."""
+        found = os.statvfs(self._path)
+        return (found.f_blocks - found.f_bfree) * found.f_frsize
+
+    def _release(self) -> None:
+        if self._thread:
+            self._ended.set()
+            self._thread.join()
+            self._thread = None
+        self._path.unlink(missing_ok=True)
