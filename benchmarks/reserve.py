@@ -12,7 +12,7 @@ from benchmarks.machine import is_in_memory
 
 _PIECE = bytes(2**20)
 _AT_HAND = 256 * 2**20  # bytes that are free at any time, recently touched
-_PACE = 0.05  # seconds
+_PACE = 0.005  # seconds
 
 
 class Reserve:
@@ -47,12 +47,14 @@ class Reserve:
         self._thread.start()
 
     def _shrink(self, size: int) -> None:
-        """Keep the same amount of memory in use, until nothing is left to give."""
-        most = self._find_used()
+        """Give up as much as others take, until nothing is left; what they free has grown cold."""
+        before = self._find_used()
         while size and not self._ended.wait(_PACE):
-            if (grown := self._find_used() - most) > 0:
-                size = max(0, size - grown)
+            taken = min(size, max(0, self._find_used() - before))
+            if taken:
+                size -= taken
                 os.truncate(self._path, size)
+            before = self._find_used()
 
     def _find_used(self) -> int:
         """Return the bytes in use on the reserve's file system."""
