@@ -43,6 +43,7 @@ from mydata_like.doctor.source import (
     measure_source,
 )
 from mydata_like.doctor.staging import (
+    Clean,
     Staging,
     clean_by_sftp,
     clean_by_shell,
@@ -63,6 +64,9 @@ _WITHOUT_SHELL: Final = (
 _NO_RECORDS: Final = (
     "How fast the server makes records and verifies was not measured, since a test must leave "
     "none: no earlier run had to wait for it."
+)
+_NO_PROOF: Final = (
+    "What the settings gain was not measured: the staging host allows no shell any more."
 )
 _SCP_ONLY: Final = (
     "The staging host allows scp only, which can remove nothing: nothing was sent, and only this "
@@ -146,15 +150,29 @@ class Examination:
         self._rung, self._here, self._measured = Rung(found.rung), found.here, list(found.measured)
 
     def prove(self, settings: Transfer) -> Iterator[Measured]:
-        """Yield how fast files go with these settings, as a part of the test has already done."""
+        """Yield how fast files go with these settings, as a part of the test has already done.
+
+        What the host allows is asked once more: it may be another one than that of an earlier test.
+        """
         staging = self._subject.staging
         if staging is None or self._rung.rung != "shell":
             return
         with closing(connect(staging.endpoint)) as session:
+            self._rung = probe(session, staging.location)
+            if self._rung.rung != "shell":
+                self._unknown.append(_NO_PROOF)
+                return
             try:
                 yield from self._carry(staging, settings)
             finally:
-                leave_nothing(staging, session, clean_by_shell)
+                self._leave_nothing(staging, session, clean_by_shell)
+
+    def _leave_nothing(self, staging: Staging, session: Session, clean: Clean) -> None:
+        """Remove what was written on the server, and say where that was not possible."""
+        if not leave_nothing(staging, session, clean):
+            self._unknown.append(
+                f"{staging.folder} on the staging host could not be removed; the next test will."
+            )
 
     def _try(self, what: str, part: Callable[[], Iterator[Measured]]) -> Iterator[Measured]:
         """Carry out a part of the test, unless its time has run out."""
@@ -218,7 +236,7 @@ class Examination:
                 yield from self._try("All together", together)
                 yield from self._compare_ciphers(pumps)
         finally:
-            leave_nothing(staging, session, clean_by_shell)
+            self._leave_nothing(staging, session, clean_by_shell)
 
     def _measure_by_sftp(self, staging: Staging, session: Session) -> Iterator[Measured]:
         self._unknown.append(_WITHOUT_SHELL)
@@ -228,7 +246,7 @@ class Examination:
                 yield from self._flood(pumps, name_files(staging))
                 yield from self._compare_ciphers(pumps, name_files(staging))
         finally:
-            leave_nothing(staging, session, clean_by_sftp)
+            self._leave_nothing(staging, session, clean_by_sftp)
 
     def _pumps(self, staging: Staging) -> Pumps:
         round_trip = self.findings.value(Stage.NETWORK, ROUND_TRIP) or 0.0

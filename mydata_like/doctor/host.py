@@ -79,10 +79,17 @@ class Host:
     def clean(self) -> None:
         """Remove whatever a test has left, this one or one that was killed.
 
-        A command that was cut off may still be writing: then it is removed once more.
+        A command that was cut off may still be writing: then it is removed once more. Raises
+        `RejectedError` where the host does not say itself that it is done: one that allows SFTP
+        only takes the command, does nothing, and ends well.
         """
         remove = b"rm -rf -- " + self._folder
-        self._run(self._enter + b"{ %b || { sleep 1; %b; }; }" % (remove, remove))
+        script = self._enter + b"{ %b || { sleep 1; %b; }; } && echo && echo mydata" % (
+            remove,
+            remove,
+        )
+        if _MARK not in self._run(script):
+            raise RejectedError("The staging host did not remove what was to be removed.")
 
     def measure_round_trip(self, budget: Budget) -> Iterator[Measured]:
         """Yield how long one byte takes there and back, and what a channel can do then at most."""

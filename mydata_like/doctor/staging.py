@@ -12,6 +12,8 @@ from mydata_like.ssh.session import Endpoint, Session
 
 _MOST: Final = 32  # channels that the settings allow
 
+Clean = Callable[["Staging", Session], None]
+
 
 class Staging(NamedTuple):
     """The staging host, and the folder below its location that is ours to write and remove."""
@@ -41,15 +43,15 @@ def clean_by_sftp(staging: Staging, session: Session) -> None:
             sftp.remove(name)
 
 
-def leave_nothing(
-    staging: Staging, session: Session, clean: Callable[[Staging, Session], None]
-) -> None:
+def leave_nothing(staging: Staging, session: Session, clean: Clean) -> bool:
     """Remove what was written there, over a new session where the old one broke.
 
-    What cannot be removed now is by the next test.
+    Return whether it is gone; what cannot be removed now is by the next test.
     """
     with suppress(UploaderError):
         clean(staging, session)
-        return
+        return True
     with suppress(UploaderError), closing(connect(staging.endpoint)) as another:
         clean(staging, another)
+        return True
+    return False

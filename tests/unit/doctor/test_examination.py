@@ -16,7 +16,7 @@ from mydata_like.bootstrap import (
     open_speed_test,
 )
 from mydata_like.bootstrap.settings import find_places, ledger_file
-from mydata_like.core.errors import AlreadyRunningError, Cancelled, RunError
+from mydata_like.core.errors import AlreadyRunningError, Cancelled, RejectedError, RunError
 from mydata_like.doctor.findings import (
     COMPRESSED,
     LARGE_FILES,
@@ -28,16 +28,27 @@ from mydata_like.doctor.findings import (
     flooded,
 )
 from mydata_like.doctor.looks import Effort
+from mydata_like.doctor.staging import Staging, clean_by_shell, leave_nothing
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.store.examinations import keep_examination
 from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.system.lock import lock_data_directory
 from tests.site import make_data, open_site
-from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
+from tests.sshd_fixture import (
+    endpoint_of,
+    needs_sshd,
+    open_session,
+    scp_only,
+    sftp_only,
+    sshd_with,
+)
 
 pytestmark = needs_sshd
 CIPHERS = ["chacha20-poly1305@openssh.com", "aes256-gcm@openssh.com"]
 LEAST = Effort(seconds=0.01, looks=3, flood=1_500_000, disk=1_000_000, files=40, total=1000.0)
+
+MADE_BY_SHELL = {"findings": Findings(rung="shell").as_record()}
 
 
 @contextmanager
@@ -204,6 +215,29 @@ def test_without_a_shell_it_says_what_cannot_be_told(tmp_path):
         assert any("allows no shell" in sentence for sentence in test.findings.unknown)
         assert test.judge().predictions[0].limit
         assert left_behind(site) == []
+
+
+def test_advice_of_a_host_that_allows_no_shell_any_more_is_applied_and_leaves_nothing(tmp_path):
+    """The shell was there when the latest test was made: its word counts for nothing now."""
+    with site_with(tmp_path / "site", *sftp_only()) as site:
+        keep_examination(site.state / "speed-tests.jsonl", MADE_BY_SHELL)
+
+        with speed_test(site) as test:
+            test.recall()
+            proof = list(test.apply({"transfer.channels": 2}))
+
+        assert proof == []
+        assert any("no shell any more" in sentence for sentence in test.findings.unknown)
+        assert left_behind(site) == []
+
+
+def test_a_host_that_takes_the_word_to_remove_and_does_nothing_is_found_out(tmp_path):
+    with sshd_with(tmp_path, *sftp_only()) as sshd:
+        staging = Staging(endpoint_of(sshd, tmp_path), bytes(tmp_path), "folder", lambda _: None)
+        with open_session(staging.endpoint) as session:
+            with pytest.raises(RejectedError):
+                clean_by_shell(staging, session)
+            assert not leave_nothing(staging, session, clean_by_shell)
 
 
 def test_where_nothing_can_be_removed_nothing_is_sent(tmp_path):
