@@ -2,9 +2,10 @@
 
 import shutil
 import stat
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mydata_like.demo.sshd import PrivateSshd
@@ -51,6 +52,15 @@ def sshd_with(directory, *options, host="127.0.0.1"):
     """Run a server with these lines in its configuration."""
     with PrivateSshd(directory / "sshd", options=options, host=host) as sshd:
         yield sshd
+
+
+def kill_commands(sshd):
+    """Kill what all sessions run, each of which runs something; the sessions stay."""
+    for pid in sshd.session_pids:
+        with suppress(psutil.NoSuchProcess):  # a session of a test before that is just ending
+            for process in psutil.Process(pid).children(recursive=True):
+                if not process.children():
+                    process.kill()
 
 
 def script(path, text):

@@ -97,7 +97,10 @@ class Put(NamedTuple):
 
 
 class SftpSession(Protocol):
-    """File operations by SFTP; paths are bytes. Refusals raise `RejectedError`."""
+    """File operations by SFTP; paths are bytes.
+
+    Refusals raise `RejectedError`; `TransientError` means that the server or the line has ended.
+    """
 
     @property
     def round_trip(self) -> float:

@@ -219,18 +219,15 @@ class Sftp:
         """Agree on the version; return the names of the server's extensions."""
         asked = time.perf_counter()
         self._stream.write(struct.pack(">IBI", 5, wire.INIT, 3))
-        first = self._take(5)
-        self.round_trip = time.perf_counter() - asked
-        if first[4:] != bytes([wire.VERSION]):  # a login script's words, rather
-            said = format_path(first + self._stream.read_ready())[:200]
-            raise RejectedError(f"The server answered SFTP with: {said}.", code=wire.REFUSED)
-        packet = first[4:] + self._take(int.from_bytes(first[:4], "big") - 1)
-        names, rest = set(), packet[5:]
-        while rest:
-            name, rest = wire.split(rest)
-            _, rest = wire.split(rest)
-            names.add(name)
-        return frozenset(names)
+        try:
+            first = self._take(5)
+            self.round_trip = time.perf_counter() - asked
+            if first[4:] != bytes([wire.VERSION]):  # a login script's words, rather
+                said = format_path(first + self._stream.read_ready())[:200]
+                raise RejectedError(f"The server answered SFTP with: {said}.", code=wire.REFUSED)
+            return wire.read_extensions(self._take(int.from_bytes(first[:4], "big") - 1))
+        except wire.EndedError as error:
+            raise RejectedError(error.message, code=wire.REFUSED) from error
 
     def _receive_packet(self) -> bytes:
         (length,) = struct.unpack(">I", self._take(4))
@@ -243,7 +240,7 @@ class Sftp:
             self._flush()
             more = self._stream.read(64 * 1024)
             if not more:
-                raise RejectedError("The server ended SFTP.", code=wire.REFUSED)
+                raise wire.EndedError()
             self._received += more
         taken = bytes(self._received[:size])
         del self._received[:size]

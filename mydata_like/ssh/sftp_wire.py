@@ -30,6 +30,13 @@ REFUSED: Final = "ssh.sftp-refused"
 POSIX_RENAME: Final = b"posix-rename@openssh.com"
 
 
+class EndedError(TransientError):
+    """The server has ended SFTP; the SSH session may go on."""
+
+    def __init__(self) -> None:
+        super().__init__("The server ended SFTP.", code="link.lost")
+
+
 class Answer(NamedTuple):
     """What the server says to the request of this number."""
 
@@ -87,6 +94,16 @@ def split(packet: bytes) -> tuple[bytes, bytes]:
     """Return the text that a packet begins with, and the rest."""
     (length,) = struct.unpack_from(">I", packet.ljust(4, b"\0"))
     return packet[4 : 4 + length], packet[4 + length :]
+
+
+def read_extensions(greeting: bytes) -> frozenset[bytes]:
+    """Return the names of the extensions that a server greets with, after its version."""
+    names, rest = set(), greeting[4:]
+    while rest:
+        name, rest = split(rest)
+        _, rest = split(rest)
+        names.add(name)
+    return frozenset(names)
 
 
 def read_code(answer: Answer) -> int:

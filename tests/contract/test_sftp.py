@@ -8,7 +8,16 @@ import pytest
 from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.ssh.session import Put
 from tests.faults.tcpproxy import TcpProxy
-from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with
+from tests.sshd_fixture import (
+    STACKS,
+    STALL,
+    endpoint_of,
+    kill_commands,
+    needs_sshd,
+    open_session,
+    script,
+    sshd_with,
+)
 
 pytestmark = needs_sshd
 
@@ -177,6 +186,37 @@ def test_a_host_without_sftp_says_so(stack, tmp_path):
                 session.open_sftp()
             assert raised.value.problem_code == "ssh.sftp-refused"
             assert session.run(b"echo usable").output == b"usable\n"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda sftp, place: sftp.find_size(bytes(place)),
+        lambda sftp, place: write_much(sftp.open_file(bytes(place / "file"))),
+        lambda sftp, place: list(sftp.put_all(puts(place, 50))),
+    ],
+    ids=["question", "large file", "small files"],
+)
+def test_an_sftp_server_that_dies_is_lost_and_refuses_nothing(sshd, stack, place, tmp_path, use):
+    (tmp_path / "keys").mkdir()
+    with open_session(endpoint_of(sshd, tmp_path / "keys", stack=stack)) as session:
+        sftp = session.open_sftp()
+        kill_commands(sshd)
+        with pytest.raises(TransientError) as raised:
+            use(sftp, place)
+        assert raised.value.problem_code == "link.lost"
+        use(session.open_sftp(), place)
+
+
+@pytest.mark.parametrize("words", ["", "printf abc", "printf '\\0\\0\\0\\005\\002'"])
+def test_a_server_that_ends_before_it_has_greeted_offers_no_sftp(stack, tmp_path, words):
+    (tmp_path / "keys").mkdir()
+    early = script(tmp_path / "early", f"{words}\n")
+    with sshd_with(tmp_path, f"Subsystem sftp {early}") as sshd:
+        endpoint = endpoint_of(sshd, tmp_path / "keys", stack=stack)
+        with open_session(endpoint) as session, pytest.raises(RejectedError) as raised:
+            session.open_sftp()
+        assert raised.value.problem_code == "ssh.sftp-refused"
 
 
 def puts(place, count):

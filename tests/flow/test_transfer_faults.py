@@ -17,6 +17,7 @@ from mydata_like.core.ports import Sent
 from mydata_like.transfer import crew
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
+from tests.sshd_fixture import kill_commands
 from tests.staging import Staging, single, wanted
 
 LARGE = crew.LARGE - (1 << 20)  # for one stream, however far a busy machine seems to be
@@ -91,6 +92,25 @@ def test_a_broken_line_is_noticed_and_the_next_attempt_succeeds(
     assert place.arrived(member)
     states = [event.state for event in staging.events if isinstance(event, ChannelChanged)]
     assert states == ["open", "lost", "open"]
+
+
+@pytest.mark.parametrize("stack", ["libssh", "paramiko", "system"])
+@pytest.mark.parametrize("kind", ["single", "batch"])
+def test_an_sftp_server_that_dies_costs_an_attempt_and_no_file(place, tmp_path, stack, kind):
+    members = [place.write(f"a/{n}", 10_000) for n in range(20)]
+    large = place.write("a/large", 4 << 20)
+    place.settle(*members, large)
+    payload = single(large) if kind == "single" else batch(members)
+    with Staging(tmp_path / "sftp", "sftp") as staging:
+        transport = staging.build(place.location, ssh=stack)
+        try:
+            channel = transport.open_channel()
+            kill_commands(staging.sshd)
+            with pytest.raises(TransientError):
+                channel.send(payload, ignore)
+            assert all(isinstance(fate, Sent) for fate in channel.send(payload, ignore))
+        finally:
+            transport.close()
 
 
 def test_a_batch_cut_at_random_never_claims_what_is_not_there(place, proxy, transport, tmp_path):
