@@ -167,6 +167,23 @@ class Datafile(NamedTuple):
     def verified(self) -> bool:
         return any(replica.verified for replica in self.replicas)
 
+    def copies_at(self, uri: str) -> tuple[Replica, ...]:
+        """Return its replicas with this path; several boxes may have one."""
+        return tuple(replica for replica in self.replicas if replica.uri == uri)
+
+    def is_verified_at(self, uri: str) -> bool:
+        """Whether what was put at this path is verified; where it has moved, any replica counts.
+
+        A replica of earlier bytes says "verified" until the server looks at it again.
+        """
+        copies = self.copies_at(uri)
+        return all(replica.verified for replica in copies) if copies else self.verified
+
+    @property
+    def looks(self) -> tuple[str, ...]:
+        """When the server looked at its replicas, the last time at each."""
+        return tuple(replica.verified_at for replica in self.replicas if replica.verified_at)
+
     @property
     def unfinished(self) -> bool:
         """Whether its bytes are still to come, in chunks: then it describes none of any file."""
@@ -245,14 +262,15 @@ class Staged(NamedTuple):
 class Registered(NamedTuple):
     """A datafile that waits for the server's verification.
 
-    `since` is the server's `verified_at` before this run changed the record: a later one
-    is the answer to our bytes.
+    `before` are the looks that the server had taken before this run changed the record: only
+    another one is the answer to our bytes. The other replicas keep theirs, and say "verified" of
+    bytes that are no longer the record's.
     """
 
     wanted: Wanted
     checksum: str
     datafile: DatafileId | None = None
-    since: str | None = None
+    before: tuple[str, ...] = ()
 
 
 class CheckedGroup(NamedTuple):

@@ -45,7 +45,8 @@ def judge_archive(archive: Archive, record: Datafile | None) -> Verdict:
     repaired = archive.state is EntryState.REPAIRED
     if (record.size, record.checksum) != (archive.size, archive.checksum):
         return Verdict.STAGED if repaired else Verdict.GONE
-    return Verdict.VERIFIED if record.verified and not repaired else Verdict.REGISTERED
+    verified = record.is_verified_at(archive.remote) and not repaired
+    return Verdict.VERIFIED if verified else Verdict.REGISTERED
 
 
 class Holdings(NamedTuple):

@@ -25,6 +25,7 @@ from mydata_like.core.model import (
     FileGroup,
     LocalFile,
     Registered,
+    Replica,
     Staged,
     Wanted,
 )
@@ -203,7 +204,7 @@ class Check:
             return None
         if verdict is Verdict.VERIFIED:
             return entry._replace(state=EntryState.VERIFIED, datafile=record.id)
-        return Registered(wanted, archive.checksum, record.id, record.replicas[0].verified_at)
+        return Registered(wanted, archive.checksum, record.id, record.looks)
 
     def _compare_record(
         self, view: DatasetView, file: LocalFile, entry: Entry | None
@@ -216,18 +217,24 @@ class Check:
             return Staged(wanted._replace(remote=entry.remote), entry.checksum)
         if record is None or not record.replicas:
             return UNREAD if record is None and view.unread else wanted
+        ours = self._find_ours(record)
         if not _matches(record, file, entry):
-            return wanted if record.replicas[0].location == self._box else ELSEWHERE
-        if record.verified and state is not EntryState.REPAIRED:
+            return wanted if ours else ELSEWHERE
+        if (ours or record).verified and state is not EntryState.REPAIRED:
             return Entry.of(wanted, EntryState.VERIFIED, record.checksum, record.id)
-        return Registered(wanted, record.checksum, record.id, record.replicas[0].verified_at)
+        return Registered(wanted, record.checksum, record.id, record.looks)
 
     def _want(self, view: DatasetView, file: LocalFile, record: Datafile | None) -> Wanted:
         if record and record.replicas:
-            return Wanted(file, view.dataset, record.replicas[0].uri, record)
+            stored = self._find_ours(record) or record.replicas[0]
+            return Wanted(file, view.dataset, stored.uri, record)
         directory, name = file.directory.decode(), file.name.decode()
         remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
         return Wanted(file, view.dataset, remote, record)
+
+    def _find_ours(self, record: Datafile) -> Replica | None:
+        """Return the replica that we can write to, wherever the record lists it."""
+        return next((it for it in record.replicas if it.location == self._box), None)
 
 
 def _is_of(entry: Entry, file: LocalFile) -> bool:

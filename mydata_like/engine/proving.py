@@ -138,7 +138,7 @@ class Proof:
         same_bytes = (record.size, record.checksum) == (entry.size, entry.checksum)
         if not entry.archive and not same_bytes:
             return DIFFERS
-        if not record.verified:
+        if not record.is_verified_at(entry.remote):
             return NO_REPLICA
         return record if not entry.archive or self._holds(record, entry) else NOT_INSIDE
 

@@ -140,7 +140,7 @@ class Register:
             found = records.get(_key(item))
             if found and found.checksum == item.checksum and found.replicas:
                 known.append(item)
-            elif found and found.replicas and found.replicas[0].uri != item.wanted.remote:
+            elif found and found.replicas and not found.copies_at(item.wanted.remote):
                 self._fail([item], CONFLICT)
             else:
                 others.append(item._replace(wanted=item.wanted._replace(datafile=found)))
@@ -237,8 +237,7 @@ def _registered(item: Staged) -> Registered:
     record = item.wanted.datafile
     if record is None:
         return Registered(item.wanted, item.checksum)
-    since = record.replicas[0].verified_at if record.replicas else None
-    return Registered(item.wanted, item.checksum, record.id, since)
+    return Registered(item.wanted, item.checksum, record.id, record.looks)
 
 
 def _key(item: Staged) -> Key:

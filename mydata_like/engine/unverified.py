@@ -23,13 +23,17 @@ class Verdict(Enum):
 
 
 def judge(record: Datafile, item: Registered) -> Verdict:
-    """Return what the server found; a look it took before our bytes came says nothing."""
-    looked = [replica for replica in record.replicas if replica.verified_at != item.since]
+    """Return what the server found; a look it took before our bytes came says nothing.
+
+    Bytes are refused where they were put: another replica may lack them for as long as it likes.
+    """
     if record.checksum != item.checksum:
         return Verdict.REFUSED
-    if any(replica.verified for replica in looked):
+    news = set(record.looks) - set(item.before)
+    if any(replica.verified for replica in record.replicas if replica.verified_at in news):
         return Verdict.VERIFIED
-    if any(replica.verified_at is not None for replica in looked):
+    written = record.copies_at(item.wanted.remote)
+    if news and all(replica.verified_at in news for replica in written):
         return Verdict.REFUSED
     return Verdict.PENDING
 
@@ -110,9 +114,8 @@ class Unverified:
     def note_question(self, record: Datafile) -> None:
         """From now on only an answer later than the record's last one counts."""
         item = self.take(record)
-        told = record.replicas[0].verified_at if record.replicas else None
         self._asked.add(record.id)
-        self.add(item._replace(datafile=record.id, since=told))
+        self.add(item._replace(datafile=record.id, before=record.looks))
 
     def take_new(self) -> Iterator[list[Registered]]:
         """Yield what is new in this run, a part at a time, and let it go."""

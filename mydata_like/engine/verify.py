@@ -127,7 +127,7 @@ class Verify:
             if verdict is Verdict.VERIFIED:
                 verified.append(watch.take(record))
             elif not watch.was_asked(record):
-                eager = verdict is Verdict.REFUSED or item.since is not None
+                eager = verdict is Verdict.REFUSED or bool(item.before)
                 if eager or (impatient and questions < ASK_AT_ONCE):
                     questions += 1
                     self._ask(watch, record)
@@ -156,7 +156,8 @@ class Verify:
                 )
             return
         logger.warning("The server did not verify datafile %d; it is sent again", record.id)
-        uri = record.replicas[0].uri if record.replicas else item.wanted.remote
+        moved = record.replicas and not record.copies_at(item.wanted.remote)
+        uri = record.replicas[0].uri if moved else item.wanted.remote
         yield item.wanted._replace(remote=uri, datafile=record, round=1)
 
     def _finish(self, items: Sequence[Registered]) -> None:

@@ -33,7 +33,8 @@ class ScriptedServer:
     """Keeps what it is told; `faults[name]` is a list of errors to raise, one a call.
 
     An error in `late_faults` is raised after the call has done its work: the lost reply.
-    Verification happens when `verify()` is called; files named in `bad` never verify.
+    Verification happens when `verify()` is called; files named in `bad` never verify, and
+    those in `stale` boxes.
     """
 
     def __init__(self) -> None:
@@ -48,6 +49,8 @@ class ScriptedServer:
         self.calls: Counter[str] = Counter()
         self.listed = 0  # records that were given in listings
         self.bad: set[str] = set()
+        self.unread: set[str] = set()  # boxes at whose replicas it does not look
+        self.stale: set[str] = set()  # boxes whose replicas have earlier bytes
         self.contents: dict[str, bytes] = {}
         self.refused: set[str] = set()
         self.asked: list[DatafileId] = []
@@ -166,7 +169,12 @@ class ScriptedServer:
             stamp = f"look {next(self._looks)}"
             good = record.name not in self.bad
             looked = tuple(
-                replica._replace(verified=good, verified_at=stamp) for replica in record.replicas
+                replica._replace(
+                    verified=good and replica.location not in self.stale, verified_at=stamp
+                )
+                if replica.location not in self.unread
+                else replica
+                for replica in record.replicas
             )
             self.records[record.id] = record._replace(replicas=looked)
 

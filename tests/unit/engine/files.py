@@ -45,6 +45,12 @@ def a_staged(name: str = "a.txt", checksum: str = CHECKSUM) -> Staged:
     return Staged(a_wanted(name), checksum)
 
 
+def with_copy(record: Datafile, uri: str = "cached/a.txt") -> Datafile:
+    """Return a record with a further replica, verified at another time, in a box of the server."""
+    cached = Replica(uri, "cache", verified=True, verified_at="look at the cache")
+    return record._replace(replicas=(cached, *record.replicas))
+
+
 def a_record(
     name: str = "a.txt",
     *,

@@ -406,6 +406,6 @@ def test_an_archive_that_never_verifies_fails_with_all_files():
     (again,) = bench([Registered(wanted, "f" * 32, found.id)])
     assert (again.round, again.members, again.datafile.id) == (1, wanted.members, found.id)
 
-    assert bench([Registered(again, "f" * 32, found.id, "look 0")]) == []
+    assert bench([Registered(again, "f" * 32, found.id, ("look 0",))]) == []
     assert {event.problem.code for event in bench.of_kind(FileFailed)} == {"verify.failed"}
     assert len(bench.of_kind(FileFailed)) == 2

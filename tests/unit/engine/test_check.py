@@ -40,6 +40,7 @@ from tests.unit.engine.files import (
     a_folder,
     a_group,
     a_record,
+    with_copy,
 )
 
 IDENTITY = Identity(
@@ -261,7 +262,49 @@ def test_a_repaired_record_is_not_believed_before_the_server_looked_again():
     (waiting,) = bench(a_group(a_file("a.txt")))
 
     assert isinstance(waiting, Registered)
-    assert waiting.since == "look 0"
+    assert waiting.before == ("look 0",)
+
+
+def test_a_repaired_record_is_not_believed_before_the_server_looked_at_our_replica_again():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    record = bench.server.add(dataset.id, with_copy(a_record()))
+    bench.ledger.record([entry(dataset, EntryState.REPAIRED)])
+
+    (waiting,) = bench(a_group(a_file("a.txt")))
+
+    assert set(waiting.before) == {"look 0", "look at the cache"} == set(record.looks)
+
+
+def test_a_file_that_differs_replaces_the_replica_that_is_in_the_staging_area():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    bench.server.add(dataset.id, with_copy(a_record(size=9)))
+
+    (wanted,) = bench(a_group(a_file("a.txt")))
+
+    assert wanted.remote == "Set%201-7/a.txt"
+
+
+def test_a_copy_of_earlier_bytes_does_not_stand_in_the_way_of_ours():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    copied = with_copy(a_record(), "Set%201-7/a.txt")
+    stale = copied.replicas[0]._replace(verified=False)
+    bench.server.add(dataset.id, copied._replace(replicas=(stale, *copied.replicas[1:])))
+
+    assert bench(a_group(a_file("a.txt"))) == []
+
+
+def test_a_copy_that_was_verified_does_not_stand_for_ours_that_was_refused():
+    bench = Bench()
+    dataset = bench.make_dataset()
+    record = bench.server.add(dataset.id, with_copy(a_record(verified=False)))
+
+    (waiting,) = bench(a_group(a_file("a.txt")))
+
+    assert isinstance(waiting, Registered)
+    assert waiting.datafile == record.id
 
 
 def test_a_record_without_a_replica_is_repaired():

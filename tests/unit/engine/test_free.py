@@ -125,6 +125,25 @@ def test_where_the_server_is_away_nobody_asks_again_and_all_stay(server, ledger,
     assert server.calls["fetch_account"] == 1
 
 
+@pytest.mark.parametrize("uri", ["cached/x", "S-7/x"], ids=["other path", "same path"])
+def test_a_verified_copy_is_not_enough_where_our_own_is_not(server, ledger, clock, uri):
+    found = add(server, ledger, "a.dat")
+    (record,) = server.records.values()
+    copies = (Replica(uri, "cache", True, "before"), COPY[0]._replace(verified=False))
+    server.records[record.id] = record._replace(replicas=copies)
+
+    assert free(server, ledger, SlowDisk(clock), clock, [found]) == ["free.no-replica"]
+
+
+def test_any_verified_copy_will_do_where_our_own_has_left(server, ledger, clock):
+    found = add(server, ledger, "a.dat")
+    (record,) = server.records.values()
+    moved = Replica("kept/x", "vault", verified=True, verified_at="later")
+    server.records[record.id] = record._replace(replicas=(moved,))
+
+    assert free(server, ledger, SlowDisk(clock), clock, [found]) == ["freed"]
+
+
 def test_a_record_of_the_same_name_in_another_folder_proves_nothing(server, ledger, clock):
     found = add(server, ledger, "a.dat")
     (number,) = server.records

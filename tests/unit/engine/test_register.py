@@ -158,7 +158,7 @@ def test_a_repair_changes_the_record_and_waits_for_a_new_look():
     (known,) = bench([Staged(a_wanted("a", datafile=record), "0" * 32)])
 
     assert bench.server.records[record.id].checksum == "0" * 32
-    assert (known.datafile, known.since) == (record.id, "look 0")
+    assert (known.datafile, known.before) == (record.id, ("look 0",))
     key = known.wanted.file.key
     assert bench.ledger.find_entries([key])[key].state is EntryState.REPAIRED
 
@@ -170,7 +170,7 @@ def test_a_record_without_a_replica_gets_one():
     (known,) = bench([Staged(a_wanted("a", datafile=record), "0" * 32)])
 
     assert bench.server.records[record.id].replicas[0].uri == "Set%201-7/a"
-    assert known.since is None
+    assert known.before == ()
 
 
 def test_what_is_registered_already_passes_by():

@@ -18,7 +18,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
 from tests.fakes.source import ListSource
-from tests.unit.engine.files import CHECKSUM, DATASET, a_record, a_staged, a_wanted
+from tests.unit.engine.files import CHECKSUM, DATASET, a_record, a_staged, a_wanted, with_copy
 
 
 class Bench:
@@ -123,12 +123,48 @@ def test_what_does_not_verify_the_second_time_fails_with_advice():
 def test_a_look_taken_before_our_bytes_came_says_nothing():
     bench = Bench()
     record = bench.server.add(DATASET.id, a_record("a"))
-    stale = Registered(a_wanted("a", datafile=record), CHECKSUM, record.id, "look 0")
+    stale = Registered(a_wanted("a", datafile=record), CHECKSUM, record.id, ("look 0",))
 
     bench([stale])
 
     assert bench.server.asked == [record.id]
     assert len(bench.of_kind(FileVerified)) == 1
+
+
+def repair_with_copy(bench, **changes):
+    """Register other bytes of a file that has a second replica, with the earlier bytes."""
+    record = bench.server.add(DATASET.id, with_copy(a_record("a"), **changes))
+    bench.server.stale.add("cache")
+    return Registered(a_wanted("a", datafile=record), CHECKSUM, record.id, record.looks)
+
+
+def test_a_copy_of_earlier_bytes_does_not_vouch_for_those_that_replaced_them():
+    bench = Bench()
+    item = repair_with_copy(bench)
+    bench.server.bad = {"a"}
+
+    (again,) = bench([item])
+
+    assert bench.server.asked == [item.datafile]
+    assert bench.of_kind(FileVerified) == []
+    assert again.remote == item.wanted.remote
+
+
+@pytest.mark.parametrize("uri", ["cached/a", "Set%201-7/a"], ids=["other path", "same path"])
+def test_bytes_are_verified_where_they_were_put_though_a_copy_has_earlier_ones(uri):
+    bench = Bench()
+
+    assert bench([repair_with_copy(bench, uri=uri)]) == []
+    assert len(bench.of_kind(FileVerified)) == 1
+
+
+def test_what_a_copy_lacks_is_not_refused_before_our_own_was_looked_at():
+    bench = Bench()
+    item = repair_with_copy(bench)
+    bench.server.unread.add("staging")
+
+    assert bench([item]) == []
+    assert bench.of_kind(FileWaiting)[0].problem.code == "verify.pending"
 
 
 def test_a_record_whose_checksum_is_not_ours_is_not_verified():
