@@ -38,8 +38,8 @@ class Monitor(Section):
         Between(0, 8760),
         About(
             "Silence",
-            "After how many hours without a verified file, although files are found, somebody "
-            "is told; 0 never.",
+            "After how many hours in which no run ended well, without a problem or a failed file, "
+            "although one was tried, somebody is told; 0 never.",
             unit="h",
         ),
     ] = 48

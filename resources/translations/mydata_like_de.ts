@@ -2977,6 +2977,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Instrument</translation>
     </message>
     <message>
+        <source>After how many hours in which no run ended well, without a problem or a failed file, although one was tried, somebody is told; 0 never.</source>
+        <translation>Nach wie vielen Stunden, in denen Läufe versucht wurden und keiner gut endete (ohne Problem, ohne fehlgeschlagene Datei), jemand benachrichtigt wird; 0 nie.</translation>
+    </message>
+    <message>
         <source>Window</source>
         <translation>Fenster</translation>
     </message>
@@ -3735,10 +3739,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Silence</source>
         <translation>Stille</translation>
-    </message>
-    <message>
-        <source>After how many hours without a verified file, although files are found, somebody is told; 0 never.</source>
-        <translation>Nach wie vielen Stunden ohne geprüfte Datei, obwohl Dateien gefunden werden, jemand benachrichtigt wird; 0 nie.</translation>
     </message>
     <message>
         <source>h</source>

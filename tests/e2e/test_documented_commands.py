@@ -37,6 +37,7 @@ INSTEAD = {
     "mydata-like doctor --events": "mydata-like doctor --help",
     "mydata-like doctor --anyway": "mydata-like doctor --help",
     "mydata-like doctor --json": "mydata-like doctor --help",
+    "mydata-like register --wait": "mydata-like register",
     "mydata-like settings set-key": SET_KEY,
     "mydata-like settings import": "mydata-like settings import --key-store file",
     "mydata-like watch": "mydata-like watch --events --attended </dev/null",
