@@ -87,7 +87,10 @@ class SpeedTest:
             found = latest["findings"]
             here, stages = Machine(**found["here"]), found["stages"]
             measured = tuple(Measured.from_record(one) for one in stages)
-            self._examination.recall(Findings(measured=measured, here=here, rung=found["rung"]))
+            unknown = tuple(found["unknown"])
+            self._examination.recall(
+                Findings(measured=measured, here=here, rung=found["rung"], unknown=unknown)
+            )
         except (LookupError, TypeError, ValueError) as error:
             raise RunError(
                 "There is no earlier speed test to go on from.",
@@ -111,10 +114,14 @@ class SpeedTest:
         return judge(self.findings, self._settings.transfer, archives=archives)
 
     def find_applicable(self, record: Mapping[str, Any]) -> dict[str, object]:
-        """Return what a test's record advises and a person may change here: nothing locked."""
-        locked = load_settings(self._order.config).locked_by
+        """Return what a test's record advises and is not in force: nothing that is locked."""
+        loaded = load_settings(self._order.config)
         advised = [each["changes"].items() for each in record["verdict"]["advice"]]
-        return {key: value for key, value in chain(*advised) if key not in locked}
+        return {
+            key: value
+            for key, value in chain(*advised)
+            if key not in loaded.locked_by and not _is_set(loaded.settings, key, value)
+        }
 
     def find_replaced(self, changes: Mapping[str, object]) -> dict[str, object]:
         """Return what the person's file says of these settings; None where it says nothing."""
@@ -145,6 +152,11 @@ class SpeedTest:
     def keep(self, record: Mapping[str, object]) -> None:
         """Keep a test, to be compared with later ones, or what came of its advice."""
         keep_examination(_file(self._settings, self._order.config), record)
+
+
+def _is_set(settings: Settings, key: str, value: object) -> bool:
+    now = settings.value(key)
+    return (list(now) if isinstance(now, tuple) else now) == value
 
 
 def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:

@@ -136,11 +136,15 @@ def _examine(test: bootstrap.SpeedTest, asked: Asked) -> dict[str, Any]:
     if test.obstacle:
         tell(Told([test.obstacle, ""]))
     record = test.recall() if asked.latest else _measure(test, tell)
+    known = len(test.findings.unknown)
     try:
         if asked.apply:
             _apply(test, record, tell, afresh=asked.latest)
     finally:
+        unknown = test.findings.unknown
+        record["findings"]["unknown"] = list(unknown)
         test.keep(record)
+        tell(Told(unknown[known:]))
     return record
 
 
@@ -154,20 +158,26 @@ def _measure(test: bootstrap.SpeedTest, tell: Tell) -> dict[str, Any]:
 
 
 def _apply(test: bootstrap.SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool) -> None:
-    """Write what may be written, and say what was and what is now; `afresh` measures both."""
-    record["proof"] = None
+    """Write what may be written, and say what was and what is now; `afresh` measures both.
+
+    What was replaced is kept before anything is measured, whatever ends the test meanwhile; and
+    what an earlier `_apply` replaced stays, so that all of it can be taken back.
+    """
+    earlier = record.setdefault("proof", None) or {}
     changes = test.find_applicable(record)
     if not changes:
-        said = "Nothing was changed: no setting that may be changed here would be faster."
+        said = "Nothing was changed: no setting is left that may be changed here and is faster."
         tell(Told(["", said]))
         return
     before = {one.what: one for one in (test.carry() if afresh else test.findings.measured)}
     applied = {"changes": changes, "replaced": test.find_replaced(changes)}
     gains = test.apply(changes)
+    measured: list[object] = []
+    record["proof"] = {name: earlier.get(name, {}) | new for name, new in applied.items()}
+    record["proof"]["measured"] = measured
+    test.keep(record)
     lines = [f"Set {key} to {_tell_value(value)}." for key, value in changes.items()]
     tell(Told(["", *lines], "settings_applied", applied))
-    measured: list[object] = []
-    record["proof"] = applied | {"measured": measured}
     for after in gains:
         was = before.get(after.what)
         first = f"{format_value(was)} before, " if was else ""

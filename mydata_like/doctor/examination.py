@@ -147,7 +147,8 @@ class Examination:
 
     def recall(self, found: Findings) -> None:
         """Take what an earlier test has found, so that `prove` can do without a new one."""
-        self._rung, self._here, self._measured = Rung(found.rung), found.here, list(found.measured)
+        self._rung, self._here = Rung(found.rung), found.here
+        self._measured, self._unknown = list(found.measured), list(found.unknown)
 
     def prove(self, settings: Transfer) -> Iterator[Measured]:
         """Yield how fast files go with these settings, as a part of the test has already done.

@@ -21,7 +21,7 @@ from mydata_like.doctor.findings import (
 )
 from mydata_like.settings.transfer import Transfer
 from mydata_like.store.examinations import keep_examination, load_examinations
-from tests.site import finish_reading, make_data, open_site
+from tests.site import finish_reading, kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
 
 FOUND = Findings(
@@ -82,7 +82,7 @@ def test_a_slow_cipher_that_is_offered_first_gives_way_and_files_go_faster(tmp_p
     slow, fast = "chacha20-poly1305@openssh.com", "aes128-gcm@openssh.com"
     with open_site(tmp_path / "site") as site:
         assert site.command("register").code == 0
-        write_ciphers(site, [slow, fast])
+        write_setting(site, f"ciphers = {[slow, fast]}")
 
         ended = site.command("doctor", "--quick", "--apply", "--json")
 
@@ -98,9 +98,9 @@ def test_a_slow_cipher_that_is_offered_first_gives_way_and_files_go_faster(tmp_p
         assert list(written) == [fast, slow]
 
 
-def write_ciphers(site, names):
+def write_setting(site, line):
     text = site.config.read_text()
-    site.config.write_text(text.replace("[transfer]\n", f"[transfer]\nciphers = {names}\n"))
+    site.config.write_text(text.replace("[transfer]\n", f"[transfer]\n{line}\n"))
 
 
 def find_cost(record, cipher):
@@ -153,6 +153,49 @@ def test_the_advice_of_the_latest_test_is_applied_without_a_new_one(tmp_path):
         )
         assert load_settings(site.config).settings.transfer.channels == 2
         assert kept == [{name: last[name] for name in last if name != "event"}]
+
+
+@needs_sshd
+def test_the_way_back_is_kept_whatever_ends_the_test_and_however_often_it_is_applied(tmp_path):
+    make_data(tmp_path / "site")
+    with open_site(tmp_path / "site") as site:
+        assert site.command("register").code == 0
+        tests = site.state / "speed-tests.jsonl"
+        keep_examination(tests, ADVISED)
+        words = ("doctor", "--quick", "--events", "--apply", "--latest")
+
+        killed = site.start(*words)
+        wait_for(killed, "settings_applied")
+        kill_group(killed)
+        finish_reading(killed)
+        (left,) = load_examinations(tests)
+        again = site.command(*words)
+        (kept,) = load_examinations(tests)
+
+        assert left["proof"]["replaced"] == {"transfer.channels": None}
+        assert again.events("settings_applied") == []
+        assert kept == left
+
+
+@needs_sshd
+def test_what_is_applied_later_adds_to_the_way_back(tmp_path):
+    make_data(tmp_path / "site")
+    with open_site(tmp_path / "site") as site:
+        advice = [{"changes": {"transfer.channels": 2, "transfer.compression": "auto"}}]
+        proof = {"changes": {"transfer.channels": 2}, "replaced": {"transfer.channels": 7}}
+        told = {"verdict": {"advice": advice}, "proof": proof | {"measured": []}}
+        keep_examination(site.state / "speed-tests.jsonl", ADVISED | told)
+        write_setting(site, "channels = 2")
+        write_setting(site, 'compression = "never"')
+
+        applied = site.command("doctor", "--events", "--apply", "--latest")
+
+        (event,) = applied.events("settings_applied")
+        assert event["changes"] == {"transfer.compression": "auto"}
+        assert applied.sums["proof"]["replaced"] == {
+            "transfer.channels": 7,
+            "transfer.compression": "never",
+        }
 
 
 @needs_sshd
