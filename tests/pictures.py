@@ -141,6 +141,8 @@ def _open_after(site: Site) -> Program:
 
 
 def _open_safe(site: Site) -> Program:
+    shutil.rmtree(site.data / "carol")
+    (site.data / "notes.txt").unlink()
     program = _run(site, {"filters.settle_seconds": 0})
     _wait(lambda: not program.controller.state.at_risk.files)
     return program

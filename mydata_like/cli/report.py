@@ -160,8 +160,13 @@ def summarise(finished: RunFinished) -> list[str]:
     where = f" of shard {finished.shard}" if finished.shard else ""
     if finished.found == 0:
         lines.append(f"No files{where} were found.")
-    elif safe:
+    elif safe and not finished.left_behind:
         lines.append(f"All {finished.verified:,} files{where} are safe on the server.")
+    if finished.left_behind:
+        lines.append(
+            f"{finished.left_behind:,} files or folders{where} were left out and are not on the"
+            " server; the window's page Problems says why."
+        )
     lines.append(
         f"{finished.found:,} found = {finished.verified:,} verified + {finished.waiting:,} waiting"
         f" + {finished.skipped:,} skipped + {finished.failed:,} failed"

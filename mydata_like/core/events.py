@@ -360,6 +360,8 @@ class Notice:
 class RunFinished:
     """The run ended; `found` = `verified` + `waiting` + `skipped` + `failed`.
 
+    `left_behind` are the skipped files that nothing leaves out on purpose, and the folders that
+    were not read: somebody has to see to them before all is safe.
     `sent` files and `bytes` travelled in this run, which took so many `seconds`. `problem` says why
     it ended early, else null. `shard` is as in `run_started`, `limit` as in `stages_measured`: what
     it was for the longest time. `run` is empty where the run could not even begin.
@@ -375,6 +377,7 @@ class RunFinished:
     sent: int
     bytes: int
     seconds: float
+    left_behind: int = 0
     problem: Problem | None = None
     shard: str = ""
     limit: str = ""

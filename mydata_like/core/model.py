@@ -7,7 +7,7 @@ dataclasses. Sizes are bytes; names and paths of the disk are bytes as the syste
 
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, NewType, Self
+from typing import Final, NamedTuple, NewType, Self
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.files import ArchiveMember as ArchiveMember
@@ -377,6 +377,22 @@ class FolderSums(NamedTuple):
     waiting: int = 0
     skipped: int = 0
     failed: int = 0
+
+
+# Why files and folders are skipped on purpose: by a setting, or because they are no data. Whatever
+# else is skipped, somebody may believe to be safe.
+ON_PURPOSE: Final = frozenset(
+    (
+        "skipped.ignored",
+        "skipped.pattern",
+        "skipped.filtered",
+        "skipped.old",
+        "skipped.young",
+        "skipped.hidden",
+        "skipped.special",
+        "skipped.symlink",
+    )
+)
 
 
 class AtRisk(NamedTuple):

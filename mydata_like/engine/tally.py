@@ -38,11 +38,13 @@ from mydata_like.core.events import (
     TransferRetried,
     TransferStarted,
 )
+from mydata_like.core.model import ON_PURPOSE
 from mydata_like.core.ports import Clock
 from mydata_like.engine.totals import Rate, Totals
 from mydata_like.engine.workers import Lock
 
 PROBLEMS_KEPT = 1000
+UNKNOWN_OWNER = "skipped.owner"
 
 FileEvent = (
     FilesSeen
@@ -157,6 +159,7 @@ class Tally:
             sent=sums.sent,
             bytes=sums.sent_bytes,
             seconds=sums.seconds,
+            left_behind=sums.left_behind,
             problem=problem,
             shard=self._shard,
         )
@@ -170,8 +173,7 @@ class Tally:
                 kept = isinstance(event, FileFailed)
                 self._note(event.path if kept else None, event.problem)
             case FolderSkipped() | FolderFailed() | Notice():
-                path = b"" if isinstance(event, Notice) else event.path
-                self._note(path, event.problem)
+                self._note_at_large(event)
             case FileRetried():
                 self._take_back(event)
             case StagesMeasured():
@@ -220,10 +222,14 @@ class Tally:
                 sums.waiting += 1
             case FileSkipped():
                 sums.skipped += 1
+                self._count_left_behind(event.problem)
             case FileFailed():
                 sums.failed += 1
             case _:
                 assert_never(event)
+
+    def _count_left_behind(self, problem: Problem) -> None:
+        self._sums.left_behind += problem.code not in ON_PURPOSE
 
     def _take_back(self, event: FileRetried) -> None:
         """Count a file as open again, and forget why it was left."""
@@ -232,6 +238,16 @@ class Tally:
         else:
             self._sums.waiting -= 1
         self._problems = [noted for noted in self._problems if noted[0] != event.path]
+
+    def _note_at_large(self, event: FolderSkipped | FolderFailed | Notice) -> None:
+        """Note what is about no single file."""
+        if isinstance(event, Notice):
+            self._note(b"", event.problem)
+            return
+        # The files of a folder whose owner is unknown are told one by one.
+        if event.problem.code != UNKNOWN_OWNER:
+            self._count_left_behind(event.problem)
+        self._note(event.path, event.problem)
 
     def _note(self, path: bytes | None, problem: Problem) -> None:
         """Count a problem; keep it where a path is given, as long as there is room."""

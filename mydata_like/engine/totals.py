@@ -25,6 +25,7 @@ class Totals:
     verified_bytes: int = 0
     waiting: int = 0
     skipped: int = 0
+    left_behind: int = 0  # files and folders; see `RunFinished`
     failed: int = 0
     wanted: int = 0
     wanted_bytes: int = 0

@@ -35,6 +35,7 @@ class PastRun:
     verified: int = 0
     waiting: int = 0
     skipped: int = 0
+    left_behind: int = 0
     failed: int = 0
     sent: int = 0
     bytes: int = 0
@@ -45,7 +46,8 @@ class PastRun:
     @property
     def safe(self) -> bool:
         """Whether all that was found, but for what is left out on purpose, is safe."""
-        return self.problem is None and self.found == self.verified + self.skipped
+        whole = self.problem is None and not self.left_behind
+        return whole and self.found == self.verified + self.skipped
 
     @property
     def partial(self) -> bool:

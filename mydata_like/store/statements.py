@@ -1,5 +1,7 @@
 """What the ledger says to SQLite."""
 
+from mydata_like.core.model import ON_PURPOSE
+
 FIND = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive FROM entries WHERE root = ? AND key IN (%s)"
@@ -70,10 +72,12 @@ RECORD_OUTCOME = (
     "INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,"
     " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-RISK = (
-    "SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes"
-    " WHERE root = ? AND outcome IN ('waiting', 'failed')"
-)
+_ON_PURPOSE = ", ".join(map(repr, sorted(ON_PURPOSE)))
+RISK = f"""
+    SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes WHERE root = ? AND (
+        outcome IN ('waiting', 'failed') OR (outcome = 'skipped' AND code NOT IN ({_ON_PURPOSE}))
+    )
+"""  # noqa: S608 - all of it is ours
 FORGET_OUTCOMES = "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"
 RECORD_FOLDER = (
     "INSERT OR REPLACE INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"

@@ -367,6 +367,13 @@
         <source>The first run finds out.</source>
         <translation>Der erste Lauf stellt es fest.</translation>
     </message>
+    <message numerus="yes">
+        <source>But for %Ln file(s) left out on purpose.</source>
+        <translation>
+            <numerusform>Bis auf %Ln Datei, die absichtlich ausgelassen wurde.</numerusform>
+            <numerusform>Bis auf %Ln Dateien, die absichtlich ausgelassen wurden.</numerusform>
+        </translation>
+    </message>
     <message>
         <source>Every file that was found is on the server.</source>
         <translation>Jede gefundene Datei ist auf dem Server.</translation>
@@ -378,6 +385,17 @@
     <message>
         <source>%1; the oldest was made %2</source>
         <translation>%1; die älteste entstand %2</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln left out</source>
+        <translation>
+            <numerusform>%Ln ausgelassen</numerusform>
+            <numerusform>%Ln ausgelassen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Files and folders that nobody left out on purpose.</source>
+        <translation>Dateien und Ordner, die niemand absichtlich ausgelassen hat.</translation>
     </message>
     <message>
         <source>None yet</source>
@@ -2403,6 +2421,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Another program or the service carries out this run.</source>
         <translation>Ein anderes Programm oder der Dienst führt diesen Lauf aus.</translation>
     </message>
+    <message numerus="yes">
+        <source>%Ln other file(s) are safe there.</source>
+        <translation>
+            <numerusform>%Ln andere Datei ist dort sicher.</numerusform>
+            <numerusform>%Ln andere Dateien sind dort sicher.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) were left out on purpose.</source>
+        <translation>
+            <numerusform>%Ln Datei wurde absichtlich ausgelassen.</numerusform>
+            <numerusform>%Ln Dateien wurden absichtlich ausgelassen.</numerusform>
+        </translation>
+    </message>
     <message>
         <source>&amp;Go on</source>
         <translation>&amp;Fortfahren</translation>
@@ -2517,6 +2549,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>
             <numerusform>%n Datei wurde gesendet.</numerusform>
             <numerusform>%n Dateien wurden gesendet.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n file(s) or folder(s) were left out.</source>
+        <translation>
+            <numerusform>%n Datei oder Ordner wurde ausgelassen.</numerusform>
+            <numerusform>%n Dateien oder Ordner wurden ausgelassen.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -2821,6 +2860,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         </translation>
     </message>
     <message numerus="yes">
+        <source>%Ln left out</source>
+        <translation>
+            <numerusform>%Ln ausgelassen</numerusform>
+            <numerusform>%Ln ausgelassen</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%Ln file(s) wait</source>
         <translation>
             <numerusform>%Ln Datei wartet</numerusform>
@@ -2917,6 +2963,13 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         </translation>
     </message>
     <message numerus="yes">
+        <source>%Ln file(s) or folder(s) were left out and are not on the server</source>
+        <translation>
+            <numerusform>%Ln Datei oder Ordner wurde ausgelassen und ist nicht auf dem Server</numerusform>
+            <numerusform>%Ln Dateien oder Ordner wurden ausgelassen und sind nicht auf dem Server</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%Ln file(s) wait for the next run</source>
         <translation>
             <numerusform>%Ln Datei wartet auf den nächsten Lauf</numerusform>
@@ -2926,6 +2979,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>No files were found</source>
         <translation>Es wurden keine Dateien gefunden</translation>
+    </message>
+    <message>
+        <source>No files were found that are to be sent</source>
+        <translation>Es wurden keine Dateien gefunden, die zu senden sind</translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) of the last upload are safe</source>

@@ -52,6 +52,20 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%Ln left out</source>
+        <translation>
+            <numerusform>%Ln left out</numerusform>
+            <numerusform>%Ln left out</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>But for %Ln file(s) left out on purpose.</source>
+        <translation>
+            <numerusform>But for %Ln file left out on purpose.</numerusform>
+            <numerusform>But for %Ln files left out on purpose.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%Ln file(s), %1 in %2</source>
         <translation>
             <numerusform>%Ln file, %1 in %2</numerusform>
@@ -292,6 +306,23 @@
     </message>
 </context>
 <context>
+    <name>_Standing</name>
+    <message numerus="yes">
+        <source>%Ln other file(s) are safe there.</source>
+        <translation>
+            <numerusform>%Ln other file is safe there.</numerusform>
+            <numerusform>%Ln other files are safe there.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) were left out on purpose.</source>
+        <translation>
+            <numerusform>%Ln file was left out on purpose.</numerusform>
+            <numerusform>%Ln files were left out on purpose.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>drop</name>
     <message numerus="yes">
         <source>%Ln file(s) are safe on the server already.</source>
@@ -332,6 +363,13 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n file(s) or folder(s) were left out.</source>
+        <translation>
+            <numerusform>%n file or folder was left out.</numerusform>
+            <numerusform>%n files or folders were left out.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n file(s) wait for the next run.</source>
         <translation>
             <numerusform>%n file waits for the next run.</numerusform>
@@ -346,6 +384,13 @@
         <translation>
             <numerusform>%Ln file failed</numerusform>
             <numerusform>%Ln files failed</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln left out</source>
+        <translation>
+            <numerusform>%Ln left out</numerusform>
+            <numerusform>%Ln left out</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -398,6 +443,13 @@
         <translation>
             <numerusform>%Ln file needs you</numerusform>
             <numerusform>%Ln files need you</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) or folder(s) were left out and are not on the server</source>
+        <translation>
+            <numerusform>%Ln file or folder was left out and is not on the server</numerusform>
+            <numerusform>%Ln files or folders were left out and are not on the server</numerusform>
         </translation>
     </message>
     <message numerus="yes">

@@ -64,11 +64,18 @@ def test_outcomes_are_told_in_words(still_desk, written, open_page):
     record(written, "a")
     record(written, "b", failed=2)
     record(written, "c", problem=EARLY)
+    record(written, "e", left_behind=2)
     record(written, "d", problem=EARLY | {"code": "run.interrupted"})
 
     page = open_page(still_desk)
 
-    assert column(page, 7) == ["Stopped", "Ended early", "2 file(s) failed", "All 3 file(s) safe"]
+    assert column(page, 7) == [
+        "Stopped",
+        "2 left out",
+        "Ended early",
+        "2 file(s) failed",
+        "All 3 file(s) safe",
+    ]
     assert column(page, 4)[0] == "100 bytes/s"
 
 

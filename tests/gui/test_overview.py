@@ -20,6 +20,7 @@ from mydata_like.gui.overview.pipeline import PipelineStrip
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.state import Phase, RunState
 from tests.gui.conftest import DEADLINE
+from tests.gui.scripted import run_that
 
 WHY = Problem("file.unreadable", "It cannot be read.", "Check it.")
 MIDWAY = replace(
@@ -157,3 +158,56 @@ def test_a_pause_by_a_person_is_said_in_the_windows_own_words():
 
     assert overview_sentence(RunState(phase=Phase.PAUSED, problem=paused)) == "Paused"
     assert overview_sentence(RunState(phase=Phase.PAUSED, problem=WHY)) == "It cannot be read"
+
+
+def test_a_file_that_fits_nowhere_is_told_before_what_is_safe(desk, site, qtbot):
+    (site.data / "notes.txt").write_text("beside the datasets")
+    page = OverviewPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    desk.controller.start()
+    qtbot.waitUntil(lambda: desk.controller.state.at_risk.files == 1, timeout=DEADLINE)
+
+    state = desk.controller.state
+    said = [label.text() for label in page.findChildren(PlainLabel) if label.isVisible()]
+    assert not state.last.safe
+    assert "1 file(s) or folder(s) were left out and are not on the server" in said
+    assert f"{state.last.verified} other file(s) are safe there." in said
+    assert not any("Every file" in text or text == "Nothing" for text in said)
+    (button,) = [button for button in page.findChildren(QPushButton) if button.isVisible()]
+    with qtbot.waitSignal(page.wanted) as wanted:
+        button.click()
+    assert wanted.args == [Wish("problems", "skipped")]
+
+
+def test_a_file_that_is_no_data_is_told_calmly(desk, site, qtbot):
+    folder = next(site.data.rglob("*.*")).parent
+    (folder / "Thumbs.db").write_text("made by the system")
+    page = OverviewPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    desk.controller.start()
+    qtbot.waitUntil(lambda: desk.controller.state.last is not None, timeout=DEADLINE)
+
+    last = desk.controller.state.last
+    said = [label.text() for label in page.findChildren(PlainLabel) if label.isVisible()]
+    assert last.safe
+    assert f"All {last.verified} file(s) are safe on the server" in said
+    assert "1 file(s) were left out on purpose." in said
+    assert not any("Every file" in text for text in said)
+
+
+def test_where_nothing_was_wanted_nothing_is_called_safe():
+    state = RunState(phase=Phase.IDLE, last=run_that(found=2, skipped=2, verified=0))
+
+    assert overview_sentence(state) == "No files were found that are to be sent"
+
+
+def test_a_folder_that_was_not_read_is_only_here(qtbot):
+    row = FactRow()
+    qtbot.addWidget(row)
+    row.show_state(RunState(phase=Phase.IDLE, last=run_that(left_behind=1)))
+
+    texts = [label.text() for label in row.findChildren(PlainLabel)]
+    assert "1 left out" in texts
+    assert "Nothing" not in texts

@@ -72,10 +72,23 @@ def _tell_rest(state: RunState) -> str:
 def _tell_result(last: PastRun) -> str:
     if last.failed:
         return translate("sentences", "%Ln file(s) need you", None, last.failed)
+    if last.left_behind:
+        return translate(
+            "sentences",
+            "%Ln file(s) or folder(s) were left out and are not on the server",
+            None,
+            last.left_behind,
+        )
     if last.waiting:
         return translate("sentences", "%Ln file(s) wait for the next run", None, last.waiting)
+    return _tell_safe(last)
+
+
+def _tell_safe(last: PastRun) -> str:
     if not last.found:
         return translate("sentences", "No files were found")
+    if not last.verified:
+        return translate("sentences", "No files were found that are to be sent")
     if last.partial:
         return translate(
             "sentences", "%Ln file(s) of the last upload are safe", None, last.verified

@@ -65,15 +65,26 @@ class FactRow(QWidget):
         if not state.at_risk.files and state.last is None:
             return self.tr("Not known yet"), self.tr("The first run finds out.")
         if not state.at_risk.files:
-            more = self.tr("Every file that was found is on the server.")
-            everything = state.last and state.last.safe and not state.last.partial
-            return self.tr("Nothing"), more if everything else ""
+            return self._tell_no_risk(state.last)
         fact = self.tr("%Ln file(s)", None, state.at_risk.files)
         size = words.size(state.at_risk.bytes)
         if state.at_risk.oldest is None:
             return fact, size
         more = self.tr("%1; the oldest was made %2").replace("%1", size)
         return fact, more.replace("%2", words.moment(state.at_risk.oldest))
+
+    def _tell_no_risk(self, last: PastRun | None) -> tuple[str, str]:
+        """Return what is only here although no file waits and none has failed."""
+        if last is not None and last.left_behind:
+            fact = self.tr("%Ln left out", None, last.left_behind)
+            return fact, self.tr("Files and folders that nobody left out on purpose.")
+        if last is None or not last.safe or last.partial:
+            return self.tr("Nothing"), ""
+        if last.skipped:
+            more = self.tr("But for %Ln file(s) left out on purpose.", None, last.skipped)
+        else:
+            more = self.tr("Every file that was found is on the server.")
+        return self.tr("Nothing"), more
 
     def _tell_last(self, last: PastRun | None) -> tuple[str, str]:
         if last is None or last.finished is None:

@@ -26,7 +26,7 @@ from mydata_like.gui.overview.pipeline import PipelineStrip
 from mydata_like.gui.overview.throughput import ThroughputChart
 from mydata_like.gui.overview.welcome import Welcome
 from mydata_like.gui.pages.page import Desk, Page, Wish
-from mydata_like.gui.state import Phase, RunState
+from mydata_like.gui.state import PastRun, Phase, RunState
 
 PAGE_OF_PART = {
     "verified": Wish("transfers", "verified"),
@@ -152,6 +152,16 @@ class _Standing(QWidget):
             return words.plain(state.awaited.hint)
         if state.phase is Phase.ELSEWHERE:
             return self.tr("Another program or the service carries out this run.")
+        return "" if state.at_work else self._tell_others(state.last)
+
+    def _tell_others(self, last: PastRun | None) -> str:
+        """Return what became of the files that the first sentence says nothing of."""
+        if last is None or last.failed:
+            return ""
+        if last.left_behind and last.verified:
+            return self.tr("%Ln other file(s) are safe there.", None, last.verified)
+        if last.safe and last.skipped:
+            return self.tr("%Ln file(s) were left out on purpose.", None, last.skipped)
         return ""
 
     def _name_act(self, state: RunState) -> str:
@@ -160,9 +170,7 @@ class _Standing(QWidget):
             return self.tr("&Go on")
         if state.phase is Phase.PAUSED:
             return self.tr("&Go on")
-        if not state.at_work and state.last is not None and state.last.failed:
-            return self.tr("Show pro&blems")
-        return ""
+        return self.tr("Show pro&blems") if _worst_part(state) else ""
 
     @Slot()
     def _go_on(self) -> None:
@@ -170,7 +178,8 @@ class _Standing(QWidget):
         acts.get(self._controller.state.phase, self._show_problems)()
 
     def _show_problems(self) -> None:
-        self.wanted.emit(PAGE_OF_PART["failed"])
+        part = _worst_part(self._controller.state)
+        self.wanted.emit(PAGE_OF_PART[part or "failed"])
 
     @Slot(object)
     def _choose(self, part: str) -> None:
@@ -181,6 +190,14 @@ def _parts_of(state: RunState) -> Parts:
     if state.at_work or state.last is None:
         return parts_of_progress(state.sums)
     return parts_of_past(state.last)
+
+
+def _worst_part(state: RunState) -> str:
+    """Return the part of the last run that somebody has to see to; empty where there is none."""
+    last = state.last
+    if state.at_work or last is None:
+        return ""
+    return "failed" if last.failed else "skipped" if last.left_behind else ""
 
 
 def _picture_of(state: RunState) -> tuple[str, Status]:
@@ -200,4 +217,6 @@ def _picture_of_rest(state: RunState) -> tuple[str, Status]:
         return "waiting", "waiting"
     if last.failed or last.problem is not None:
         return "warning", "problem"
+    if last.left_behind:
+        return "warning", "waiting"
     return ("check", "good") if last.safe else ("waiting", "waiting")

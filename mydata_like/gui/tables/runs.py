@@ -81,6 +81,9 @@ def _mark_of_files(row: RunRow) -> Mark:
     failed, waiting = int(number(row, "failed")), int(number(row, "waiting"))
     if failed:
         return Mark(translate("runs", "%Ln file(s) failed", None, failed), "warning", "problem")
+    behind = int(number(row, "left_behind"))
+    if behind:
+        return Mark(translate("runs", "%Ln left out", None, behind), "warning", "waiting")
     if waiting:
         return Mark(translate("runs", "%Ln file(s) wait", None, waiting), "waiting", "waiting")
     found = int(number(row, "verified"))

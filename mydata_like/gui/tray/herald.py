@@ -88,7 +88,11 @@ class Herald:
         if not run.sent:
             return None
         text = translate("herald", "%n file(s) were sent.", None, run.sent)
-        if run.waiting:
+        if run.left_behind:
+            more = translate(
+                "herald", "%n file(s) or folder(s) were left out.", None, run.left_behind
+            )
+        elif run.waiting:
             more = translate("herald", "%n file(s) wait for the next run.", None, run.waiting)
         elif run.partial:
             more = translate("herald", "They are safe on the server.")

@@ -88,6 +88,9 @@ def test_all_is_safe_only_when_all_is_verified():
     assert summarise(finished(found=4, skipped=1))[0] == "All 3 files are safe on the server."
     assert "safe" not in " ".join(summarise(finished(found=4, waiting=1)))
     assert "safe" not in " ".join(summarise(finished(problem=CUT)))
+    behind = summarise(finished(found=4, skipped=1, left_behind=1))
+    assert "safe" not in " ".join(behind)
+    assert behind[0].startswith("1 files or folders were left out")
 
 
 def test_the_sums_of_a_run_add_up_before_the_readers_eyes():

@@ -104,6 +104,36 @@ def test_known_files_count_as_verified(tally: Tally) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("code", "left_behind"),
+    [
+        ("skipped.outside-dataset", 1),
+        ("skipped.name", 1),
+        ("skipped.owner", 1),
+        ("skipped.ignored", 0),
+        ("skipped.pattern", 0),
+    ],
+)
+def test_what_no_setting_leaves_out_is_left_behind(
+    tally: Tally, code: str, left_behind: int
+) -> None:
+    add(tally, seen(1), FileSkipped(path=b"f/a", size=5, problem=Problem(code, "Out.")))
+
+    assert tally.summary("r", NOW).left_behind == left_behind
+
+
+def test_a_folder_that_was_not_read_is_left_behind_once(tally: Tally) -> None:
+    add(
+        tally,
+        FolderSkipped(path=b"f", problem=Problem("skipped.layout", "Elsewhere.")),
+        FolderFailed(path=b"g", problem=Problem("folder.unreadable", "Closed.")),
+        FolderSkipped(path=b"h", problem=Problem("skipped.owner", "Its files are told of, too.")),
+        FolderSkipped(path=b"i", problem=Problem("skipped.hidden", "On purpose.")),
+    )
+
+    assert tally.summary("r", NOW).left_behind == 2
+
+
 @given(st.lists(st.sampled_from(sorted(OUTCOMES))), st.integers(0, 20))
 def test_the_law_of_conservation_holds_always(outcomes: list[str], unfinished: int) -> None:
     tally = Tally(FakeClock())
