@@ -16,6 +16,10 @@ from mydata_like.ssh.session import Endpoint
 needs_sshd = pytest.mark.skipif(
     not (shutil.which("sshd") or Path("/usr/sbin/sshd").exists()), reason="needs sshd"
 )
+needs_limits = pytest.mark.skipif(
+    not hasattr(psutil.Process, "rlimit") or not Path("/proc/self/fd").exists(),
+    reason="needs limits that are set from outside",
+)
 STACKS = ("libssh", "paramiko", "system")
 STALL = 1.0  # seconds; what tests of stalled links wait for
 
@@ -61,6 +65,20 @@ def kill_commands(sshd):
             for process in psutil.Process(pid).children(recursive=True):
                 if not process.children():
                     process.kill()
+
+
+def let_start_no_more(sshd):
+    """Leave the sessions of this moment with too few descriptors for one more command.
+
+    A command that is just ending gives some back: then it has to be done once more.
+    """
+    for pid in sshd.session_pids:
+        with suppress(psutil.NoSuchProcess, FileNotFoundError):
+            taken = {int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+            free = [number for number in range(len(taken) + 4) if number not in taken]
+            session = psutil.Process(pid)
+            _, most = session.rlimit(psutil.RLIMIT_NOFILE)
+            session.rlimit(psutil.RLIMIT_NOFILE, (free[3], most))
 
 
 def script(path, text):

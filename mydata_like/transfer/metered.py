@@ -1,10 +1,12 @@
 """A session's bytes go when the bucket lets them, and all that is said over it is timed."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from mydata_like.core.bandwidth import Bucket
-from mydata_like.core.errors import RejectedError
+from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.core.spent import Spent
+from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.session import Finished, Put, RemoteFile, Session, SftpSession, Stream
 from mydata_like.transfer.timesheet import Timesheet
 
@@ -12,7 +14,10 @@ _STARTING = 2  # round trips that the start of a command takes
 
 
 class MeteredSession:
-    """A session whose streams and files are written through a bucket; see `Session`."""
+    """A session whose streams and files are written through a bucket; see `Session`.
+
+    Its host's rung is known, so a refusal concerns the moment: `TransientError`.
+    """
 
     def __init__(self, session: Session, bucket: Bucket, sheet: Timesheet) -> None:
         self._session = session
@@ -28,19 +33,30 @@ class MeteredSession:
         return self._session.cipher
 
     def start(self, command: bytes) -> Stream:
-        with self._sheet.timed(self._sheet.learn(_STARTING)):
+        with self._sheet.timed(self._sheet.learn(_STARTING)), _refused_for_now():
             stream = self._session.start(command)
         return _MeteredStream(stream, self._bucket, self._sheet)
 
     def run(self, command: bytes, stdin: bytes = b"") -> Finished:
-        with self._sheet.timed(self._sheet.answer):
+        with self._sheet.timed(self._sheet.answer), _refused_for_now():
             return self._session.run(command, stdin)
 
     def open_sftp(self) -> SftpSession:
-        return _MeteredSftp(self._session.open_sftp(), self._bucket, self._sheet)
+        with _refused_for_now():
+            sftp = self._session.open_sftp()
+        return _MeteredSftp(sftp, self._bucket, self._sheet)
 
     def close(self) -> None:
         self._session.close()
+
+
+@contextmanager
+def _refused_for_now() -> Iterator[None]:
+    """Take a refusal for want of room, as of processes: the host has allowed the same before."""
+    try:
+        yield
+    except RejectedError as error:
+        raise TransientError(error.message, code=NO_CHANNEL) from error
 
 
 class _MeteredStream:

@@ -9,10 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
 from mydata_like.ssh.connect import connect
+from mydata_like.transfer.metered import MeteredSession
+from mydata_like.transfer.timesheet import Timesheet
 from tests.faults.tcpproxy import SilentServer, TcpProxy, seconds_for
-from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with
+from tests.sshd_fixture import (
+    STACKS,
+    STALL,
+    endpoint_of,
+    let_start_no_more,
+    needs_limits,
+    needs_sshd,
+    open_session,
+    sshd_with,
+)
 
 pytestmark = [needs_sshd, pytest.mark.parametrize("stack", STACKS)]
 
@@ -233,6 +245,26 @@ def test_no_more_channels_than_granted_and_more_when_one_ends(stack, tmp_path):
             assert first.finish().output == b"still"
             assert session.run(b"echo again").output == b"again\n"
             assert second.finish().status == 0
+
+
+@needs_limits
+def test_where_commands_are_known_to_run_a_refusal_is_for_now(stack, tmp_path):
+    (tmp_path / "keys").mkdir()
+    with (
+        sshd_with(tmp_path) as sshd,
+        open_session(endpoint_of(sshd, tmp_path / "keys", stack=stack)) as session,
+    ):
+        metered = MeteredSession(session, Bucket(), Timesheet())
+        stream = metered.start(b"cat")
+        stream.write(b"x")
+        assert stream.read(1) == b"x"
+        let_start_no_more(sshd)
+        expect_failure(metered.open_sftp, "channel.refused", 5)
+        if stack != "system":  # whose ssh does not tell a refusal from a command that ends
+            expect_failure(lambda: metered.start(b"cat"), "channel.refused", 5)
+            expect_failure(lambda: metered.run(b"true"), "channel.refused", 5)
+        stream.write(b"still")
+        assert stream.finish().output == b"still"
 
 
 def test_too_many_connections_are_refused_for_now(stack, tmp_path):

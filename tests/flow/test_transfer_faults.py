@@ -17,7 +17,7 @@ from mydata_like.core.ports import Sent
 from mydata_like.transfer import crew
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
-from tests.sshd_fixture import kill_commands
+from tests.sshd_fixture import kill_commands, let_start_no_more, needs_limits
 from tests.staging import Staging, single, wanted
 
 LARGE = crew.LARGE - (1 << 20)  # for one stream, however far a busy machine seems to be
@@ -109,6 +109,33 @@ def test_an_sftp_server_that_dies_costs_an_attempt_and_no_file(place, tmp_path, 
             with pytest.raises(TransientError):
                 channel.send(payload, ignore)
             assert all(isinstance(fate, Sent) for fate in channel.send(payload, ignore))
+        finally:
+            transport.close()
+
+
+def send_for_ever(channel, payload, before):
+    """Send a payload again and again, until that fails."""
+    while True:
+        before()
+        assert all(isinstance(fate, Sent) for fate in channel.send(payload, ignore))
+
+
+@needs_limits
+@pytest.mark.parametrize(
+    ("kind", "stack"), [("shell", "libssh"), ("shell", "paramiko"), ("scp", "libssh")]
+)
+def test_a_host_that_runs_no_more_commands_for_now_ends_no_run(place, tmp_path, stack, kind):
+    place.location = tmp_path / "plain"  # a host with scp only splits its words at spaces
+    place.location.mkdir()
+    member = place.write("a/file", 10_000)
+    place.settle(member)
+    with Staging(tmp_path / "host", kind) as staging:
+        transport = staging.build(place.location, ssh=stack)
+        try:
+            channel = transport.open_channel()
+            with pytest.raises(TransientError):
+                send_for_ever(channel, single(member), lambda: let_start_no_more(staging.sshd))
+            assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
         finally:
             transport.close()
 
