@@ -17,13 +17,6 @@ _TELL: Final = (
 )
 _LIST: Final = b"for t in .mydata-*.part; do " + _TELL + b"; done"
 
-# Tells the checksum of what is there, and what is to be done with it is the next line. An
-# answer that does not come, because the line broke, does not drop it.
-RESUME: Final = (
-    b'echo "mydata:$(%b < "./$t")"; IFS= read -r how; '
-    b'case $how in append) ;; fresh) rm -f -- "./$t" ;; *) exit 94 ;; esac; '
-)
-
 
 class Parts:
     """Knows what lies in the staging area under temporary names."""

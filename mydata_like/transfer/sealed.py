@@ -34,27 +34,6 @@ class Sealed:
             yield chunk
 
 
-def pass_prefix(
-    chunks: Iterable[memoryview], length: int, moving: Moving
-) -> tuple[str, memoryview]:
-    """Read so many bytes; return their checksum, and what is left of the last chunk."""
-    prefix = hashlib.md5(usedforsecurity=False)
-    for chunk in chunks:
-        taken = chunk[:length]
-        prefix.update(taken)
-        length -= len(taken)
-        moving(0)
-        if not length:
-            return prefix.hexdigest(), chunk[len(taken) :]
-    return "", memoryview(b"")
-
-
-def chain(first: memoryview, rest: Iterable[memoryview]) -> Iterator[memoryview]:
-    """Yield what was left of a chunk, and those that follow."""
-    yield first
-    yield from rest
-
-
 def alive(chunks: Iterable[memoryview], moving: Moving) -> Iterator[memoryview]:
     """Pass chunks on; even empty ones are signs of life."""
     for chunk in chunks:

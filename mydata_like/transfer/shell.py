@@ -12,6 +12,7 @@ from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.remote import quote
 from mydata_like.ssh.session import Finished, Session, Stream
 from mydata_like.transfer.compression import Compression
+from mydata_like.transfer.protocol import Moving
 
 MARK: Final = b"mydata:"  # what a script's answers begin with
 NO_GROUND: Final = 92  # the location itself takes no new directories
@@ -68,14 +69,19 @@ def finish_refused(stream: Stream, error: UploaderError) -> Finished:
     return finished
 
 
-def read_answer(stream: Stream) -> bytes:
-    """Return what the script answered; what a login script says before is skipped."""
+def read_answer(stream: Stream, moving: Moving | None = None) -> bytes:
+    """Return what the script answered; what a login script says before is skipped.
+
+    Empty lines before it are signs of life, however many they are.
+    """
     received = b""
     while len(received) < _NOISE:
         more = stream.read(4096)
         if not more:
             break
-        received += more
+        if moving is not None:
+            moving(0)
+        received = received.rstrip(b"\n") + more
         found = received.rpartition(MARK)
         if found[1] and found[2].endswith(b"\n"):
             return found[2].strip()

@@ -19,12 +19,13 @@ from mydata_like.transfer.archive import ArchiveSource, Told, open_content
 from mydata_like.transfer.compression import excuse
 from mydata_like.transfer.crew import LARGE, Room
 from mydata_like.transfer.ground import DROP, Ground
-from mydata_like.transfer.parts import RESUMABLE, RESUME, Parts
+from mydata_like.transfer.parts import RESUMABLE, Parts
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Fate, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
-from mydata_like.transfer.sealed import Sealed, alive, chain, part_name, pass_prefix
-from mydata_like.transfer.shell import NO_GROUND, Shells, finish_refused, read_answer
+from mydata_like.transfer.resume import chain, compare, resume
+from mydata_like.transfer.sealed import Sealed, alive, part_name
+from mydata_like.transfer.shell import NO_GROUND, Shells, finish_refused
 from mydata_like.transfer.sparse import Extent, find_extents, measure
 from mydata_like.transfer.striped import StripedSender
 from mydata_like.transfer.zeros import find_data
@@ -94,7 +95,7 @@ class SingleSender:
             if sent is not None:
                 return sent
             there = 0
-        begin = RESUME % self._rung.checksum if there else _BEGIN
+        begin = resume(there, self._rung.checksum) if there else _BEGIN
         take = begin + unpack(_KEEP, ratio) + _OR_DROP + _CHECK % member.size
         stream = self._ground.start(member, take + _publish(member))
         feed = Feed(stream, self._compression, ratio, excuse(1, self._shells.round_trip))
@@ -145,8 +146,8 @@ class SingleSender:
         """Send what follows the bytes that are there; None when those are not ours."""
         with open_content(member) as source, self._reading(source, moving) as chunks:
             sealed = Sealed(source, chunks)
-            ours, rest = pass_prefix(sealed, there, moving)
-            if read_answer(feed.stream)[:32] != ours.encode():
+            same, rest = compare(feed.stream, sealed, there, moving)
+            if not same:
                 feed.stream.write(b"fresh\n")
                 return None
             feed.stream.write(b"append\n")

@@ -5,6 +5,7 @@ off: there it is known from its start on, up to the first gap.
 """
 
 import math
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -15,7 +16,7 @@ from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.crew import FAR, LARGE, Crew, Room
 from mydata_like.transfer.ground import DROP, Ground
 from mydata_like.transfer.protocol import Member, Moving
-from mydata_like.transfer.sealed import chain, pass_prefix
+from mydata_like.transfer.resume import chain, compare, resume
 from mydata_like.transfer.shell import Shells, finish_refused
 
 _UNIT: Final = 256 * 1024  # bytes that go together
@@ -26,9 +27,7 @@ _PROBE: Final = (
     b"</dev/null 2>/dev/null || exit %d; "
 ) % _UNABLE
 _BEGIN: Final = _PROBE + DROP
-_GO_ON: Final = (
-    _PROBE + b'[ "$(%b < "./$t" | cut -c -32)" = %b ] || exit 94; echo "0 %d" > "./$t.at"'
-)
+_GO_ON: Final = _PROBE + b'echo "0 %d" > "./$t.at"'
 # A block is only noted when the line after it came: what a broken line ends is a part of one.
 _TAKE: Final = (
     b'while IFS=" " read -r o b c; do '
@@ -69,8 +68,8 @@ class StripedSender:
         """
         with open_content(member) as source:
             chunks = source.chunks(bytearray(_UNIT))
-            ours, rest = pass_prefix(chunks, there, moving) if there else ("", memoryview(b""))
-            if not self._begin(member, there, ours):
+            rest = self._begin(member, there, chunks, moving)
+            if rest is None:
                 return None
             moving(there)
             open_lane = partial(self._open_lane, member)
@@ -91,12 +90,23 @@ class StripedSender:
             return told, error.finished
         return told, Finished(0, b"", b"")
 
-    def _begin(self, member: Member, there: int, ours: str) -> bool:
-        """Return whether streams may write now, beyond what is there if that is `ours`."""
-        script = _GO_ON % (self._checksum, ours.encode(), there) if there else _BEGIN
-        begun = self._ground.start(member, script).finish()
+    def _begin(
+        self, member: Member, there: int, chunks: Iterator[memoryview], moving: Moving
+    ) -> memoryview | None:
+        """Have streams write beyond what is there; return what was read of that.
+
+        None where they cannot, or what is there is not ours.
+        """
+        script = resume(there, self._checksum) + _GO_ON % there if there else _BEGIN
+        stream = self._ground.start(member, script)
+        rest = memoryview(b"")
+        if there:
+            same, rest = compare(stream, chunks, there, moving)
+            if same:
+                stream.write(b"append\n")
+        begun = stream.finish()
         self._able = begun.status != _UNABLE
-        return begun.status == 0
+        return rest if begun.status == 0 else None
 
     def _open_lane(self, member: Member, helps: bool) -> "_Lane":  # noqa: FBT001 - as Crew asks
         return _Lane(self._ground.start(member, _TAKE, patient=not helps))

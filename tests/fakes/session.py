@@ -54,7 +54,6 @@ class LocalStream:
 
     def cut(self) -> None:
         """Break the line; what the other side said before it noticed has still arrived."""
-        self._broken = True
         self._process.stdin.close()
         self._kept += self._process.stdout.read()
         self._process.stderr.read()
@@ -87,6 +86,7 @@ class LocalStream:
         return Finished(status, output, errors)
 
     def close(self) -> None:
+        self._broken = True
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             pipe.close()
         self._process.wait(10)

@@ -103,7 +103,8 @@ def test_what_is_there_stays_when_the_line_breaks_while_it_is_compared(place):
     def stop(_: int) -> None:
         raise TransientError("It is not wanted any more.")
 
-    send(place, member, moving=stop)
+    with pytest.raises(TransientError):
+        send(place, member, moving=stop)
     assert part.stat().st_size == 15 << 20
 
 
