@@ -24,10 +24,11 @@ from mydata_like.bootstrap.staging import list_endpoints, open_petition, open_tr
 from mydata_like.core.errors import NotApprovedError, Problem, RunError
 from mydata_like.doctor.advice import Verdict, judge
 from mydata_like.doctor.api import Questions
-from mydata_like.doctor.examination import Examination, Subject
+from mydata_like.doctor.examination import Examination
 from mydata_like.doctor.findings import LATENCIES, Findings, Machine, Measured
 from mydata_like.doctor.looks import FULL, QUICK, Effort
 from mydata_like.doctor.staging import Staging
+from mydata_like.doctor.subject import Subject
 from mydata_like.engine.restraint import judge_hours, judge_program
 from mydata_like.server.client import Query
 from mydata_like.settings.limits import Limits

@@ -3,7 +3,7 @@
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,7 +11,7 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Final, NamedTuple
 
-from mydata_like.core.errors import UploaderError
+from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, Wanted
 from mydata_like.core.ports import Channel, Sent, Transport
 from mydata_like.doctor.findings import (
@@ -25,6 +25,7 @@ from mydata_like.doctor.findings import (
 from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.verdict import TINY
 from mydata_like.settings.transfer import Transfer
+from mydata_like.ssh.links import NO_CHANNEL
 
 _LONG_AGO: Final = 1_000_000_000  # seconds since 1970: no later change of a file goes unnoticed
 _NOWHERE: Final = Dataset(DatasetId(0), "")
@@ -63,13 +64,16 @@ def remove_leftovers(state: Path) -> None:
 
 def carry(
     open_transport: OpenTransport, settings: Transfer, wish: Wish, state: Path, budget: Budget
-) -> Iterator[Measured]:
-    """Yield how fast large files go, and tiny ones, each read, hashed, sent and proven there."""
+) -> Generator[Measured, None, int]:
+    """Yield how fast large files go, and tiny ones, each read, hashed, sent and proven there.
+
+    Return over how many channels: as many as are wished, or as the host grants.
+    """
     effort = budget.effort
     each = wish.size(effort) * wish.channels + wish.files(effort) * TINY
     budget.take(each * (effort.looks + 1))
     with closing(open_transport(settings)) as transport, _own_files(state, wish, budget) as files:
-        channels = [transport.open_channel() for _ in range(min(wish.channels, transport.capacity))]
+        channels = [*_open_channels(transport, wish.channels)]
         count = len(channels)
 
         def send_large(look: int) -> float:
@@ -95,6 +99,19 @@ def carry(
         yield Measured(Stage.CHANNELS, carried(LARGE_FILES), Unit.BYTES, looks)
         looks = _repeat(send_tiny, budget)
         yield Measured(Stage.CHANNELS, carried(TINY_FILES), Unit.FILES, looks)
+    return count
+
+
+def _open_channels(transport: Transport, wanted: int) -> Iterator[Channel]:
+    """Yield so many channels, or as many as there may be."""
+    yield transport.open_channel()
+    for _ in range(min(wanted, transport.capacity) - 1):  # known better once the first is open
+        try:
+            yield transport.open_channel()
+        except TransientError as error:
+            if error.problem_code != NO_CHANNEL:
+                raise
+            return
 
 
 def _repeat(send: Callable[[int], float], budget: Budget) -> tuple[float, ...]:

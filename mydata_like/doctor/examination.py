@@ -5,15 +5,13 @@ A part that fails, or that this server does not allow, is said and left out; the
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.ports import Cancel
 from mydata_like.doctor.advice import find_way
-from mydata_like.doctor.api import Questions, measure_api
+from mydata_like.doctor.api import measure_api
 from mydata_like.doctor.carrying import Wish, carry, remove_leftovers
 from mydata_like.doctor.findings import (
     NOT_TOLD,
@@ -50,6 +48,7 @@ from mydata_like.doctor.staging import (
     leave_nothing,
     name_files,
 )
+from mydata_like.doctor.subject import Subject
 from mydata_like.settings.transfer import Transfer
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.remote import Rung, probe
@@ -72,24 +71,6 @@ _SCP_ONLY: Final = (
     "The staging host allows scp only, which can remove nothing: nothing was sent, and only this "
     "computer and the API were measured."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """What is examined: the data's folder, the server's API, and the way into its staging area.
-
-    Without a `staging`, `why` says what is in its way. `state` takes the test's own files.
-    `records` are how many files a second earlier runs brought to the server where its API was
-    their limit.
-    """
-
-    root: Path
-    state: Path
-    transfer: Transfer
-    questions: Questions
-    staging: Staging | None = None
-    why: str = ""
-    records: tuple[float, ...] = ()
 
 
 class Examination:
@@ -264,7 +245,13 @@ class Examination:
         for channels in self._counts(pumps.sessions):
             if self._is_late(flooded(channels)):
                 break
-            flow = pumps.flood(channels, files=files)
+            try:
+                flow = pumps.flood(channels, files=files)
+            except UploaderError as error:
+                if channels == 1:
+                    raise
+                self._unknown.append(f"{flooded(channels)}: {error.message}")
+                break
             self._cipher = flow.cipher or self._subject.transfer.ciphers[0]
             set_up += flow.set_up
             yield _tell(Stage.CHANNELS, flooded(channels), flow)
@@ -291,7 +278,8 @@ class Examination:
         floods = self.findings.floods()
         rate = max((one.value for one in floods.values()), default=0.0)
         wish = Wish(staging.folder, channels, rate)
-        return carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
+        going = carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
+        self._channels = yield from going
 
 
 def _tell(stage: Stage, what: str, flow: Flow) -> Measured:

@@ -42,6 +42,7 @@ from tests.sshd_fixture import (
     scp_only,
     sftp_only,
     sshd_with,
+    with_programs,
 )
 
 pytestmark = needs_sshd
@@ -251,6 +252,22 @@ def test_where_nothing_can_be_removed_nothing_is_sent(tmp_path):
             Stage.CIPHER,
         }
         assert any("scp only" in sentence for sentence in test.findings.unknown)
+
+
+def test_a_host_that_grants_fewer_channels_than_are_asked_for_is_measured_with_these(tmp_path):
+    programs = {name: shutil.which(name) for name in ("tar", "md5sum", "sync")}
+    one_core = with_programs(tmp_path, nproc="echo 1", **programs)
+    with (
+        site_with(tmp_path / "site", *one_core, "MaxSessions 2") as site,
+        speed_test(site, "transfer.channels=5") as test,
+    ):
+        measured = {one.what for one in test.measure()}
+
+        assert measured >= {flooded(2), TINY_FILES, carried(LARGE_FILES), carried(TINY_FILES)}
+        assert flooded(4) not in measured
+        assert any(text.startswith(flooded(4)) for text in test.findings.unknown)
+        assert test.findings.channels == 2
+        assert left_behind(site) == []
 
 
 def test_without_an_approval_the_rest_is_measured(tmp_path):
