@@ -77,6 +77,7 @@ def _is_there(descriptor: int, offset: int) -> bool:
 
 
 def _advise(descriptor: int, offset: int, length: int, advice: str) -> None:
-    """Tell the system how a file is read; nothing where it cannot be told."""
+    """Tell the system how a file is read; nothing where it cannot be told, or does not listen."""
     if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(descriptor, offset, length, getattr(os, advice))
+        with suppress(OSError):
+            os.posix_fadvise(descriptor, offset, length, getattr(os, advice))

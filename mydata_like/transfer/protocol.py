@@ -22,6 +22,8 @@ from mydata_like.core.spent import NOTHING_SPENT, Spent
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 
+_LATEST: Final = 253_402_300_799  # the last second of the year 9999
+
 
 class Member(NamedTuple):
     """One file of a payload: where it is, as the scan saw it, and where it goes.
@@ -41,8 +43,8 @@ class Member(NamedTuple):
 
     @property
     def modified(self) -> int:
-        """Whole seconds since 1970, as the staging area keeps them."""
-        return max(self.modified_ns // 1_000_000_000, 0)
+        """Whole seconds since 1970, as the staging area keeps them: no more than dates can tell."""
+        return min(max(self.modified_ns // 1_000_000_000, 0), _LATEST)
 
 
 class Plan(NamedTuple):

@@ -19,7 +19,7 @@ from mydata_like.core.files import LocalFile, Reading
 from mydata_like.core.format import format_path
 from mydata_like.transfer import caching
 from mydata_like.transfer.protocol import Member
-from mydata_like.transfer.sparse import Extent, zeros
+from mydata_like.transfer.sparse import Extent, find_extents, zeros
 
 CHUNK: Final = 1024 * 1024
 _BEAT: Final = 64  # megabytes of zeros hashed between two signs of life
@@ -67,6 +67,11 @@ class Source:
 
     def fileno(self) -> int:
         return self._file.fileno()
+
+    def find_extents(self) -> list[Extent]:
+        """Return where the file system says that data lies; nothing counts as read for it."""
+        with _file_errors(self.path):
+            return find_extents(self.fileno(), self.size)
 
     def peek(self, offset: int, view: memoryview) -> memoryview:
         """Return what lies at a place, up to the file's end; nothing counts as read for it."""

@@ -26,7 +26,7 @@ from mydata_like.transfer.reading import Source, open_source
 from mydata_like.transfer.resume import chain, compare, resume
 from mydata_like.transfer.sealed import Sealed, alive, part_name
 from mydata_like.transfer.shell import NO_GROUND, Shells, finish_refused
-from mydata_like.transfer.sparse import Extent, find_extents, measure
+from mydata_like.transfer.sparse import Extent, measure
 from mydata_like.transfer.striped import StripedSender
 from mydata_like.transfer.zeros import find_data
 from mydata_like.transfer.zstd import NOT_UNPACKED, Feed, choose, unpack
@@ -171,7 +171,7 @@ class SingleSender:
     def _find_extents(self, source: Source, moving: Moving) -> list[Extent] | None:
         """Return where the data lies if that saves much."""
         if source.may_have_holes:
-            extents = find_extents(source.fileno(), source.size)
+            extents = source.find_extents()
             if measure(extents) < source.size * _HOLES_GAIN:
                 return extents
         if self._find_zeros:

@@ -1,6 +1,9 @@
 """What goes through the pipe comes out as it went in."""
 
 import pickle
+import time
+
+import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.files import ArchiveMember, LocalFile, Reading
@@ -31,3 +34,9 @@ def test_fates_arrive_with_their_problems_and_readings():
     assert arrived == Done(fates, broken=True)
     assert [fate.again for fate in arrived.fates] == [False, True]
     assert arrived.fates[1].problem.code == arrived.fates[1].inside[0].problem.code
+
+
+@pytest.mark.parametrize("modified_ns", [-(2**80), -1, 0, 10**18, 2**80])
+def test_any_time_of_a_file_is_a_date_that_a_host_understands(modified_ns):
+    member = Member(b"/data/a", 3, modified_ns, 1, 2, b"sets/a")
+    assert 1970 <= time.gmtime(member.modified).tm_year <= 9999

@@ -12,7 +12,6 @@ from mydata_like.core.errors import FileChangedError
 from mydata_like.core.model import LocalFile
 from mydata_like.transfer.caching import LARGE
 from mydata_like.transfer.reading import open_source
-from mydata_like.transfer.sparse import find_extents
 from mydata_like.transfer.tiny import read_tiny
 from tests.settled import settle
 
@@ -291,6 +290,18 @@ def test_an_error_of_the_disk_makes_a_file_unreadable(read):
     assert failure.value.problem_code == "file.unreadable"
 
 
+def test_an_error_while_holes_are_looked_for_makes_a_file_unreadable(file):
+    with opened(seen(file)) as source:
+        pipe, other = os.pipe()
+        os.dup2(pipe, source.fileno())  # its descriptor fails as one on a broken disk does
+        with pytest.raises(FileChangedError) as failure:
+            source.find_extents()
+        os.close(pipe)
+        os.close(other)
+
+    assert failure.value.problem_code == "file.unreadable"
+
+
 def test_a_file_that_claims_to_be_empty_and_is_not_fails(read):
     with pytest.raises(FileChangedError) as failure:
         read(seen(Path("/proc/self/status")))
@@ -348,7 +359,7 @@ def sparse_file(tmp_path):
 def test_holes_are_checksummed_without_being_read(sparse_file):
     buffer = bytearray(1024 * 1024)
     with opened(seen(sparse_file)) as source:
-        extents = find_extents(source.fileno(), source.size)
+        extents = source.find_extents()
         chunks = [bytes(chunk) for chunk in source.chunks(buffer, extents)]
         checksum = source.finish()
 
@@ -360,7 +371,7 @@ def test_holes_are_checksummed_without_being_read(sparse_file):
 
 def test_a_long_hole_gives_signs_of_life(sparse_file):
     with opened(seen(sparse_file)) as source:
-        extents = find_extents(source.fileno(), source.size)
+        extents = source.find_extents()
         chunks = source.chunks(bytearray(1024 * 1024), extents)
 
         assert sum(1 for chunk in chunks if not chunk) >= 2
