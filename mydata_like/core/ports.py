@@ -176,6 +176,12 @@ class Channel(Protocol):
     @property
     def number(self) -> int: ...
 
+    def open(self) -> None:
+        """Make sure that it stands, also after its line broke; raises as `send` does.
+
+        That takes moments, however large the payload is that comes after it.
+        """
+
     def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
         """Carry a payload and tell the fate of each of its members, in their order.
 

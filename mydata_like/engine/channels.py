@@ -111,6 +111,22 @@ class Channels:
         finally:
             self._return(channel)
 
+    def ensure_open(self, channel: Channel) -> None:
+        """Let a channel stand that has been lost; wait at the gate while none can be had.
+
+        Whoever looks there for all others is to be quick, which a payload is not.
+        """
+
+        def reach() -> None:
+            try:
+                channel.open()
+            except TransientError as error:
+                if error.problem_code != UNREACHABLE:
+                    raise
+                raise _unavailable(error) from error
+
+        self._gate.call(reach)
+
     @contextmanager
     def carrying(self, channel: Channel, payload: Payload) -> Iterator[Callable[[int], None]]:
         """Give a channel its share of the bandwidth for a payload; yield what counts its bytes.
@@ -191,9 +207,7 @@ class Channels:
             if self._opened and error.problem_code == NOT_GRANTED:
                 self._note_refusal(f"the staging host grants no more: {error.message}")
                 raise
-            raise ServerUnavailableError(
-                error.message, hint=error.hint, code=error.problem_code
-            ) from error
+            raise _unavailable(error) from error
 
     def _note_refusal(self, reason: str) -> None:
         """Make do with what is open, or about to be, until it is time to ask again."""
@@ -202,3 +216,7 @@ class Channels:
             self._granted_until = self._gate.clock.monotonic() + ASK_AGAIN
         bandwidth = self.bandwidth.total
         self._emit(LimitsChanged(channels=self._granted, bandwidth=bandwidth, reason=reason))
+
+
+def _unavailable(error: TransientError) -> ServerUnavailableError:
+    return ServerUnavailableError(error.message, hint=error.hint, code=error.problem_code)

@@ -70,6 +70,8 @@ class Gate:
         self._told: Problem | None = None
         self._hurried = False
         self._holdable = True
+        self._closed_at = 0.0
+        self.stopped = 0.0  # seconds for which conditions have stopped all callers so far
 
     def call(self, action: Callable[[], T]) -> T:
         """Return what `action` returns, after as many pauses as that takes.
@@ -173,6 +175,7 @@ class Gate:
             if _CONDITION in self._reasons:
                 return False
             self._give_reason(_CONDITION, problem)
+            self._closed_at = self.clock.monotonic()
             return True
 
     def _probe(self, action: Callable[[], T], error: RunError) -> T:
@@ -207,6 +210,7 @@ class Gate:
     def _open(self, *, tell: bool) -> None:
         """Let all go on; of a run that ends here nobody is told that it does."""
         with self._lock:
+            self.stopped += self.clock.monotonic() - self._closed_at
             if tell:
                 self._take_back(_CONDITION)
             else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mydata_like.core.errors import Problem, ServerUnavailableError, TransientError
+from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import (
     FileFailed,
     FileStaged,
@@ -15,7 +15,6 @@ from mydata_like.core.events import (
 from mydata_like.core.model import EntryState, LocalFile, Payload, Registered, Staged, Wanted
 from mydata_like.core.ports import Channel, Emit, Ledger, Sent, Unsent
 from mydata_like.engine.bookkeeping import Step, record_staged
-from mydata_like.engine.channels import UNREACHABLE
 from mydata_like.engine.choices import CANCELLED, STOPPING, CutOffError
 from mydata_like.engine.controller import Controls
 from mydata_like.engine.queues import Source
@@ -88,6 +87,8 @@ class Send:
             return [], []
         begun = self._gate.clock.monotonic()
         try:
+            self._gate.wait_released()
+            self._channels.ensure_open(channel)
             results = self._gate.call(lambda: self._send(channel, payload, attempt))
         except CutOffError as error:
             if error.begun:
@@ -149,21 +150,14 @@ class Send:
             self._emit(TransferProgressed(transfer=payload.id, channel=channel.number, bytes=size))
 
         self._gate.wait_released()
-        try:
-            with (
-                self._choices.sending(payload, channel),
-                self._channels.carrying(channel, payload) as reach,
-            ):
-                self._tell_start(channel, payload, attempt)
-                results = channel.send(payload, follow)
-                reach(payload.size)
-                return results
-        except TransientError as error:
-            if error.problem_code != UNREACHABLE:
-                raise
-            raise ServerUnavailableError(
-                error.message, hint=error.hint, code=error.problem_code
-            ) from error
+        with (
+            self._choices.sending(payload, channel),
+            self._channels.carrying(channel, payload) as reach,
+        ):
+            self._tell_start(channel, payload, attempt)
+            results = channel.send(payload, follow)
+            reach(payload.size)
+            return results
 
     def _tell_start(self, channel: Channel, payload: Payload, attempt: int) -> None:
         self._emit(

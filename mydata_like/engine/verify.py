@@ -86,7 +86,7 @@ class Verify:
         dataset = item.wanted.dataset
         if dataset.id not in self._watches:
             room: MutableMapping[Key, Registered] = self._ledger.open_room()
-            self._watches[dataset.id] = Unverified(dataset, self._clock.monotonic(), room)
+            self._watches[dataset.id] = Unverified(dataset, self._find_moment(), room)
         self._watches[dataset.id].add(item)
 
     def _look_patiently(self, watch: Unverified) -> Iterator[Wanted]:
@@ -97,7 +97,7 @@ class Verify:
         except ItemError as error:
             logger.info("Dataset %d could not be looked at: %s", watch.dataset, error)
         if len(watch) < before:
-            watch.progressed = self._clock.monotonic()
+            watch.progressed = self._find_moment()
         elif self._quiet(watch) >= self._settings.verify_patience:
             self._give_up(watch)
         if not watch:
@@ -105,7 +105,11 @@ class Verify:
 
     def _quiet(self, watch: Unverified) -> float:
         """Return for how many seconds nothing has been verified."""
-        return self._clock.monotonic() - watch.progressed
+        return self._find_moment() - watch.progressed
+
+    def _find_moment(self) -> float:
+        """Return the time on a clock that stands while the run does: then nobody can be asked."""
+        return self._clock.monotonic() - self._gate.stopped
 
     def _look(self, watch: Unverified) -> Iterator[Wanted]:
         stats = self._gate.call(lambda: self._server.fetch_stats(watch.dataset))

@@ -121,6 +121,9 @@ class HttpChannel:
     def number(self) -> int:
         return self._number
 
+    def open(self) -> None:
+        """There is nothing to open: each request finds its way to the server."""
+
     def limit(self, rate: float) -> None:
         """Send at most so many bytes a second from now on."""
         self._bucket.limit(rate)

@@ -51,17 +51,13 @@ class SshChannel:
     def number(self) -> int:
         return self._number
 
-    def open(self) -> WorkerProcess:
+    def open(self) -> None:
         """Make sure that there is a worker whose session grants the channel."""
-        if self._worker is None:
-            self._worker = self._workers.open_worker(self._number)
-            self._spent = NOTHING_SPENT
-            self._tell_rate()
-        return self._worker
+        self._join()
 
     def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
         """Carry a payload, as `core.ports.Channel` promises."""
-        worker = self.open()
+        worker = self._join()
         try:
             with self._workers.carrying() as spare:
                 done = self._carry(worker, _make_task(payload, spare=spare), progress)
@@ -95,6 +91,13 @@ class SshChannel:
             self._workers.leave(self._worker, self._number)
             self._worker = None
             self._workers.emit(ChannelChanged(channel=self._number, state="closed", host=host))
+
+    def _join(self) -> WorkerProcess:
+        if self._worker is None:
+            self._worker = self._workers.open_worker(self._number)
+            self._spent = NOTHING_SPENT
+            self._tell_rate()
+        return self._worker
 
     def _carry(self, worker: WorkerProcess, task: Task, progress: Progress) -> Done:
         size = sum(member.size for member in task.members)

@@ -72,6 +72,17 @@ def test_a_condition_pauses_once_and_ends_by_itself(yard: Yard) -> None:
     assert yard.clock.monotonic() == pytest.approx(5 + 10 + 20)
 
 
+def test_the_gate_knows_for_how_long_it_was_closed(yard: Yard) -> None:
+    yard.gate.hold("person", BY_HAND)
+    yard.clock.move(1000)
+    yard.gate.release("person")
+    yard.gate.call(raising(AWAY, AWAY, AWAY))
+    yard.clock.move(1000)
+    yard.gate.call(raising(AWAY))
+
+    assert yard.gate.stopped == pytest.approx(5 + 10 + 20 + 5)
+
+
 def test_probes_become_rarer_up_to_a_limit(yard: Yard) -> None:
     asked_at: list[float] = []
 

@@ -49,8 +49,9 @@ DENIED = Problem("staging.denied", "The staging area refuses this name.")
 class ScriptedTransport:
     """Answers each send by the next entry of its script; after that all is well."""
 
-    def __init__(self, *script, openings=(), capacity=2):
+    def __init__(self, *script, openings=(), reopenings=(), capacity=2):
         self.script = list(script)
+        self.reopenings = list(reopenings)
         self.openings = list(openings)
         self.sent = []
         self.capacity = capacity
@@ -73,6 +74,10 @@ class ScriptedChannel:
         self.number = number
         self.closed = False
         self.is_cut = False
+
+    def open(self):
+        if self.transport.reopenings and (error := self.transport.reopenings.pop(0)):
+            raise error
 
     def cut(self):
         self.is_cut = True
@@ -218,6 +223,18 @@ def test_a_host_that_cannot_be_reached_pauses_the_run():
 
     assert names(bench(batch("a"))) == ["a"]
     assert bench.of_kind(RunPaused)[0].problem.code == "link.refused"
+
+
+def test_the_run_goes_on_as_soon_as_a_lost_channel_stands_again():
+    lost, away = TransientError("cut"), TransientError("No answer.", code="link.refused")
+    bench = Bench(lost, reopenings=[None, away, away])
+    told = []
+    bench.transport.script.append(lambda: told.extend(map(type, bench.events)))
+
+    assert names(bench(batch("a"))) == ["a"]
+    assert [kind for kind in told if kind in (RunPaused, RunResumed)] == [RunPaused, RunResumed]
+    assert bench.of_kind(RunPaused)[0].problem.code == "link.refused"
+    assert [event.attempt for event in bench.of_kind(TransferStarted)] == [1, 2]
 
 
 def test_a_host_that_stays_away_ends_the_run():

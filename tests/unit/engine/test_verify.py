@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from mydata_like.core.errors import Cancelled, RejectedError, TransientError
-from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
+from mydata_like.core.errors import Cancelled, RejectedError, ServerUnavailableError, TransientError
+from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, RunPaused
 from mydata_like.core.model import EntryState, Registered
 from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.register import _registration
@@ -31,8 +31,8 @@ class Bench:
         self.ledger = MemoryLedger()
         self.cancel = self.clock.cancel()
         gate = Gate(self.clock, self.cancel, self.events.append, Random(1))
-        settings = Advanced(verify_interval=1.0, verify_patience=60.0)
-        self.verify = Verify(self.server, self.ledger, self.events.append, gate, settings)
+        self.settings = Advanced(verify_interval=1.0, verify_patience=60.0)
+        self.verify = Verify(self.server, self.ledger, self.events.append, gate, self.settings)
 
     def register(self, *names):
         self.server.register([_registration(a_staged(name), "staging") for name in names])
@@ -177,6 +177,19 @@ def test_a_record_whose_checksum_is_not_ours_is_not_verified():
 
     assert bench.of_kind(FileVerified) == []
     assert len(again) == 1
+
+
+def test_a_long_pause_is_no_silence_of_the_server():
+    bench = Bench()
+    items = bench.register("a")
+    away = ServerUnavailableError("The server is away.")
+    bench.server.faults["fetch_stats"] = [away] * 9
+
+    assert bench(items) == []
+    assert bench.events[0] == RunPaused(problem=away.problem)
+    assert bench.clock.monotonic() > bench.settings.verify_patience
+    assert len(bench.server.asked) == 1
+    assert len(bench.of_kind(FileVerified)) == 1
 
 
 def test_what_stays_pending_waits_for_the_next_run():
