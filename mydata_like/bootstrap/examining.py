@@ -22,7 +22,7 @@ from mydata_like.bootstrap.settings import (
 )
 from mydata_like.bootstrap.staging import list_endpoints, open_petition, open_transport
 from mydata_like.core.errors import NotApprovedError, Problem, RunError
-from mydata_like.doctor.advice import Verdict, judge
+from mydata_like.doctor.advice import Verdict, judge, reorder
 from mydata_like.doctor.api import Questions
 from mydata_like.doctor.examination import Examination
 from mydata_like.doctor.findings import LATENCIES, Findings, Machine, Measured
@@ -117,10 +117,12 @@ class SpeedTest:
     def find_applicable(self, record: Mapping[str, Any]) -> dict[str, object]:
         """Return what a test's record advises and is not in force: nothing that is locked."""
         loaded = load_settings(self._order.config)
-        advised = [each["changes"].items() for each in record["verdict"]["advice"]]
+        advised = dict(chain(*(each["changes"].items() for each in record["verdict"]["advice"])))
+        if order := advised.get("transfer.ciphers"):
+            advised["transfer.ciphers"] = reorder(loaded.settings.transfer.ciphers, order)
         return {
             key: value
-            for key, value in chain(*advised)
+            for key, value in advised.items()
             if key not in loaded.locked_by and not _is_set(loaded.settings, key, value)
         }
 

@@ -1,6 +1,6 @@
 """What would make it faster: settings to be changed, or what somebody at the server could do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -128,7 +128,7 @@ def _options(
 ) -> Iterator[tuple[str, str, Way, Mapping[str, object]]]:
     order = sorted(findings.ciphers(), key=partial(_find_cost, findings))
     if order and order[0] != way.cipher:
-        changes: dict[str, object] = {"transfer.ciphers": order}
+        changes: dict[str, object] = {"transfer.ciphers": reorder(settings.ciphers, order)}
         yield "cipher", f"Offer {order[0]} first.", way._replace(cipher=order[0]), changes
     best = find_way(findings, settings.changed(channels=0)).channels
     if settings.channels and best != settings.channels:
@@ -142,6 +142,15 @@ def _options(
     if not way.archived:
         text = "Keep tiny files in archives, which have one record each: see archive.rules."
         yield "archives", text, way._replace(archived=True), {}
+
+
+def reorder(ciphers: Sequence[str], first: Sequence[str]) -> list[str]:
+    """Return ciphers as they are set, in an order that need not name all of them.
+
+    What this host refuses, or a test had no time for, may be what another host wants.
+    """
+    named = [cipher for cipher in first if cipher in ciphers]
+    return [*named, *(cipher for cipher in ciphers if cipher not in named)]
 
 
 def _find_cost(findings: Findings, cipher: str) -> float:

@@ -181,20 +181,26 @@ def test_the_way_back_is_kept_whatever_ends_the_test_and_however_often_it_is_app
 def test_what_is_applied_later_adds_to_the_way_back(tmp_path):
     make_data(tmp_path / "site")
     with open_site(tmp_path / "site") as site:
-        advice = [{"changes": {"transfer.channels": 2, "transfer.compression": "auto"}}]
+        changes = {"transfer.channels": 2, "transfer.compression": "auto"}
+        advice = [{"changes": changes | {"transfer.ciphers": ["aes256-ctr", "aes128-ctr"]}}]
         proof = {"changes": {"transfer.channels": 2}, "replaced": {"transfer.channels": 7}}
         told = {"verdict": {"advice": advice}, "proof": proof | {"measured": []}}
         keep_examination(site.state / "speed-tests.jsonl", ADVISED | told)
         write_setting(site, "channels = 2")
         write_setting(site, 'compression = "never"')
+        write_setting(site, 'ciphers = ["aes192-ctr", "aes256-ctr"]')
 
         applied = site.command("doctor", "--events", "--apply", "--latest")
 
         (event,) = applied.events("settings_applied")
-        assert event["changes"] == {"transfer.compression": "auto"}
+        assert event["changes"] == {
+            "transfer.compression": "auto",
+            "transfer.ciphers": ["aes256-ctr", "aes192-ctr"],
+        }
         assert applied.sums["proof"]["replaced"] == {
             "transfer.channels": 7,
             "transfer.compression": "never",
+            "transfer.ciphers": ["aes192-ctr", "aes256-ctr"],
         }
 
 
