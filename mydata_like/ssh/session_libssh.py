@@ -126,6 +126,7 @@ class Line(Vigil):
         """Return the session of an authenticated line."""
         # A channel that is never opened: polling it makes the library take in what came.
         self._pump = self.call(self.foreign.channel_new)
+        self.tend()
         return LibsshSession(self)
 
     def open_channel(self) -> Channel:

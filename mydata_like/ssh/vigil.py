@@ -11,12 +11,14 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from typing import Final
 
+from mydata_like.core.errors import UploaderError
 from mydata_like.ssh import links
 
 _GLANCE: Final = 0.1  # seconds of one wait
+_UNHEARD: Final = 0.5  # seconds that what has come waits to be taken in, at most
 
 
 class _Waiter:
@@ -74,6 +76,16 @@ class Vigil(ABC):
             yield
             if self._waiting:
                 self._call()
+
+    def tend(self) -> None:
+        """Let the library take in what comes from now on, though nobody may wait for anything.
+
+        So a server that asks whether we are still there is answered, whatever our threads do.
+        """
+        gone = Event()
+        weakref.finalize(self, gone.set)
+        line = weakref.ref(self)
+        Thread(target=_tend, args=(line, gone), name="ssh-vigil", daemon=True).start()
 
     def wait(self, is_ready: Callable[[], bool], patience: float, *, in_all: bool = False) -> bool:
         """Wait until something is ready; it is asked for in turns, by any thread.
@@ -148,3 +160,12 @@ class Vigil(ABC):
     def _ring(self) -> None:
         with suppress(BlockingIOError):
             self._rope.send(b"\0")
+
+
+def _tend(line: "weakref.ref[Vigil]", gone: Event) -> None:
+    """Take in what has come, now and then; whoever uses a broken line finds that out."""
+    with suppress(UploaderError):
+        while not gone.wait(_UNHEARD) and (vigil := line()) is not None:
+            with vigil.turn():
+                vigil.pump()
+            del vigil

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+from contextlib import ExitStack
 
 import pytest
 
@@ -184,3 +185,14 @@ def test_a_stream_that_waits_does_not_keep_others_waiting(session):
     reader.join(30)
     assert answers == [b"at last"]
     waiting.finish()
+
+
+def test_a_host_that_asks_whether_we_live_is_answered_while_nobody_listens(tmp_path):
+    (tmp_path / "keys").mkdir()
+    options = "ClientAliveInterval 1", "ClientAliveCountMax 2"
+    with sshd_with(tmp_path, *options) as sshd, ExitStack() as open_ones:
+        endpoints = [endpoint_of(sshd, tmp_path / "keys", stack=stack) for stack in STACKS]
+        sessions = [open_ones.enter_context(open_session(endpoint)) for endpoint in endpoints]
+        threading.Event().wait(5)  # all threads have something else to do
+        for session in sessions:
+            assert session.run(b"echo here").output == b"here\n"
