@@ -50,15 +50,17 @@ class LibsshSession:
     @property
     def cipher(self) -> str:
         """The cipher agreed on for what we send."""
-        name: bytes = self._line.foreign.get_cipher_out()
+        with self._line.turn():
+            name: bytes = self._line.foreign.get_cipher_out()
         return name.decode()
 
     def start(self, command: bytes) -> LibsshStream:
         """Start a remote command; raises `TransientError` where no channel is granted."""
-        channel = self._line.open_channel()
-        if not self._line.grants(channel.request_exec, command):
+        stream = self._line.open_stream()
+        if not stream.execute(command):
+            stream.close()
             raise links.exec_refused(self._line.endpoint)
-        return LibsshStream(self._line, channel)
+        return stream
 
     def run(self, command: bytes, stdin: bytes = b"") -> Finished:
         """Run a remote command to its end."""
@@ -68,10 +70,11 @@ class LibsshSession:
 
     def open_sftp(self) -> Sftp:
         """Open the SFTP subsystem; raises `RejectedError` where refused."""
-        channel = self._line.open_channel()
-        if not self._line.grants(channel.request_subsystem, b"sftp"):
+        stream = self._line.open_stream()
+        if not stream.enter(b"sftp"):
+            stream.close()
             raise links.sftp_refused(self._line.endpoint)
-        return Sftp(LibsshStream(self._line, channel))
+        return Sftp(stream)
 
     def close(self) -> None:
         """Close the connection; from any thread, at any time, again and again."""
@@ -129,15 +132,15 @@ class Line(Vigil):
         self.tend()
         return LibsshSession(self)
 
-    def open_channel(self) -> Channel:
-        """Open a channel; raises `TransientError` where none is granted."""
+    def open_stream(self) -> LibsshStream:
+        """Open a channel for a command; raises `TransientError` where none is granted."""
         for pause in links.GRACE:
             with self.turn():
-                channel = self.call(self.foreign.channel_new)
+                stream = LibsshStream(self, self.call(self.foreign.channel_new))
             asked = time.monotonic()
-            if self.grants(channel.open_session):
+            if stream.open():
                 self._round_trip = min(self._round_trip, time.monotonic() - asked)
-                return channel
+                return stream
             time.sleep(pause)
         raise links.no_channel(self.endpoint)
 

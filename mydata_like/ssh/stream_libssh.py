@@ -17,7 +17,10 @@ _WRITE: Final = 256 * 1024  # a quarter faster than 64 KiB
 
 
 class LibsshStream:
-    """A remote command at work; see `Stream`."""
+    """A remote command at work; see `Stream`.
+
+    It begins as a new channel, which is to be opened and then to be given its command.
+    """
 
     def __init__(self, line: "Line", channel: Channel) -> None:
         self._line = line
@@ -26,6 +29,18 @@ class LibsshStream:
         self._errors = bytearray()
         self._widest = 0  # bytes, of the window
         self.shut = 0.0
+
+    def open(self) -> bool:
+        """Open the channel; return whether that is granted."""
+        return self._line.grants(self._channel.open_session)
+
+    def execute(self, command: bytes) -> bool:
+        """Start the command; return whether that is granted."""
+        return self._line.grants(self._channel.request_exec, command)
+
+    def enter(self, subsystem: bytes) -> bool:
+        """Start a subsystem in a command's place; return whether that is granted."""
+        return self._line.grants(self._channel.request_subsystem, subsystem)
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; what a command that has ended does not read is dropped."""
@@ -80,6 +95,10 @@ class LibsshStream:
         """Drop the stream without waiting."""
         with self._line.turn(), suppress(BaseSSHError):
             self._channel.close()
+
+    def __del__(self) -> None:
+        """Have the channel freed in a turn: that uses what all channels of the line share."""
+        self._line.retire(self._channel)
 
     def _take(self, size: int) -> bytes:
         taken = bytes(self._output[:size])

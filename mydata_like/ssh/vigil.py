@@ -53,6 +53,7 @@ class Vigil(ABC):
         self._line = line
         self._lock = Lock()
         self._waiting: list[_Waiter] = []
+        self._retired: list[object] = []  # what uses the library once more, to end
         self._watcher: _Waiter | None = None
         self._watches_pending = False
         self._moved = 0.0
@@ -73,6 +74,7 @@ class Vigil(ABC):
     def turn(self) -> Iterator[None]:
         """Have the library to oneself."""
         with self._lock:
+            self._retired.clear()
             yield
             if self._waiting:
                 self._call()
@@ -86,6 +88,13 @@ class Vigil(ABC):
         weakref.finalize(self, gone.set)
         line = weakref.ref(self)
         Thread(target=_tend, args=(line, gone), name="ssh-vigil", daemon=True).start()
+
+    def retire(self, thing: object) -> None:
+        """Let go of something of the library in the next turn.
+
+        Any thread may call this, even in a turn: whoever drops what is not needed any more.
+        """
+        self._retired.append(thing)
 
     def wait(self, is_ready: Callable[[], bool], patience: float, *, in_all: bool = False) -> bool:
         """Wait until something is ready; it is asked for in turns, by any thread.
