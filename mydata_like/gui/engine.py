@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QObject, QProcess, Signal, Slot
+from PySide6.QtCore import QObject, QProcess, Qt, Signal, Slot
 
 from mydata_like.gui.look import words
 
@@ -41,7 +41,9 @@ class Engine(QObject):
         self._process.readyReadStandardOutput.connect(self._read_events)
         self._process.readyReadStandardError.connect(self._read_words)
         self._process.finished.connect(self._tell_end)
-        self._process.errorOccurred.connect(self._tell_failure)
+        # Some failures to start are known within `start`: they are told after it, like all others.
+        queued = Qt.ConnectionType.QueuedConnection
+        self._process.errorOccurred.connect(self._tell_failure, queued)
 
     @property
     def said(self) -> str:

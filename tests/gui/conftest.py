@@ -2,6 +2,7 @@
 
 import gc
 import os
+from contextlib import contextmanager
 
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
@@ -90,6 +91,23 @@ def desk(site, open_desk, qtbot):
     desk = open_desk(site.config)
     qtbot.waitUntil(lambda: desk.controller.state.phase == "idle", timeout=DEADLINE)
     return desk
+
+
+@pytest.fixture
+def full():
+    """Return a context in which this process can open nothing more, so start no other one."""
+    resource = pytest.importorskip("resource")
+
+    @contextmanager
+    def fill():
+        least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
+
+    return fill
 
 
 @pytest.fixture

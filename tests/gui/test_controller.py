@@ -126,3 +126,20 @@ def test_a_look_at_the_ledger_never_brings_an_older_run_back(desk, site, qtbot):
     assert controller.state.last == told
     controller._take_standing(Standing(missing=(), running=False, watched=False))
     assert controller.state.last == told
+
+
+def test_an_engine_that_cannot_be_started_is_told_of_and_started_again(desk, site, full, qtbot):
+    controller = desk.controller
+    controller.engine.kill()
+    wait_for(qtbot, controller, Phase.BROKEN)
+    with qtbot.waitSignal(controller.problem_raised, timeout=DEADLINE) as raised, full():
+        controller.start()
+
+    assert raised.args[0].code == "window.engine-ended"
+    assert "pipe" in raised.args[0].message
+    assert controller.state.phase is Phase.BROKEN
+    assert controller.engine is None
+
+    controller.start()
+    wait_until_safe(qtbot, controller)
+    assert site.find_wrongs() == []

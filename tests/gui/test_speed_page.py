@@ -289,3 +289,14 @@ def test_advice_is_applied_proven_and_undone(desk, site, open_page, qtbot):
     page._result._undo.click()
     qtbot.waitUntil(lambda: desk.controller.settings.transfer.channels == 1)
     qtbot.waitUntil(lambda: page._result._undo.isHidden())
+
+
+def test_a_test_that_cannot_be_started_ends_and_says_so(desk, full, qtbot):
+    examiner = Examiner(desk.controller)
+    with qtbot.waitSignal(examiner.ended) as ended, full():
+        examiner.test(quick=True, anyway=False)
+
+    assert ended.args[0].code == "window.test-ended"
+    assert not examiner.at_work
+    assert desk.controller.state.phase == "idle"
+    assert desk.controller.state.can_start
