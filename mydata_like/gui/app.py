@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtWidgets import QApplication
 
 from mydata_like.core.errors import Problem
+from mydata_like.gui.approval import Approval
 from mydata_like.gui.background import Background
 from mydata_like.gui.collection import collected_here
 from mydata_like.gui.controller import Controller
@@ -42,6 +43,7 @@ class Program(QObject):
         self.background = Background(self)
         self.controller = Controller(start.config, self.background, self)
         self.desk = Desk(self.controller, self.background, Memory(self))
+        self.approval = Approval(self.desk, self)
         self.appearance = Appearance(self.controller, self.desk.memory, self)
         self.demonstration = Demonstration(self.background, self)
         self.window = Window(self.desk)

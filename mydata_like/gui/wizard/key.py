@@ -83,8 +83,8 @@ class KeyStep(Step):
             self.tr(
                 "The administrator compares the fingerprint in the server's administration "
                 "(MyData, uploader registration requests), chooses the storage box and ticks "
-                "“approved”. You may close this window meanwhile; it carries on here as soon "
-                "as the approval comes."
+                "“approved”. You may close this window meanwhile: the program goes on asking, "
+                "and tells you when the approval comes."
             ),
             waiting,
         )

@@ -1,0 +1,61 @@
+"""Whoever closes the wizard while the approval is awaited hears of it all the same."""
+
+import pytest
+
+from mydata_like import bootstrap
+from mydata_like.core.errors import NotApprovedError
+from mydata_like.gui import approval
+from mydata_like.gui.approval import Approval
+from mydata_like.gui.state import Phase
+from tests.gui.conftest import DEADLINE
+from tests.gui.setting_up import open_town
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = needs_sshd
+
+
+@pytest.fixture
+def town(tmp_path):
+    with open_town(tmp_path / "town") as town:
+        town.fill()
+        bootstrap.save_settings(town.config, {"schedule.kind": "manual"})
+        yield town
+
+
+@pytest.fixture
+def asked(town, open_desk, qtbot):
+    """Return a controller that waits for approval, and what asks for it."""
+    desk = open_desk(town.config)
+    one = Approval(desk)
+    qtbot.waitUntil(lambda: desk.controller.state.can_start, timeout=DEADLINE)
+    desk.controller.start()
+    qtbot.waitUntil(
+        lambda: desk.controller.state.awaited is not None and not desk.controller.state.at_work,
+        timeout=DEADLINE,
+    )
+    return desk.controller, one
+
+
+def test_an_approval_is_noticed_without_any_run(asked, town, qtbot):
+    controller, one = asked
+    runs = controller.state.last
+    assert controller.state.awaited.code == NotApprovedError.code
+    assert one.timer.isActive()
+    assert one.timer.interval() == approval.ASK_AFTER
+    one.timer.setInterval(50)
+    town.approve()
+
+    qtbot.waitUntil(lambda: controller.state.awaited is None, timeout=DEADLINE)
+
+    assert not one.timer.isActive()
+    assert controller.state.last == runs
+    assert controller.state.can_start
+
+
+def test_nothing_is_asked_while_a_run_asks(asked):
+    controller, one = asked
+
+    controller.start()
+
+    assert controller.state.phase is Phase.STARTING
+    assert not one.timer.isActive()
