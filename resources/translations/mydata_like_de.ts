@@ -1017,8 +1017,8 @@
         <translation>Der Schlüssel wird gesucht …</translation>
     </message>
     <message>
-        <source>The administrator compares the fingerprint in the server&apos;s administration (MyData, uploader registration requests), chooses the storage box and ticks “approved”. You may close this window meanwhile; it carries on here as soon as the approval comes.</source>
-        <translation>Die Administration vergleicht den Fingerabdruck in der Verwaltung des Servers (MyData, uploader registration requests), wählt die Ablage (storage box) und setzt das Häkchen „approved“. Sie dürfen dieses Fenster inzwischen schließen; es geht hier weiter, sobald die Freigabe kommt.</translation>
+        <source>The administrator compares the fingerprint in the server&apos;s administration (MyData, uploader registration requests), chooses the storage box and ticks “approved”. You may close this window meanwhile: the program goes on asking, and tells you when the approval comes.</source>
+        <translation>Die Administration vergleicht den Fingerabdruck in der Verwaltung des Servers (MyData, uploader registration requests), wählt die Ablage (storage box) und setzt das Häkchen „approved“. Sie dürfen dieses Fenster inzwischen schließen: Das Programm fragt weiter und sagt es Ihnen, sobald die Freigabe kommt.</translation>
     </message>
     <message>
         <source>Copy a &amp;message for the administrator</source>
