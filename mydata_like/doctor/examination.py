@@ -6,6 +6,7 @@ A part that fails, or that this server does not allow, is said and left out; the
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from functools import partial
+from math import inf
 from typing import Final
 
 from mydata_like.core.errors import UploaderError
@@ -18,6 +19,7 @@ from mydata_like.doctor.findings import (
     RECORDS,
     ROUND_TRIP,
     SET_UP,
+    TINY_FILES,
     Findings,
     Measured,
     Stage,
@@ -139,6 +141,7 @@ class Examination:
         staging = self._subject.staging
         if staging is None or self._rung.rung != "shell":
             return
+        self._budget.begin()
         with closing(connect(staging.endpoint)) as session:
             self._rung = probe(session, staging.location)
             if self._rung.rung != "shell":
@@ -277,7 +280,8 @@ class Examination:
         self._channels = channels = find_way(self.findings, settings).channels
         floods = self.findings.floods()
         rate = max((one.value for one in floods.values()), default=0.0)
-        wish = Wish(staging.folder, channels, rate)
+        pace = self.findings.value(Stage.SERVER_DISK, TINY_FILES) or inf
+        wish = Wish(staging.folder, channels, rate, pace)
         going = carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
         self._channels = yield from going
 

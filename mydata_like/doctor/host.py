@@ -36,6 +36,7 @@ from mydata_like.ssh.session import Session, Stream
 _WINDOW: Final = 2 * 1024 * 1024  # bytes that OpenSSH's server takes ahead; its channels.h
 _PINGS: Final = 10
 _FIRST: Final = 1_000_000  # bytes that are written to see how many may follow
+_FEW: Final = 40  # tiny files that are made for the same; starting tar takes a while, too
 _WRITE: Final = (
     b"dd if=random of=written bs=1048576 conv=fsync 2>/dev/null"
     b" || { cat random > written && sync; }"
@@ -109,32 +110,38 @@ class Host:
         self._run(self._enter + b"mkdir -p -m 700 -- " + self._folder)
         where = self._enter + b"cd -- %b && " % self._folder
         looks = budget.effort.looks
-        size = self._fit(where, budget)
-        self._run(where + b"head -c %d /dev/urandom > random" % size)
-        acts = tuple(self._time(where, _WRITE, b"rm -f written", budget, looks))
-        yield _rate(LARGE_FILES, Unit.BYTES, size, acts)
+        (first,) = self._write(where, _FIRST, budget, 1)
+        size = _fit(_FIRST, first, budget.effort.disk, budget)
+        yield _rate(LARGE_FILES, Unit.BYTES, size, self._write(where, size, budget, looks))
         if not tar:
             return
-        files = budget.effort.files
-        self._run(where + b"rm -f random && cat > tiny.tar", _make_tar(files))
-        unpack = b"tar -x -o -f tiny.tar -C unpacked"
-        around = b"rm -rf unpacked; mkdir unpacked"
-        acts = tuple(self._time(where, unpack, around, budget, looks))
-        yield _rate(TINY_FILES, Unit.FILES, files, acts)
+        self._run(where + b"rm -f random")
+        (first,) = self._unpack(where, _FEW, budget, 1)
+        files = _fit(_FEW, first, budget.effort.files, budget)
+        yield _rate(TINY_FILES, Unit.FILES, files, self._unpack(where, files, budget, looks))
 
-    def _fit(self, where: bytes, budget: Budget) -> int:
-        """Return how many bytes a look may write, so that a slow disk is not kept busy for long."""
-        self._run(where + b"head -c %d /dev/urandom > random" % _FIRST)
-        (first,) = self._time(where, _WRITE, b"rm -f written", budget, 1)
-        fitting = _FIRST * budget.effort.seconds / first.seconds
-        return int(max(_FIRST, min(budget.effort.disk, fitting)))
+    def _write(self, where: bytes, size: int, budget: Budget, looks: int) -> tuple["_Act", ...]:
+        """Let the host write so many bytes, again and again."""
+        self._run(where + b"head -c %d /dev/urandom > random" % size)
+        return tuple(self._time(where, _WRITE, b"rm -f written", budget, looks))
+
+    def _unpack(self, where: bytes, files: int, budget: Budget, looks: int) -> tuple["_Act", ...]:
+        """Let the host make so many tiny files, again and again."""
+        self._run(where + b"cat > tiny.tar", _make_tar(files))
+        act, before = b"tar -x -o -f tiny.tar -C unpacked", b"rm -rf unpacked; mkdir unpacked"
+        return tuple(self._time(where, act, before, budget, looks))
 
     def _time(
         self, where: bytes, act: bytes, before: bytes, budget: Budget, looks: int
     ) -> Iterator["_Act"]:
-        """Yield how long an act takes there, by our clock between two words of the host."""
-        for _ in range(looks):
+        """Yield how long an act takes there, by our clock between two words of the host.
+
+        Where the time of the test has run out, one look has to do.
+        """
+        for look in range(looks):
             budget.check()
+            if look and budget.spent():
+                return
             script = where + b"%b; times; echo a; { %b; } && echo z && times" % (before, act)
             with closing(self._session.start(b"exec sh -c " + quote(script))) as stream:
                 said = _await(stream, b"a\n")
@@ -152,6 +159,14 @@ class _Act(NamedTuple):
 
     seconds: float
     work: float
+
+
+def _fit(count: int, first: _Act, most: int, budget: Budget) -> int:
+    """Return how many fit into a look where `count` took so long, between these and the `most`.
+
+    A slow disk is not to be kept busy for long, and whoever cancels waits for a look at most.
+    """
+    return max(count, min(most, int(count * budget.effort.seconds / first.seconds)))
 
 
 def _await(stream: Stream, word: bytes = b"") -> bytes:

@@ -32,8 +32,12 @@ class Budget:
     def __init__(self, effort: Effort, cancel: Cancel) -> None:
         self.effort = effort
         self._cancel = cancel
-        self._end = time.monotonic() + effort.total
         self._left = effort.most
+        self.begin()
+
+    def begin(self) -> None:
+        """Take the time from now on; bytes that were sent before still count."""
+        self._end = time.monotonic() + self.effort.total
 
     def check(self) -> None:
         """Raise `Cancelled` where the test is not wanted any more."""

@@ -27,7 +27,8 @@ from mydata_like.doctor.findings import (
     carried,
     flooded,
 )
-from mydata_like.doctor.looks import Effort
+from mydata_like.doctor.host import Host
+from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.staging import Staging, clean_by_shell, leave_nothing
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
@@ -239,6 +240,20 @@ def test_a_host_that_takes_the_word_to_remove_and_does_nothing_is_found_out(tmp_
             with pytest.raises(RejectedError):
                 clean_by_shell(staging, session)
             assert not leave_nothing(staging, session, clean_by_shell)
+
+
+def test_a_disk_is_given_as_many_tiny_files_as_fit_into_a_look(tmp_path):
+    many = 5000  # which no host unpacks within a hundredth of a second
+    effort = LEAST._replace(files=many, total=0.0)
+    with (
+        sshd_with(tmp_path) as sshd,
+        open_session(endpoint_of(sshd, tmp_path)) as session,
+    ):
+        host = Host(session, bytes(tmp_path), b"folder")
+        measured = list(host.measure_disk(Budget(effort, CancelFlag()), "gnu"))
+
+    assert [len(one.looks) for one in measured] == [1, 1], "the time of the test had run out"
+    assert 0 < len(list((tmp_path / "folder" / "unpacked").iterdir())) < many / 10
 
 
 def test_where_nothing_can_be_removed_nothing_is_sent(tmp_path):

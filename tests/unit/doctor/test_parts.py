@@ -5,6 +5,7 @@ import os
 import pytest
 
 from mydata_like.core.errors import RejectedError
+from mydata_like.doctor.carrying import Wish
 from mydata_like.doctor.floods import slice_up
 from mydata_like.doctor.looks import FULL, QUICK, Budget
 from mydata_like.doctor.machine import find_aes
@@ -101,6 +102,15 @@ def test_the_latest_tests_are_kept_and_a_broken_line_is_passed_over(tmp_path):
 
     kept = [record["number"] for record in load_examinations(file)]
     assert kept == list(range(5, KEPT + 5))
+
+
+def test_as_many_tiny_files_are_sent_as_line_and_disk_take_in_a_look():
+    fast, slow = 500e6, 3e6
+
+    assert Wish("", 1, fast, 40_000).files(FULL) == FULL.files
+    assert Wish("", 1, slow, 40_000).files(FULL) == slow * FULL.seconds / TINY
+    assert Wish("", 1, fast, 120).files(FULL) == 60
+    assert Wish("", 1, fast).files(FULL) == FULL.files
 
 
 @pytest.mark.parametrize("effort", [FULL, QUICK])
