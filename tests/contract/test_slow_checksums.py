@@ -1,12 +1,14 @@
-"""A host that hashes for longer than a line may be silent: what has arrived is gone on with."""
+"""A host that hashes for longer than a line may be silent: it goes on, and ends with us."""
 
 import os
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from mydata_like.core.errors import TransientError
 from mydata_like.ssh.remote import Rung
 from mydata_like.transfer import crew
 from mydata_like.transfer.crew import Room
@@ -26,43 +28,76 @@ BY_ONE = Rung("shell", checksum=b"md5sum")
 BY_SEVERAL = BY_ONE._replace(tar="gnu")  # whose dd writes at any place
 
 SLOW = """
-import hashlib, sys, threading
-found = hashlib.md5()
+import hashlib, pathlib, sys, threading
+found, hashed = hashlib.md5(), 0
 while piece := sys.stdin.buffer.read(1 << 20):
     found.update(piece)
+    hashed += len(piece)
     threading.Event().wait(3 / 64)
 print(found.hexdigest(), " -")
+pathlib.Path(sys.argv[1]).write_text(str(hashed))
 """
 
 
 @pytest.fixture
-def sshd(tmp_path):
+def hashed(tmp_path):
+    """Return where the host notes how many bytes it has hashed in the end."""
+    return tmp_path / "hashed"
+
+
+@pytest.fixture
+def proxy(tmp_path, hashed):
     program = tmp_path / "slow.py"
     program.write_text(SLOW)
-    with sshd_with(tmp_path, *with_programs(tmp_path, md5sum=f"{sys.executable} {program}")) as it:
-        yield it
+    md5sum = f"{sys.executable} {program} {hashed}"
+    with sshd_with(tmp_path, *with_programs(tmp_path, md5sum=md5sum)) as sshd:
+        (tmp_path / "keys").mkdir()
+        with TcpProxy(sshd.port, latency=crew.FAR) as proxy:
+            proxy.endpoint = endpoint_of(
+                sshd, tmp_path / "keys", port=proxy.port, stall_timeout=STALL
+            )
+            yield proxy
 
 
-@pytest.mark.parametrize(("rung", "rest"), [(BY_ONE, MIB), (BY_SEVERAL, crew.LARGE)])
-def test_what_a_slow_host_has_of_a_large_file_is_not_sent_again(place, sshd, tmp_path, rung, rest):
+def leave_behind(place, rest):
+    """Return a file of which all but the rest is there from an earlier attempt."""
     member = place.write("set/large", 0, os.urandom(MIB) * ((THERE + rest) // MIB))
     place.settle(member)
     part = place.there(member).parent / os.fsdecode(part_name(member))
     part.parent.mkdir(parents=True)
     part.write_bytes(Path(os.fsdecode(member.path)).read_bytes()[:THERE])
-    (tmp_path / "keys").mkdir()
+    return member
+
+
+def send(place, member, endpoint, rung, moving):
+    with open_session(endpoint) as session, closing(Shells(session)) as shells:
+        shells.open()
+        sender = SingleSender(shells, os.fsencode(place.location), rung, Room(2))
+        return sender.send(0, member, moving)
+
+
+@pytest.mark.parametrize(("rung", "rest"), [(BY_ONE, MIB), (BY_SEVERAL, crew.LARGE)])
+def test_what_a_slow_host_has_of_a_large_file_is_not_sent_again(place, proxy, rung, rest):
+    member = leave_behind(place, rest)
     moved = []
-    with TcpProxy(sshd.port, latency=crew.FAR) as proxy:
 
-        def follow(count: int) -> None:
-            moved.append(count)
-            proxy.latency = 0.0 if count else proxy.latency  # it is known by now to be far
+    def follow(count: int) -> None:
+        moved.append(count)
+        proxy.latency = 0.0 if count else proxy.latency  # it is known by now to be far
 
-        endpoint = endpoint_of(sshd, tmp_path / "keys", port=proxy.port, stall_timeout=STALL)
-        with open_session(endpoint) as session, closing(Shells(session)) as shells:
-            shells.open()
-            sender = SingleSender(shells, os.fsencode(place.location), rung, Room(2))
-            assert sender.send(0, member, follow).checksum == checksum(member)
-        assert proxy.passed < rest + 2 * MIB
+    assert send(place, member, proxy.endpoint, rung, follow).checksum == checksum(member)
     assert place.arrived(member)
     assert sum(moved) == member.size
+    assert proxy.passed < rest + 2 * MIB
+
+
+@pytest.mark.parametrize(("rung", "rest"), [(BY_ONE, MIB), (BY_SEVERAL, crew.LARGE)])
+def test_a_host_does_not_hash_on_for_somebody_who_has_gone(place, proxy, hashed, rung, rest):
+    def cut(_: int) -> None:
+        raise TransientError("It is not wanted any more.")
+
+    with pytest.raises(TransientError, match="not wanted"):
+        send(place, leave_behind(place, rest), proxy.endpoint, rung, cut)
+    while not hashed.exists() or not hashed.read_text():
+        threading.Event().wait(0.02)
+    assert int(hashed.read_text()) < THERE
