@@ -19,7 +19,7 @@ from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Emit
 from mydata_like.core.spent import NOTHING_SPENT, Spent
 from mydata_like.settings.schema import Transfer
-from mydata_like.ssh.links import NO_CHANNEL
+from mydata_like.ssh.links import NO_CHANNEL, REFUSED
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
@@ -252,6 +252,9 @@ class SshTransport:
         for error in errors:
             if isinstance(error, AccessDeniedError):
                 return self._explain(error)
+        if errors and errors[-1].problem_code == NO_CHANNEL and not self._workers:
+            # Hosts that let us in and then do nothing for us are as good as away.
+            return TransientError(errors[-1].message, code=REFUSED)
         if errors:
             return errors[-1]
         if self._workers:

@@ -4,8 +4,9 @@ import os
 import signal
 import threading
 from pathlib import Path
+from typing import NoReturn
 
-from mydata_like.core.errors import AccessDeniedError, TransientError
+from mydata_like.core.errors import AccessDeniedError, RejectedError, TransientError
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Session
 from mydata_like.transfer.protocol import Plan
@@ -30,6 +31,13 @@ class StuckSession(LocalSession):
         return super()._allow(count)
 
 
+class RefusingSession(LocalSession):
+    """Of a host that is at its limit of processes."""
+
+    def start(self, command: bytes) -> NoReturn:
+        raise RejectedError("The host runs no commands for us.", code="ssh.exec-refused")
+
+
 def main() -> None:
     """Be a channel worker whose host's name says how it behaves."""
     work(connect)
@@ -52,7 +60,8 @@ def connect(plan: Plan) -> tuple[Session, Rung]:
         return session, SHELL._replace(cpus=1)
     if host == "no tar":
         return LocalSession(), SHELL._replace(tar="", cpus=1)
-    return LocalSession(), SHELL._replace(why="known" if plan.rung else "probed")
+    session = RefusingSession() if host == "refuses" else LocalSession()
+    return session, SHELL._replace(why="known" if plan.rung else "probed")
 
 
 def _first(marker: Path) -> bool:

@@ -232,6 +232,12 @@ def test_a_channel_too_many_is_refused_and_the_others_work_on(place, build, tmp_
     assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
 
 
+def test_a_host_that_lets_us_in_and_runs_nothing_is_as_good_as_away(build):
+    with pytest.raises(TransientError) as caught:
+        build("refuses").open_channel()
+    assert caught.value.problem_code == "link.refused"
+
+
 def test_a_host_that_is_known_is_not_probed_again(build, events):
     transport = build()
     transport.open_channel()
