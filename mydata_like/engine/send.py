@@ -14,6 +14,7 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import EntryState, LocalFile, Payload, Registered, Staged, Wanted
 from mydata_like.core.ports import Channel, Emit, Ledger, Sent, Unsent
+from mydata_like.engine.attempts import Attempts
 from mydata_like.engine.bookkeeping import Step, record_staged
 from mydata_like.engine.choices import CANCELLED, STOPPING, CutOffError
 from mydata_like.engine.controller import Controls
@@ -60,23 +61,26 @@ class Send:
 
     def _carry(self, channel: Channel, payload: Payload) -> Iterator[list[Staged | Registered]]:
         left = [payload]
-        for attempt in range(1, self._attempts + 1):
+        attempts = Attempts(self._attempts, payload.size)
+        while True:
+            attempts.begin()
             refused: list[tuple[Wanted, Problem]] = []
             for part in left:
-                staged, unproven = self._attempt(channel, part, attempt)
+                staged, unproven = self._attempt(channel, part, attempts)
                 if staged:
                     yield list(staged)
                 refused += unproven
             if not refused:
                 return
-            if attempt == self._attempts:
+            attempts.end(problem for _, problem in refused)
+            if attempts.used_up:
                 self._fail(refused)
                 return
-            self._rest(channel, payload, refused[0][1], attempt)
-            left = self._divide(payload, [wanted for wanted, _ in refused], attempt)
+            self._rest(channel, payload, refused[0][1], attempts.failed)
+            left = self._divide(payload, [wanted for wanted, _ in refused], attempts.failed)
 
     def _attempt(
-        self, channel: Channel, payload: Payload, attempt: int
+        self, channel: Channel, payload: Payload, attempts: Attempts
     ) -> tuple[list[Staged], list[tuple[Wanted, Problem]]]:
         """Send once; return what is in the staging area now, and what may be sent again.
 
@@ -89,11 +93,11 @@ class Send:
         try:
             self._gate.wait_released()
             self._channels.ensure_open(channel)
-            results = self._gate.call(lambda: self._send(channel, payload, attempt))
+            results = self._gate.call(lambda: self._send(channel, payload, attempts))
         except CutOffError as error:
             if error.begun:
                 self._tell_end(channel, payload, [], begun)
-            return self._attempt(channel, payload, attempt)
+            return self._attempt(channel, payload, attempts)
         except TransientError as error:
             results = [Unsent(i, error.problem, again=True) for i in range(len(payload.members))]
         staged, refused = self._sort(payload, results)
@@ -144,8 +148,9 @@ class Send:
             )
         )
 
-    def _send(self, channel: Channel, payload: Payload, attempt: int) -> list[Sent | Unsent]:
+    def _send(self, channel: Channel, payload: Payload, attempts: Attempts) -> list[Sent | Unsent]:
         def follow(size: int) -> None:
+            attempts.reach(size)
             reach(size)
             self._emit(TransferProgressed(transfer=payload.id, channel=channel.number, bytes=size))
 
@@ -154,7 +159,7 @@ class Send:
             self._choices.sending(payload, channel),
             self._channels.carrying(channel, payload) as reach,
         ):
-            self._tell_start(channel, payload, attempt)
+            self._tell_start(channel, payload, attempts.made)
             results = channel.send(payload, follow)
             reach(payload.size)
             return results
@@ -191,8 +196,8 @@ class Send:
             for file, checksum in item.wanted.checked_files(item.checksum):
                 self._emit(FileStaged(path=file.key, size=file.size, checksum=checksum))
 
-    def _rest(self, channel: Channel, payload: Payload, problem: Problem, attempt: int) -> None:
-        delay = self._gate.delay(attempt)
+    def _rest(self, channel: Channel, payload: Payload, problem: Problem, failed: int) -> None:
+        delay = self._gate.delay(failed)
         self._emit(
             TransferRetried(
                 transfer=payload.id, channel=channel.number, problem=problem, delay=delay
@@ -200,8 +205,8 @@ class Send:
         )
         self._gate.rest(delay)
 
-    def _divide(self, payload: Payload, members: list[Wanted], attempt: int) -> list[Payload]:
-        if attempt < TOGETHER:
+    def _divide(self, payload: Payload, members: list[Wanted], failed: int) -> list[Payload]:
+        if failed < TOGETHER:
             return [Payload(payload.id, tuple(members), batched=payload.batched)]
         return [Payload(payload.id, (member,), batched=False) for member in members]
 

@@ -67,7 +67,8 @@ _SERVER: Final = {
     Remedy(Mender.SERVER, Act.WAIT): (
         "verify.pending server.unreachable server.unavailable server.slow server.busy server.error"
         " server.throttled server.connection-lost server.listing-unsteady register.unknown"
-        " link.lost link.stalled channel.lost channel.stalled channel.closed channel.refused"
+        " link.lost link.stalled channel.lost channel.stalled channel.dropped channel.closed"
+        " channel.refused"
     ),
     Remedy(Mender.SERVER, Act.TRY_AGAIN): (
         "register.conflict staging.unproven staging.protocol http.chunk server.elsewhere"

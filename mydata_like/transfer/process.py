@@ -13,6 +13,7 @@ from mydata_like.core.errors import TransientError
 from mydata_like.transfer.pipe import Pipe
 from mydata_like.transfer.protocol import (
     ALL,
+    DROPPED,
     LOST,
     Answer,
     Failed,
@@ -72,6 +73,7 @@ class WorkerProcess:
         self.channels: set[int] = set()
         self._inboxes: dict[int, SimpleQueue[Answer]] = {}
         self._last: Failed | None = None  # what all hear from now on
+        self._dropped = False  # whether it ends because of one channel, or by our own hand
         self._sorting = Lock()  # of what was said into the inboxes
         self._telling = Lock()  # of the pipe's way there
         self._handle = Lock()  # of the process, which is killed while the pipe is in use
@@ -111,7 +113,8 @@ class WorkerProcess:
         return answer
 
     def kill(self) -> None:
-        """End the process at once; whoever waits to hear from it hears that it is gone."""
+        """End the process at once; whoever waits to hear from it hears that it was given up."""
+        self._dropped = True
         with self._handle:
             if not self._reaped:
                 self._process.kill()
@@ -128,7 +131,7 @@ class WorkerProcess:
 
     def _send(self, message: Plan | Told) -> None:
         if self._reaped:
-            raise _lost()
+            raise _dropped()
         try:
             self._pipe.send(message)
         except OSError as error:
@@ -143,9 +146,10 @@ class WorkerProcess:
                     assert isinstance(said.answer, Failed)
                     self._tell_last(said.answer)
                 else:
+                    self._dropped |= isinstance(said.answer, Failed)
                     self._inbox(said.channel).put(said.answer)
         except (EOFError, OSError):
-            self._tell_last(pack_error(_lost()))
+            self._tell_last(pack_error(_dropped() if self._dropped else _lost()))
 
     def _inbox(self, channel: int) -> "SimpleQueue[Answer]":
         with self._sorting:
@@ -164,6 +168,10 @@ class WorkerProcess:
 
 def _lost() -> TransientError:
     return TransientError("A channel's process ended while it was at work.", code=LOST)
+
+
+def _dropped() -> TransientError:
+    return TransientError("A channel's session was given up, as another failed.", code=DROPPED)
 
 
 @contextmanager

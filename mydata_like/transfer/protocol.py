@@ -189,6 +189,7 @@ class Sender(Protocol):
 
 
 LOST: Final = "channel.lost"
+DROPPED: Final = "channel.dropped"  # its session was given up, through no fault of its own
 STREAMS: Final = 4  # that carry payloads over one session; OpenSSH grants ten, and each may prepare
 
 

@@ -25,6 +25,7 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import EntryState, Payload, Registered, Staged
 from mydata_like.core.ports import Sent, Unsent
+from mydata_like.engine.attempts import BLAMELESS, GAIN
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.choices import Choices
@@ -92,7 +93,7 @@ class ScriptedChannel:
         self.transport.sent.append([member.file.name.decode() for member in payload.members])
         answer = self.transport.script.pop(0) if self.transport.script else {}
         if callable(answer):
-            answer = answer() or {}
+            answer = answer(progress) or {}
         if self.is_cut:
             self.is_cut = False
             raise TransientError("The process ended.", code="channel.lost")
@@ -208,6 +209,48 @@ def test_attempts_are_bounded():
     assert bench.of_kind(FileFailed)[0].problem == CUT
 
 
+def breaking_at(size):
+    """Return what breaks a line after so many bytes of a payload, as an entry of a script."""
+
+    def send(progress):
+        progress(size)
+        raise TransientError("The line broke.", code="channel.lost")
+
+    return send
+
+
+def test_a_large_file_that_gets_further_each_time_does_not_use_its_attempts_up():
+    bench = Bench(*[breaking_at(n * GAIN) for n in range(1, 20)], attempts=3)
+    large = Payload(1, (a_wanted("large", size=20 * GAIN),), batched=False)
+
+    assert names(bench(large)) == ["large"]
+    assert bench.of_kind(TransferStarted)[-1].attempt == 20
+
+
+def test_attempts_that_get_no_further_than_one_before_count():
+    ends = [3 * GAIN, 2 * GAIN, 3 * GAIN, 3 * GAIN + GAIN // 2]
+    bench = Bench(*map(breaking_at, ends), attempts=3)
+
+    assert bench(Payload(1, (a_wanted("large", size=20 * GAIN),), batched=False)) == []
+    assert len(bench.transport.sent) == 4
+
+
+def test_what_another_channel_broke_off_is_not_held_against_a_file():
+    dropped = TransientError("Another channel failed.", code="channel.dropped")
+    bench = Bench(*[dropped] * 10, attempts=3)
+
+    assert sorted(names(bench(batch("a", "b")))) == ["a", "b"]
+    assert bench.transport.sent == [["a", "b"]] * 11
+
+
+def test_not_even_blameless_attempts_go_on_for_ever():
+    dropped = TransientError("Another channel failed.", code="channel.dropped")
+    bench = Bench(*[dropped] * 1000, attempts=3)
+
+    assert bench(batch("a")) == []
+    assert len(bench.transport.sent) == 3 * BLAMELESS
+
+
 def test_a_full_staging_area_pauses_the_run_once_and_goes_on_by_itself():
     full = StagingError("The disk is full.", code="staging.full")
     bench = Bench(full, full)
@@ -229,7 +272,7 @@ def test_the_run_goes_on_as_soon_as_a_lost_channel_stands_again():
     lost, away = TransientError("cut"), TransientError("No answer.", code="link.refused")
     bench = Bench(lost, reopenings=[None, away, away])
     told = []
-    bench.transport.script.append(lambda: told.extend(map(type, bench.events)))
+    bench.transport.script.append(lambda _: told.extend(map(type, bench.events)))
 
     assert names(bench(batch("a"))) == ["a"]
     assert [kind for kind in told if kind in (RunPaused, RunResumed)] == [RunPaused, RunResumed]
@@ -299,7 +342,7 @@ def test_a_channel_that_was_idle_for_long_is_replaced():
 
 def test_a_cancelled_member_is_left_and_the_others_are_sent_at_once():
     bench = Bench()
-    bench.transport.script = [lambda: bench.choices.cancel("alice/Set 1/b")]
+    bench.transport.script = [lambda _: bench.choices.cancel("alice/Set 1/b")]
 
     staged = bench(batch("a", "b", "c"))
 

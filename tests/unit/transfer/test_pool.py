@@ -325,10 +325,13 @@ def test_a_failure_ends_all_channels_of_a_session_which_open_again(place, build,
     place.settle(large, small)
     transport = build(f"one dies {tmp_path}/marker")
     first, second = transport.open_channel(), transport.open_channel()
-    for channel, member in ((first, large), (second, small)):
+    for channel, member, code in (
+        (first, large, "channel.lost"),
+        (second, small, "channel.dropped"),
+    ):
         with pytest.raises(TransientError) as caught:
             channel.send(single(member), ignore)
-        assert caught.value.problem_code == "channel.lost"
+        assert caught.value.problem_code == code
     for channel, member in ((second, small), (first, large)):
         assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
     assert states(events) == ["open", "open", "lost", "lost", "open", "open"]

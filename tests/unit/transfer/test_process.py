@@ -84,6 +84,29 @@ def test_a_worker_that_cannot_even_start_counts_as_lost(start):
         worker.begin(plan_for("here"))
 
 
+def test_who_waits_for_a_worker_that_is_given_up_hears_that_it_was_not_to_blame(start):
+    worker = start(build_command())
+    worker.kill()
+    with pytest.raises(TransientError) as caught:
+        worker.hear(1, 60)
+    assert caught.value.problem_code == "channel.dropped"
+
+
+def test_a_channel_whose_session_another_one_ended_hears_that_it_was_not_to_blame(start):
+    script = """
+from mydata_like.core.errors import TransientError
+from mydata_like.transfer.pipe import take_standard_streams
+from mydata_like.transfer.protocol import Said, pack_error
+failed = pack_error(TransientError("It was torn.", code="link.lost"))
+take_standard_streams().send(Said(1, failed))
+"""
+    worker = start((sys.executable, "-c", script))
+    for channel, code in ((1, "link.lost"), (2, "channel.dropped")):
+        with pytest.raises(TransientError) as caught:
+            worker.hear(channel, 60)
+        assert caught.value.problem_code == code
+
+
 @pytest.fixture
 def ends():
     """Return the two ends of a pipe."""
