@@ -10,7 +10,7 @@ import re
 import tarfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
@@ -70,8 +70,7 @@ class Host:
         """Ask what the host is; `cpus` is how many it has said to have."""
         said = self._run(_ABOUT).partition(_MARK)[2].decode("utf-8", "replace")
         facts = dict(line.partition(" ")[::2] for line in said.splitlines())
-        load = facts.get("load", "").split()
-        busy = min(1.0, float(load[0]) / cpus) if load and cpus else None
+        busy = _find_busy(facts.get("load", ""), cpus)
         boot = facts.get("boot", "")
         return About(
             Machine(cpus, find_aes(facts.get("cpu", "")), busy), bool(boot) and boot == _boot()
@@ -152,6 +151,13 @@ class Host:
 
     def _run(self, script: bytes, stdin: bytes = b"") -> bytes:
         return self._session.run(b"exec sh -c " + quote(script), stdin).output
+
+
+def _find_busy(load: str, cpus: int | None) -> float | None:
+    """Return the share of its processors that a host's load takes, where it tells of both."""
+    with suppress(ValueError, IndexError):
+        return min(1.0, float(load.split()[0]) / cpus) if cpus else None
+    return None
 
 
 class _Act(NamedTuple):

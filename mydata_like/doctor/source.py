@@ -50,12 +50,19 @@ def find_sample(root: Path, files: int) -> Sample:
     large: list[Path] = []
     tiny: list[Path] = []
     for entry in _walk(root):
-        size = entry.stat(follow_symlinks=False).st_size
+        size = _find_size(entry)
         if size >= _LARGE:
             large.append(Path(entry.path))
         elif 0 < size <= _TINY and len(tiny) < files:
             tiny.append(Path(entry.path))
     return Sample(tuple(large), tuple(tiny))
+
+
+def _find_size(entry: "os.DirEntry[str]") -> int:
+    """Return how large a file is; 0 where it is gone meanwhile, or not ours to look at."""
+    with suppress(OSError):
+        return entry.stat(follow_symlinks=False).st_size
+    return 0
 
 
 def _walk(root: Path) -> Iterator["os.DirEntry[str]"]:

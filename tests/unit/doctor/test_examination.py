@@ -41,6 +41,7 @@ from tests.sshd_fixture import (
     needs_sshd,
     open_session,
     scp_only,
+    script,
     sftp_only,
     sshd_with,
     with_programs,
@@ -254,6 +255,20 @@ def test_a_disk_is_given_as_many_tiny_files_as_fit_into_a_look(tmp_path):
 
     assert [len(one.looks) for one in measured] == [1, 1], "the time of the test had run out"
     assert 0 < len(list((tmp_path / "folder" / "unpacked").iterdir())) < many / 10
+
+
+def test_a_host_that_tells_no_load_that_can_be_read_is_described_without(tmp_path):
+    strange = script(
+        tmp_path / "strange",
+        '/bin/sh -c "$SSH_ORIGINAL_COMMAND" | sed "s/^load .*/load average: high/"\n',
+    )
+    with (
+        sshd_with(tmp_path, f"ForceCommand {strange}") as sshd,
+        open_session(endpoint_of(sshd, tmp_path)) as session,
+    ):
+        about = Host(session, bytes(tmp_path), b"folder").describe(2)
+
+    assert (about.machine.cpus, about.machine.busy) == (2, None)
 
 
 def test_where_nothing_can_be_removed_nothing_is_sent(tmp_path):

@@ -1,6 +1,7 @@
 """The parts of a speed test that need no server."""
 
 import os
+import sys
 
 import pytest
 
@@ -90,6 +91,23 @@ def test_a_sample_has_large_files_and_so_many_tiny_ones(tmp_path):
 
     assert sample.large == (tmp_path / "deep" / "large",)
     assert len(sample.tiny) == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs folders by their descriptors")
+def test_a_file_that_cannot_be_looked_at_is_left_out_of_the_sample(tmp_path):
+    """Its path is too long to be asked for, which stands for one that is gone meanwhile."""
+    (tmp_path / "tiny").write_bytes(b"tiny")
+    name, most = "n" * 200, os.pathconf(tmp_path, "PC_PATH_MAX") - 1
+    folder, length = os.open(tmp_path, os.O_RDONLY), len(os.fsencode(tmp_path))
+    while length + 1 + len(name) < most:
+        os.mkdir(name, dir_fd=folder)
+        deeper = os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder, length = deeper, length + 1 + len(name)
+    os.close(os.open(name, os.O_CREAT, dir_fd=folder))
+    os.close(folder)
+
+    assert find_sample(tmp_path, 3).tiny == (tmp_path / "tiny",)
 
 
 def test_the_latest_tests_are_kept_and_a_broken_line_is_passed_over(tmp_path):
