@@ -248,7 +248,7 @@ def test_a_disk_is_given_as_many_tiny_files_as_fit_into_a_look(tmp_path):
     effort = LEAST._replace(files=many, total=0.0)
     with (
         sshd_with(tmp_path) as sshd,
-        open_session(endpoint_of(sshd, tmp_path)) as session,
+        open_session(endpoint_of(sshd, tmp_path, stall_timeout=600.0)) as session,
     ):
         host = Host(session, bytes(tmp_path), b"folder")
         measured = list(host.measure_disk(Budget(effort, CancelFlag()), "gnu"))
