@@ -76,7 +76,7 @@ def test_channels_that_come_and_go_do_not_disturb_the_others(session):
 
     def come_and_go():
         granted = 0
-        while granted < 500:
+        while granted < 250:
             try:
                 session._line.open_stream()
                 granted += 1
