@@ -1,6 +1,7 @@
 """Datafile records over HTTP, under both of the names the server has for them."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Response, request
@@ -46,10 +47,10 @@ _FILTERS = Filters(
     ),
 )
 _ORDERS = {"filename": "d.filename", "modification_time": "d.modified", "id": "d.id"}
-_SELECT = """
-    SELECT d.*, r.id AS replica, r.uri, r.verified, r.created AS stored, r.last_verified,
-        b.name AS location
-    FROM datafile d LEFT JOIN replica r ON r.datafile = d.id LEFT JOIN box b ON b.id = r.box
+_REPLICAS = """
+    SELECT r.id AS replica, r.datafile, r.uri, r.verified, r.created AS stored, r.last_verified,
+        b.name AS location, b.location AS folder
+    FROM replica r JOIN box b ON b.id = r.box WHERE r.datafile IN (%s) ORDER BY r.id
 """
 
 
@@ -80,25 +81,25 @@ class Datafiles:
         where = " AND ".join(["1", *conditions])
         total = self._store.number(f"SELECT count(*) FROM datafile d WHERE {where}", *values)  # noqa: S608 - constants
         rows = self._store.rows(
-            f"{_SELECT} WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",
+            f"SELECT d.* FROM datafile d WHERE {where} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608 - constants
             *values,
             page.limit,
             page.offset,
         )
-        return answer_json(envelope(total, page, [self._show(row) for row in rows]))
+        return answer_json(envelope(total, page, self._show(rows)))
 
     def get_datafile(self, number: int) -> Response:
-        return answer_json(self._show(self._find(number)))
+        return answer_json(self._show([self._find(number)])[0])
 
     def get_set(self, numbers: str) -> Response:
         """Answer with several records by their ids."""
-        objects, missing = [], []
+        rows, missing = [], []
         for number in numbers.split(";"):
             try:
-                objects.append(self._show(self._find(int(number))))
+                rows.append(self._find(int(number)))
             except (Refusal, ValueError):
                 missing.append(number)
-        answer: dict[str, Any] = {"objects": objects}
+        answer: dict[str, Any] = {"objects": self._show(rows)}
         if missing:
             answer["not_found"] = missing
         return answer_json(answer)
@@ -169,15 +170,15 @@ class Datafiles:
         """Answer with a datafile's bytes, once they are verified; never with a part of them."""
         if self._ours:
             raise failed()
-        row = self._store.row(f"{_SELECT} WHERE d.id = ?", number)
+        row = self._store.row("SELECT * FROM datafile WHERE id = ?", number)
         if row is None:
             raise Refusal(404, SORRY)
         if not can_read_dataset(self._store, caller(), row["dataset"]):
             raise Refusal(403)
-        box = self._store.row("SELECT location FROM box WHERE name = ?", row["location"])
-        if box is None or not row["verified"]:
+        good = [it for it in self._store.rows(_REPLICAS % "?", number) if it["verified"]]
+        if not good:
             raise Refusal(404)
-        content = replica_path(box["location"], row["uri"]).read_bytes()
+        content = replica_path(good[0]["folder"], good[0]["uri"]).read_bytes()
         return Response(content, content_type=row["mimetype"])
 
     def _create_with_file(self) -> Response:
@@ -189,14 +190,23 @@ class Datafiles:
         return answer_text(status=201, location=uri_of(self._resource, made.id))
 
     def _find(self, number: int) -> Row:
-        row = self._store.row(f"{_SELECT} WHERE d.id = ?", number)
+        row = self._store.row("SELECT * FROM datafile WHERE id = ?", number)
         if row is None:
             raise Refusal(404)
         if not can_read_dataset(self._store, caller(), row["dataset"]):
             raise denied()
         return row
 
-    def _show(self, row: Row) -> dict[str, Any]:
+    def _show(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
+        """Return datafiles as they are answered with, each with its replicas."""
+        replicas: dict[int, list[dict[str, Any]]] = {}
+        marks = ",".join("?" * len(rows))
+        for replica in self._store.rows(_REPLICAS % marks, *[row["id"] for row in rows]):
+            number = replica["datafile"]
+            replicas.setdefault(number, []).append(show_replica(replica, number))
+        return [self._show_one(row, replicas.get(row["id"], [])) for row in rows]
+
+    def _show_one(self, row: Row, replicas: list[dict[str, Any]]) -> dict[str, Any]:
         number = row["id"]
         shown = {
             "created_time": row["created"],
@@ -210,7 +220,7 @@ class Datafiles:
             "md5sum": row["md5sum"],
             "mimetype": row["mimetype"],
             "modification_time": row["modified"],
-            "replicas": [] if row["replica"] is None else [show_replica(row, number)],
+            "replicas": replicas,
             "resource_uri": uri_of(self._resource, number),
             "sha512sum": row["sha512sum"],
             "size": row["size"],

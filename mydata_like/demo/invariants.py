@@ -22,7 +22,7 @@ _FILES = """
 
 
 class StoredFile(NamedTuple):
-    """A datafile with its replica; `path` is None where it has none, or one outside its box."""
+    """A datafile with one of its replicas; `path` is None without any, or one inside its box."""
 
     id: int
     dataset: int

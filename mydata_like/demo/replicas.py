@@ -1,11 +1,13 @@
 """Replicas over HTTP, among them how many bytes of one have arrived."""
 
+from shutil import copyfile
+
 from flask import Response, request
 
 from mydata_like.demo.answers import Refusal, answer_json, denied, failed, invalid
 from mydata_like.demo.datafiles import show_replica
 from mydata_like.demo.queries import cut, read_page
-from mydata_like.demo.site import Site, caller, can_read_dataset, uri_of
+from mydata_like.demo.site import DEFAULT_BOX, Site, caller, can_read_dataset, uri_of
 from mydata_like.demo.verifier import replica_path
 
 FIND_REPLICA = """
@@ -13,6 +15,10 @@ FIND_REPLICA = """
         r.dataset, b.name AS location, b.location AS folder, d.size, d.md5sum
     FROM replica r JOIN box b ON b.id = r.box JOIN datafile d ON d.id = r.datafile
     WHERE r.id = ?
+"""
+FIND_FIRST = """
+    SELECT r.dataset, r.uri, b.location FROM replica r JOIN box b ON b.id = r.box
+    WHERE r.datafile = ? ORDER BY r.id
 """
 
 
@@ -45,6 +51,21 @@ class Replicas:
     def refuse(self, number: int = 0) -> Response:
         """Fail, as every attempt to write a replica does."""
         raise failed() if caller().id else denied()
+
+
+def copy_replica(site: Site, datafile: int) -> None:
+    """Copy a datafile's replica to the same path in the default box, and count it as verified."""
+    first = site.store.row(FIND_FIRST, datafile)
+    box = site.store.row("SELECT * FROM box WHERE name = ?", DEFAULT_BOX)
+    assert first
+    assert box
+    copy = replica_path(box["location"], first["uri"])
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copyfile(replica_path(first["location"], first["uri"]), copy)
+    now = site.times.now()
+    copied = {"datafile": datafile, "dataset": first["dataset"], "box": box["id"]}
+    looked = {"verified": True, "created": now, "last_verified": now}
+    site.store.insert("replica", uri=first["uri"], **copied, **looked)
 
 
 def _find_size(folder: str, uri: str) -> int | None:

@@ -78,9 +78,9 @@ CREATE TABLE IF NOT EXISTS datafile (
 CREATE INDEX IF NOT EXISTS datafile_of_dataset ON datafile (dataset);
 CREATE INDEX IF NOT EXISTS datafile_sizes ON datafile (dataset, size);
 CREATE TABLE IF NOT EXISTS replica (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, datafile INTEGER NOT NULL UNIQUE,
+    id INTEGER PRIMARY KEY AUTOINCREMENT, datafile INTEGER NOT NULL,
     dataset INTEGER NOT NULL, box INTEGER NOT NULL, uri TEXT NOT NULL,
-    verified INTEGER NOT NULL, created TEXT NOT NULL, last_verified TEXT
+    verified INTEGER NOT NULL, created TEXT NOT NULL, last_verified TEXT, UNIQUE (datafile, box)
 );
 CREATE INDEX IF NOT EXISTS replica_state ON replica (dataset, box, verified, last_verified);
 CREATE TABLE IF NOT EXISTS chunk (

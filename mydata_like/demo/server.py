@@ -18,6 +18,7 @@ from mydata_like.demo.gate import Gate, Request
 from mydata_like.demo.httpd import HttpServer
 from mydata_like.demo.invariants import FileKey, StoredFile, find_violations, list_files
 from mydata_like.demo.preset import ACCOUNT, Person, add_person, fill
+from mydata_like.demo.replicas import copy_replica
 from mydata_like.demo.site import Site
 from mydata_like.demo.store import Store
 from mydata_like.demo.times import Times
@@ -195,6 +196,10 @@ class EmbeddedServer:
     def unverify(self, datafile: int) -> None:
         """Take back that a datafile's replica was verified, as if its storage had failed."""
         self._store.change("UPDATE replica SET verified = 0 WHERE datafile = ?", datafile)
+
+    def add_copy(self, datafile: int) -> None:
+        """Let a datafile have a second replica, verified, in the server's own box."""
+        copy_replica(self.site, datafile)
 
     def rewrite(self, datafile: int, md5sum: str) -> None:
         """Let a record tell of other bytes, as one does that somebody has replaced."""
