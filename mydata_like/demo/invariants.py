@@ -22,7 +22,7 @@ _FILES = """
 
 
 class StoredFile(NamedTuple):
-    """A datafile with one of its replicas; `path` is None without any, or one inside its box."""
+    """A datafile with one of its replicas; `path` is None where none lies in its box."""
 
     id: int
     dataset: int

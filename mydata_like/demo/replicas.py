@@ -63,9 +63,16 @@ def copy_replica(site: Site, datafile: int) -> None:
     copy.parent.mkdir(parents=True, exist_ok=True)
     copyfile(replica_path(first["location"], first["uri"]), copy)
     now = site.times.now()
-    copied = {"datafile": datafile, "dataset": first["dataset"], "box": box["id"]}
-    looked = {"verified": True, "created": now, "last_verified": now}
-    site.store.insert("replica", uri=first["uri"], **copied, **looked)
+    site.store.insert(
+        "replica",
+        datafile=datafile,
+        dataset=first["dataset"],
+        box=box["id"],
+        uri=first["uri"],
+        verified=True,
+        created=now,
+        last_verified=now,
+    )
 
 
 def _find_size(folder: str, uri: str) -> int | None:
