@@ -12,6 +12,7 @@ from typing import Any, Final
 from mydata_like.bootstrap.admission import Petition
 from mydata_like.bootstrap.connection import Connection, require_complete
 from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
+from mydata_like.bootstrap.quiet import require_quiet
 from mydata_like.bootstrap.settings import (
     find_places,
     find_state,
@@ -21,7 +22,7 @@ from mydata_like.bootstrap.settings import (
     save_settings,
 )
 from mydata_like.bootstrap.staging import list_endpoints, open_petition, open_transport
-from mydata_like.core.errors import NotApprovedError, Problem, RunError
+from mydata_like.core.errors import NotApprovedError, RunError
 from mydata_like.doctor.advice import Verdict, judge, reorder
 from mydata_like.doctor.api import Questions
 from mydata_like.doctor.examination import Examination
@@ -29,18 +30,14 @@ from mydata_like.doctor.findings import LATENCIES, Findings, Machine, Measured
 from mydata_like.doctor.looks import FULL, QUICK, Effort
 from mydata_like.doctor.staging import Staging
 from mydata_like.doctor.subject import Subject
-from mydata_like.engine.restraint import judge_hours, judge_program
 from mydata_like.server.client import Query
-from mydata_like.settings.limits import Limits
 from mydata_like.settings.policy import Source
 from mydata_like.settings.schema import Settings
-from mydata_like.settings.timetable import parse_period
 from mydata_like.settings.transfer import Transfer
 from mydata_like.store.examinations import keep_examination, load_examinations
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
-from mydata_like.system.load import SystemLoad
 from mydata_like.system.lock import lock_data_directory
 
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, with the uploader's uuid behind it
@@ -180,7 +177,7 @@ def open_speed_test(
     places, clock = find_places(order.config), SystemClock()
     prepare_places(settings, places)
     if not order.anyway:
-        _require_quiet(settings.limits, clock)
+        require_quiet(settings.limits, clock)
     state, root = find_state(settings, places), settings.data.directory or Path()
     run = Order(config=order.config, dry_run=True)
     gate = build_gate(settings, run, audience, clock)
@@ -206,28 +203,12 @@ def _file(settings: Settings, config: Path | None) -> Path:
     return find_state(settings, find_places(config)) / _FILE
 
 
-def _require_quiet(limits: Limits, clock: SystemClock) -> None:
-    """Raise `RunError` where a run would hold, so as not to disturb the instrument."""
-    hours = tuple(map(parse_period, limits.quiet_hours))
-    found = judge_hours(hours, clock.now().astimezone())
-    if not found and limits.pause_while_running:
-        found = judge_program(SystemLoad().find_program(limits.pause_while_running))
-    if found:
-        raise _unwelcome(found)
-
-
-def _unwelcome(problem: Problem) -> RunError:
-    return RunError(
-        f"A speed test would disturb the instrument now. {problem.message}",
-        hint="Try again later; --anyway makes the test all the same.",
-        code=problem.code,
-    )
-
-
 def _find_staging(
     petition: Petition, settings: Settings, config: Path | None
 ) -> tuple[Staging | None, str]:
     """Return the way into the staging area; without one, a sentence on why there is none."""
+    if settings.transfer.method == "http":
+        return None, "The way to the server was not measured: files are sent over HTTP."
     try:
         approved = petition.look()
     except NotApprovedError as error:

@@ -76,7 +76,7 @@ def examine(  # noqa: PLR0913, PLR0917 - the options of a command
     ] = False,
     anyway: Annotated[
         bool,
-        typer.Option("--anyway", help="Test although the instrument is to be spared just now."),
+        typer.Option("--anyway", help="Test although instrument or network are to be spared now."),
     ] = False,
     as_json: JsonOption = False,
     events: Annotated[

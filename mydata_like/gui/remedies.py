@@ -120,6 +120,7 @@ _HERE: Final = {
     Remedy(Mender.NOBODY, Act.TRY_AGAIN): "ledger.outdated",
     Remedy(Mender.NOBODY, Act.OPEN_SETTINGS, "limits.quiet_hours"): "limits.quiet-hours",
     Remedy(Mender.NOBODY, Act.OPEN_SETTINGS, "limits.pause_while_running"): "limits.acquisition",
+    Remedy(Mender.NOBODY, Act.OPEN_SETTINGS, "limits.bandwidth"): "limits.bandwidth",
     Remedy(Mender.NOBODY, Act.OPEN_SETTINGS, "schedule.kind"): "schedule.manual",
     Remedy(Mender.YOU, Act.TRY_AGAIN): (
         "monitor.nothing-ran monitor.silence monitor.unsafe window.engine-ended window.failed"

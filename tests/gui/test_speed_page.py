@@ -218,7 +218,7 @@ def test_a_test_in_quiet_hours_is_made_if_a_person_insists(desk, site, open_page
     assert page._middle.currentIndex() == COMING
     assert desk.controller.state.phase == "testing"
     qtbot.waitUntil(lambda: not page._notice.isHidden())
-    assert "would disturb the instrument" in page._notice.text
+    assert "would disturb the instrument or its network" in page._notice.text
     assert "--anyway" not in page._notice.text
     page._notice.anyway.click()
     qtbot.waitUntil(lambda: page._middle.currentIndex() == RESULT)

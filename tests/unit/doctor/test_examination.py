@@ -177,15 +177,35 @@ def test_it_does_not_run_beside_a_run(site):
         pass
 
 
-def test_it_leaves_an_instrument_at_work_alone_unless_asked(site):
-    always = 'limits.quiet_hours=["00:00-24:00"]'
-
-    with pytest.raises(RunError) as refused, speed_test(site, always):
+@pytest.mark.parametrize(
+    ("setting", "code"),
+    [
+        ('limits.quiet_hours=["00:00-24:00"]', "limits.quiet-hours"),
+        ('limits.timetable=["00:00-24:00 5"]', "limits.bandwidth"),
+        ("limits.bandwidth=5", "limits.bandwidth"),
+    ],
+)
+def test_it_leaves_instrument_and_line_alone_unless_asked(site, setting, code):
+    with pytest.raises(RunError) as refused, speed_test(site, setting):
         pass
-    assert refused.value.problem_code == "limits.quiet-hours"
+    assert refused.value.problem_code == code
 
-    with speed_test(site, always, anyway=True):
+    with speed_test(site, setting, anyway=True):
         pass
+
+
+def test_where_the_line_is_to_be_spared_only_at_other_times_it_is_tested(site):
+    with speed_test(site, "limits.bandwidth=5", 'limits.timetable=["00:00-24:00 0"]'):
+        pass
+
+
+def test_who_sends_over_http_is_not_told_of_another_way(site):
+    with speed_test(site, "transfer.method=http") as test:
+        measured = {one.stage for one in test.measure()}
+
+        assert measured.isdisjoint({Stage.CHANNELS, Stage.NETWORK, Stage.SERVER_DISK})
+        assert "files are sent over HTTP" in test.obstacle
+        assert test.obstacle in test.findings.unknown
 
 
 def test_earlier_runs_tell_how_fast_the_server_makes_records(site):

@@ -1,0 +1,39 @@
+"""Whether a speed test may be made now, or something is to be spared."""
+
+from mydata_like.core.errors import Problem, RunError
+from mydata_like.core.format import format_size
+from mydata_like.core.ports import Clock
+from mydata_like.engine.limits import Planned, find_planned
+from mydata_like.engine.restraint import judge_hours, judge_program
+from mydata_like.settings.limits import Limits
+from mydata_like.settings.timetable import parse_period
+from mydata_like.system.load import SystemLoad
+
+
+def require_quiet(limits: Limits, clock: Clock) -> None:
+    """Raise `RunError` where a run would hold, or send slowly, so as not to disturb others."""
+    hours, local = tuple(map(parse_period, limits.quiet_hours)), clock.now().astimezone()
+    found = judge_hours(hours, local)
+    if not found and limits.pause_while_running:
+        found = judge_program(SystemLoad().find_program(limits.pause_while_running))
+    if found := found or _judge_bandwidth(find_planned(limits, local)):
+        raise _unwelcome(found)
+
+
+def _judge_bandwidth(planned: Planned) -> Problem | None:
+    """Return that less may be sent now than the line carries, which is what a test finds out."""
+    if not planned.rate:
+        return None
+    allowed = f"{format_size(planned.rate)}/s ({planned.reason})"
+    return Problem(
+        "limits.bandwidth",
+        f"All that is sent may take {allowed} now, and a test sends as fast as it can.",
+    )
+
+
+def _unwelcome(problem: Problem) -> RunError:
+    return RunError(
+        f"A speed test would disturb the instrument or its network now. {problem.message}",
+        hint="Try again later; --anyway makes the test all the same.",
+        code=problem.code,
+    )
