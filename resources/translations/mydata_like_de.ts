@@ -4042,8 +4042,68 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Im Datenordner sind zu wenige große Dateien, um zu sagen, wie schnell sie gelesen werden.</translation>
     </message>
     <message>
+        <source>What the settings gain was not measured: the staging host allows no shell any more.</source>
+        <translation>Was die Einstellungen bringen, wurde nicht gemessen: Der Annahmerechner erlaubt keine Shell mehr.</translation>
+    </message>
+    <message>
         <source>The data directory has too few tiny files to tell how fast it reads them.</source>
         <translation>Im Datenordner sind zu wenige winzige Dateien, um zu sagen, wie schnell sie gelesen werden.</translation>
+    </message>
+    <message>
+        <source>The way to the server was not measured: the staging area has no host.</source>
+        <translation>Der Weg zum Server wurde nicht gemessen: Zum Annahmebereich gehört kein Rechner.</translation>
+    </message>
+    <message>
+        <source>The way to the server was not measured: %1</source>
+        <translation>Der Weg zum Server wurde nicht gemessen: %1</translation>
+    </message>
+    <message>
+        <source>%1 could not be measured to the end: %2</source>
+        <translation>Nicht bis zum Ende gemessen: %1 (%2)</translation>
+    </message>
+    <message>
+        <source>%1: there was no time left to measure this.</source>
+        <translation>Für diese Messung blieb keine Zeit: %1</translation>
+    </message>
+    <message>
+        <source>%1 on the staging host could not be removed; the next test will.</source>
+        <translation>%1 auf dem Annahmerechner konnte nicht entfernt werden; der nächste Test tut es.</translation>
+    </message>
+    <message>
+        <source>A speed test would disturb the instrument now. %1</source>
+        <translation>Ein Geschwindigkeitstest würde das Instrument jetzt stören. %1</translation>
+    </message>
+    <message>
+        <source>Quiet hours fill the whole week: nothing is ever sent.</source>
+        <translation>Ruhige Stunden füllen die ganze Woche: Es wird nie etwas gesendet.</translation>
+    </message>
+    <message>
+        <source>Quiet hours: nothing new is sent until %1.</source>
+        <translation>Ruhige Stunden: Bis %1 wird nichts Neues gesendet.</translation>
+    </message>
+    <message>
+        <source>%1 is running: nothing new is sent.</source>
+        <translation>%1 läuft: Es wird nichts Neues gesendet.</translation>
+    </message>
+    <message>
+        <source>There is no earlier speed test to go on from.</source>
+        <translation>Es gibt keinen früheren Geschwindigkeitstest, von dem aus es weitergehen könnte.</translation>
+    </message>
+    <message>
+        <source>Make a new one.</source>
+        <translation>Machen Sie einen neuen.</translation>
+    </message>
+    <message>
+        <source>The speed test ended unexpectedly (%1).</source>
+        <translation>Der Geschwindigkeitstest endete unerwartet (%1).</translation>
+    </message>
+    <message>
+        <source>Make it once more: that also removes what this one left on the server.</source>
+        <translation>Machen Sie ihn noch einmal: Das entfernt auch, was dieser auf dem Server zurückgelassen hat.</translation>
+    </message>
+    <message>
+        <source>%1: %2</source>
+        <translation>%1: %2</translation>
     </message>
     <message>
         <source>%1, quick</source>
@@ -4234,6 +4294,22 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>All together, tiny files</source>
         <translation>Alles zusammen, winzige Dateien</translation>
+    </message>
+    <message>
+        <source>Way to the server</source>
+        <translation>Weg zum Server</translation>
+    </message>
+    <message>
+        <source>Compression</source>
+        <translation>Komprimierung</translation>
+    </message>
+    <message>
+        <source>Ciphers on this computer</source>
+        <translation>Chiffren auf diesem Computer</translation>
+    </message>
+    <message>
+        <source>All together</source>
+        <translation>Alles zusammen</translation>
     </message>
     <message>
         <source>%1 to %2</source>

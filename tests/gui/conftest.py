@@ -7,12 +7,13 @@ from contextlib import contextmanager
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTranslator
 from pytestqt.qtbot import QtBot
 
 from mydata_like import bootstrap
 from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
+from mydata_like.gui.look.language import speak
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
 from tests.gui.ledgers import WrittenLedger
@@ -108,6 +109,17 @@ def full():
             resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
 
     return fill
+
+
+@pytest.fixture
+def spoken(qapp):
+    """Speak languages, and forget them afterwards."""
+    before = QLocale()
+    yield lambda language: speak(qapp, language)
+    for translator in qapp.findChildren(QTranslator):
+        qapp.removeTranslator(translator)
+        translator.deleteLater()
+    QLocale.setDefault(before)
 
 
 @pytest.fixture

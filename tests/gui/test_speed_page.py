@@ -12,7 +12,7 @@ from mydata_like.doctor import examination
 from mydata_like.doctor.findings import Stage
 from mydata_like.doctor.verdict import Workload
 from mydata_like.gui.pages.speed import COMING, EMPTY, RESULT, SpeedPage
-from mydata_like.gui.speed_test import sentences, terms
+from mydata_like.gui.speed_test import interpreting, sentences, terms
 from mydata_like.gui.speed_test.chart import choose_scale
 from mydata_like.gui.speed_test.examiner import Examiner
 from mydata_like.gui.speed_test.report import STAGES, WORKLOADS, read_report
@@ -203,9 +203,45 @@ def test_every_stage_and_workload_of_the_program_has_a_name():
 
 
 def test_sentences_that_the_test_always_says_alike_are_known():
-    said = {examination._WITHOUT_SHELL, examination._NO_RECORDS, examination._SCP_ONLY}
+    said = {
+        examination._WITHOUT_SHELL,
+        examination._NO_RECORDS,
+        examination._NO_PROOF,
+        examination._SCP_ONLY,
+    }
 
-    assert said <= sentences._known_unknowns().keys()
+    assert said <= set(interpreting._SAID)
+
+
+@pytest.mark.parametrize(
+    ("said", "german"),
+    [
+        (
+            "The disk of the server could not be measured to the end: no room",
+            "Nicht bis zum Ende gemessen: Festplatte des Servers (no room)",
+        ),
+        (
+            "4 channels: there was no time left to measure this.",
+            "Für diese Messung blieb keine Zeit: 4 Kanäle",
+        ),
+        ("2 channels: The host refuses.", "2 Kanäle: The host refuses."),
+        (
+            "The way to the server was not measured: ask for approval first (register).",
+            "Der Weg zum Server wurde nicht gemessen: Bitten Sie zuerst um die Freigabe.",
+        ),
+        (
+            "A speed test would disturb the instrument now. scan.exe is running: nothing new is "
+            "sent.",
+            "Ein Geschwindigkeitstest würde das Instrument jetzt stören. scan.exe läuft: Es wird "
+            "nichts Neues gesendet.",
+        ),
+        ("Nobody knows this sentence.", "Nobody knows this sentence."),
+    ],
+)
+def test_what_the_test_says_in_english_is_told_in_german(spoken, said, german):
+    spoken("de")
+
+    assert interpreting.interpret(said) == german
 
 
 @needs_sshd

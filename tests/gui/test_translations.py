@@ -9,9 +9,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QLocale, QTranslator
+from PySide6.QtCore import QCoreApplication, QLocale
 
-from mydata_like.gui.look.language import speak
 from mydata_like.gui.look.resources import find_resources
 from tests.gui.texts import find_forgotten, find_texts
 
@@ -132,17 +131,6 @@ def test_the_program_carries_the_translations_as_they_are_now(language: str, tmp
         [release, "-silent", FOLDER / f"{name}.ts", "-qm", fresh], check=True, capture_output=True
     )
     assert fresh.read_bytes() == (FOLDER / f"{name}.qm").read_bytes(), MAKE
-
-
-@pytest.fixture
-def spoken(qapp):
-    """Speak languages, and forget them afterwards."""
-    before = QLocale()
-    yield lambda language: speak(qapp, language)
-    for translator in qapp.findChildren(QTranslator):
-        qapp.removeTranslator(translator)
-        translator.deleteLater()
-    QLocale.setDefault(before)
 
 
 def test_german_is_spoken_when_it_was_chosen(spoken):

@@ -80,7 +80,7 @@ def _read(module: Module, call: ast.Call, context: str) -> Iterator[Text]:
     match name_of(call):
         case "tr":
             given = context, *call.args
-        case "translate":
+        case "translate" | "QT_TRANSLATE_NOOP":
             given = _literal(module, call, 0), *call.args[1:]
         case _:
             return

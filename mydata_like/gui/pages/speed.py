@@ -25,6 +25,7 @@ from mydata_like.gui.pages.page import Desk, Page
 from mydata_like.gui.speed_test import sentences, source
 from mydata_like.gui.speed_test.examiner import Examiner
 from mydata_like.gui.speed_test.figures import FigureTable
+from mydata_like.gui.speed_test.interpreting import interpret
 from mydata_like.gui.speed_test.report import Proof, Report, read_figure
 from mydata_like.gui.speed_test.result import ResultView
 from mydata_like.gui.state import Phase, RunState
@@ -299,5 +300,5 @@ class _Notice(QFrame):
         """Say what was in the way; the hint on how a command line goes on is a button here."""
         sparing = problem.code in SPARING
         hint = "" if sparing else problem.hint
-        self.say(words.plain(f"{problem.message} {hint}".strip()))
+        self.say(" ".join(interpret(text) for text in (problem.message, hint) if text))
         self.anyway.setVisible(sparing)

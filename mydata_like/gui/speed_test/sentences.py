@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from PySide6.QtCore import QCoreApplication
 
 from mydata_like.gui.look import words
+from mydata_like.gui.speed_test.interpreting import interpret
 from mydata_like.gui.speed_test.report import STAGES, Advice, Figure, Gain, Report
 from mydata_like.gui.speed_test.terms import (
     figure_spread,
@@ -138,64 +139,11 @@ def _tell_gain(gain: Gain) -> str:
 
 def unknown_lines(report: Report) -> list[str]:
     """Return what could not be measured, or not well, and why."""
-    known = _known_unknowns()
-    lines = [known.get(sentence, words.plain(sentence)) for sentence in report.unknown]
+    lines = [interpret(sentence) for sentence in report.unknown]
     if report.busy <= _MUCH:
         return lines
     text = translate("speed", "Other programs took %1 % of this computer: it may be faster alone.")
     return [text.replace("%1", words.count(round(report.busy * 100))), *lines]
-
-
-def _known_unknowns() -> dict[str, str]:
-    """Return sentences of `doctor` that a window can say in its own language."""
-    said = (
-        (
-            "The staging host allows no shell: its processors, its disk apart from the network, "
-            "the round trip and tiny files cannot be told.",
-            translate(
-                "speed",
-                "The staging host allows no shell: its processors, its disk apart from the "
-                "network, the round trip and tiny files cannot be told.",
-            ),
-        ),
-        (
-            "How fast the server makes records and verifies was not measured, since a test must "
-            "leave none: no earlier run had to wait for it.",
-            translate(
-                "speed",
-                "How fast the server makes records and verifies was not measured, since a test "
-                "must leave none: no earlier run had to wait for it.",
-            ),
-        ),
-        (
-            "The staging host allows scp only, which can remove nothing: nothing was sent, and "
-            "only this computer and the API were measured.",
-            translate(
-                "speed",
-                "The staging host allows scp only, which can remove nothing: nothing was sent, "
-                "and only this computer and the API were measured.",
-            ),
-        ),
-        (
-            "The way to the server was not measured: ask for approval first (register).",
-            translate("speed", "The way to the server was not measured: ask for approval first."),
-        ),
-        (
-            "The data directory has too few large files to tell how fast it reads them.",
-            translate(
-                "speed",
-                "The data directory has too few large files to tell how fast it reads them.",
-            ),
-        ),
-        (
-            "The data directory has too few tiny files to tell how fast it reads them.",
-            translate(
-                "speed",
-                "The data directory has too few tiny files to tell how fast it reads them.",
-            ),
-        ),
-    )
-    return dict(said)
 
 
 def report_name(report: Report) -> str:

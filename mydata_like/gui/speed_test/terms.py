@@ -72,15 +72,20 @@ def files_a_second(files: float) -> str:
 
 def figure_title(figure: Figure) -> str:
     """Return what was measured."""
-    first, _, rest = figure.what.partition(" ")
+    return measurement_title(figure.what)
+
+
+def measurement_title(what: str) -> str:
+    """Return what a measurement is called, or a part of a test."""
+    first, _, rest = what.partition(" ")
     if first.isdigit() and rest.startswith("channel"):
         return translate("speed", "%Ln channel(s)", None, int(first))
     if first.isdigit() and rest.startswith("connection"):
         return translate("speed", "%Ln connection(s)", None, int(first))
-    if figure.what.endswith(", here"):
-        name = words.plain(figure.what.removesuffix(", here"))
+    if what.endswith(", here"):
+        name = words.plain(what.removesuffix(", here"))
         return translate("speed", "%1, on one core here").replace("%1", name)
-    return _titles().get(figure.what, words.plain(figure.what))
+    return _titles().get(what, words.plain(what))
 
 
 def _titles() -> dict[str, str]:
@@ -100,6 +105,14 @@ def _titles() -> dict[str, str]:
         "statistics": translate("speed", "Statistics"),
         "together, large files": translate("speed", "All together, large files"),
         "together, tiny files": translate("speed", "All together, tiny files"),
+        "Checksums": translate("speed", "Checksums"),
+        "The disk of this computer": translate("speed", "Disk of this computer"),
+        "The way to the server": translate("speed", "Way to the server"),
+        "The API": translate("speed", "Server's API"),
+        "Compression": translate("speed", "Compression"),
+        "Ciphers here": translate("speed", "Ciphers on this computer"),
+        "The disk of the server": translate("speed", "Disk of the server"),
+        "All together": translate("speed", "All together"),
     }
 
 
