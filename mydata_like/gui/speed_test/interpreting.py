@@ -64,7 +64,7 @@ def _shape(sentence: str) -> re.Pattern[str]:
     return re.compile(re.sub("%[12]", "(.+?)", re.escape(sentence)), re.DOTALL)
 
 
-_SHAPES: Final = tuple((sentence, _shape(sentence)) for sentence in _SAID)
+_SHAPES: Final = tuple((sentence, _shape(sentence)) for sentence in map(str, _SAID))
 
 
 def interpret(said: str) -> str:
