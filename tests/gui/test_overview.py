@@ -196,6 +196,11 @@ def test_a_file_that_is_no_data_is_told_calmly(desk, site, qtbot):
     assert "1 file(s) were left out on purpose." in said
     assert not any("Every file" in text for text in said)
 
+    desk.controller.show_test(under_way=True)
+    said = [label.text() for label in page.findChildren(PlainLabel) if label.isVisible()]
+    assert "A speed test is under way" in said
+    assert "1 file(s) were left out on purpose." not in said
+
 
 def test_where_nothing_was_wanted_nothing_is_called_safe():
     state = RunState(phase=Phase.IDLE, last=run_that(found=2, skipped=2, verified=0))

@@ -152,7 +152,7 @@ class _Standing(QWidget):
             return words.plain(state.awaited.hint)
         if state.phase is Phase.ELSEWHERE:
             return self.tr("Another program or the service carries out this run.")
-        return "" if state.at_work else self._tell_others(state.last)
+        return self._tell_others(state.last) if state.phase is Phase.IDLE else ""
 
     def _tell_others(self, last: PastRun | None) -> str:
         """Return what became of the files that the first sentence says nothing of."""
