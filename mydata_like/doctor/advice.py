@@ -163,7 +163,7 @@ def _find_cost(findings: Findings, cipher: str) -> float:
 
 def _relief(findings: Findings, way: Way, was: Prediction) -> Advice | None:
     """Return what somebody could do about the limit itself, where something is behind it."""
-    if was.limit is None or was.behind is None:
+    if was.limit is None or was.behind is None or _is_unclear(findings, was.limit):
         return None
     gain = _gain(was, predict(findings, way._replace(relieved=was.limit), was.workload))
     if gain < _WORTH:
@@ -204,9 +204,16 @@ def _say(findings: Findings, predictions: tuple[Prediction, ...]) -> str:
 
 def _name(findings: Findings, stage: Stage) -> str:
     """Return a stage in words; processors that both sides share are those of neither."""
+    if _is_unclear(findings, stage):
+        return f"{NAMES[stage]} or {NAMES[Stage.SERVER_DISK]}"
     if findings.one_machine and stage in _WORK:
         return f"the processors that both sides share, most of all {_WORK[stage]}"
     return NAMES[stage]
+
+
+def _is_unclear(findings: Findings, stage: Stage) -> bool:
+    """Return whether what limits the network may be the disk, into which floods go over SFTP."""
+    return stage is Stage.NETWORK and findings.rung == "sftp"
 
 
 def _tell_rate(findings: Findings, large: Prediction) -> str:

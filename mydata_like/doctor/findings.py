@@ -168,6 +168,16 @@ class Findings:
         found = self.find(stage, what)
         return found.value if found and found.value > 0 else None
 
+    @property
+    def tells_of_tiny(self) -> bool:
+        """Whether anything on the way to the server says how many tiny files it takes."""
+        told = (
+            (Stage.CHANNELS, carried(TINY_FILES)),
+            (Stage.SERVER_DISK, TINY_FILES),
+            (Stage.API, RECORDS),
+        )
+        return any(self.value(stage, what) for stage, what in told)
+
     def ciphers(self) -> dict[str, Measured]:
         """Return the measurements over the wire by their ciphers."""
         rows = (one for one in self.measured if one.stage is Stage.CIPHER)

@@ -116,6 +116,8 @@ class Prediction(NamedTuple):
 
 def predict(findings: Findings, way: Way, workload: Workload) -> Prediction:
     """Return how fast such files would go in this way."""
+    if workload is Workload.TINY and findings.floods() and not findings.tells_of_tiny:
+        return Prediction(workload, {})
     size = SIZES[workload]
     far = (findings.value(Stage.NETWORK, ROUND_TRIP) or 0.0) >= FAR
     way = way._replace(striped=far and size >= LARGE)

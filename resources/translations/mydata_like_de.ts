@@ -3933,6 +3933,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
 <context>
     <name>speed</name>
     <message>
+        <source>The limit is %1 for large files. What it is for tiny ones cannot be told.</source>
+        <translation>Die Grenze ist für große Dateien %1. Was sie für winzige ist, lässt sich nicht bestimmen.</translation>
+    </message>
+    <message>
         <source>Nothing could be measured that says how fast files would go.</source>
         <translation>Es konnte nichts gemessen werden, das sagt, wie schnell Dateien übertragen würden.</translation>
     </message>
@@ -3948,6 +3952,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>%1 at %2</source>
         <comment>a limit at its speed</comment>
         <translation>%1 mit %2</translation>
+    </message>
+    <message>
+        <source>the network or the disk of the server</source>
+        <translation>das Netz oder die Festplatte des Servers</translation>
     </message>
     <message>
         <source>Behind it comes %1, which alone would carry %2.</source>
@@ -4038,12 +4046,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Weg zum Server wurde nicht gemessen: Bitten Sie zuerst um die Freigabe.</translation>
     </message>
     <message>
-        <source>The data directory has too few large files to tell how fast it reads them.</source>
-        <translation>Im Datenordner sind zu wenige große Dateien, um zu sagen, wie schnell sie gelesen werden.</translation>
-    </message>
-    <message>
         <source>What the settings gain was not measured: the staging host allows no shell any more.</source>
         <translation>Was die Einstellungen bringen, wurde nicht gemessen: Der Annahmerechner erlaubt keine Shell mehr.</translation>
+    </message>
+    <message>
+        <source>The data directory has too few large files to tell how fast it reads them.</source>
+        <translation>Im Datenordner sind zu wenige große Dateien, um zu sagen, wie schnell sie gelesen werden.</translation>
     </message>
     <message>
         <source>The data directory has too few tiny files to tell how fast it reads them.</source>
@@ -4052,6 +4060,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The way to the server was not measured: the staging area has no host.</source>
         <translation>Der Weg zum Server wurde nicht gemessen: Zum Annahmebereich gehört kein Rechner.</translation>
+    </message>
+    <message>
+        <source>The way to the server was not measured: files are sent over HTTP.</source>
+        <translation>Der Weg zum Server wurde nicht gemessen: Dateien werden über HTTP übertragen.</translation>
     </message>
     <message>
         <source>The way to the server was not measured: %1</source>
@@ -4070,8 +4082,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1 auf dem Annahmerechner konnte nicht entfernt werden; der nächste Test tut es.</translation>
     </message>
     <message>
-        <source>A speed test would disturb the instrument now. %1</source>
-        <translation>Ein Geschwindigkeitstest würde das Instrument jetzt stören. %1</translation>
+        <source>A speed test would disturb the instrument or its network now. %1</source>
+        <translation>Ein Geschwindigkeitstest würde das Instrument oder sein Netz jetzt stören. %1</translation>
+    </message>
+    <message>
+        <source>All that is sent may take %1 now, and a test sends as fast as it can.</source>
+        <translation>Alles, was gesendet wird, darf jetzt %1 belegen, und ein Test sendet so schnell, wie er kann.</translation>
     </message>
     <message>
         <source>Quiet hours fill the whole week: nothing is ever sent.</source>

@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 
 from mydata_like import bootstrap
 from mydata_like.doctor import examination
-from mydata_like.doctor.findings import Stage
+from mydata_like.doctor.findings import LARGE_FILES, RECORDS, TINY_FILES, Stage
 from mydata_like.doctor.verdict import Workload
 from mydata_like.gui.pages.speed import COMING, EMPTY, RESULT, SpeedPage
 from mydata_like.gui.speed_test import interpreting, sentences, terms
@@ -112,6 +112,21 @@ def test_without_the_way_to_the_server_it_says_what_is_known_before_it(view):
 
     assert sentences.limit_sentence(report).startswith("The way to the server was not measured.")
     assert report.advice == ()
+
+
+def test_without_a_shell_it_says_what_is_not_told_apart(view):
+    unknown = {(Stage.SERVER_DISK, LARGE_FILES), (Stage.SERVER_DISK, TINY_FILES)}
+    unknown |= {(Stage.API, RECORDS)}
+    measured = tuple(one for one in findings().measured if (one.stage, one.what) not in unknown)
+
+    shown = view(a_record(0, replace(findings(), measured=measured, rung="sftp")))
+
+    assert sentences.limit_sentence(shown.report) == (
+        "The limit is the network or the disk of the server at 112.0 MB/s for large files. "
+        "What it is for tiny ones cannot be told."
+    )
+    choose(shown, "tiny")
+    assert bars(shown) == []
 
 
 def test_tiny_files_are_counted(view):
@@ -230,10 +245,10 @@ def test_sentences_that_the_test_always_says_alike_are_known():
             "Der Weg zum Server wurde nicht gemessen: Bitten Sie zuerst um die Freigabe.",
         ),
         (
-            "A speed test would disturb the instrument now. scan.exe is running: nothing new is "
-            "sent.",
-            "Ein Geschwindigkeitstest würde das Instrument jetzt stören. scan.exe läuft: Es wird "
-            "nichts Neues gesendet.",
+            "A speed test would disturb the instrument or its network now. scan.exe is running: "
+            "nothing new is sent.",
+            "Ein Geschwindigkeitstest würde das Instrument oder sein Netz jetzt stören. scan.exe "
+            "läuft: Es wird nichts Neues gesendet.",
         ),
         ("Nobody knows this sentence.", "Nobody knows this sentence."),
     ],

@@ -9,8 +9,8 @@ from mydata_like.gui.speed_test.terms import measurement_title
 
 say = QCoreApplication.translate  # by another name: it is told no literal text
 
-# Sentences of `doctor`, `bootstrap.examining` and `engine.restraint`; the first that fits counts.
-# For %1 and %2 they name what is measured, or quote.
+# Sentences of `doctor`, `bootstrap.examining`, `bootstrap.quiet` and `engine.restraint`; the first
+# that fits counts. For %1 and %2 they name what is measured, or quote.
 _SAID: Final = (
     QT_TRANSLATE_NOOP(
         "speed",
@@ -41,11 +41,15 @@ _SAID: Final = (
     QT_TRANSLATE_NOOP(
         "speed", "The way to the server was not measured: the staging area has no host."
     ),
+    QT_TRANSLATE_NOOP("speed", "The way to the server was not measured: files are sent over HTTP."),
     QT_TRANSLATE_NOOP("speed", "The way to the server was not measured: %1"),
     QT_TRANSLATE_NOOP("speed", "%1 could not be measured to the end: %2"),
     QT_TRANSLATE_NOOP("speed", "%1: there was no time left to measure this."),
     QT_TRANSLATE_NOOP("speed", "%1 on the staging host could not be removed; the next test will."),
-    QT_TRANSLATE_NOOP("speed", "A speed test would disturb the instrument now. %1"),
+    QT_TRANSLATE_NOOP("speed", "A speed test would disturb the instrument or its network now. %1"),
+    QT_TRANSLATE_NOOP(
+        "speed", "All that is sent may take %1 now, and a test sends as fast as it can."
+    ),
     QT_TRANSLATE_NOOP("speed", "Quiet hours fill the whole week: nothing is ever sent."),
     QT_TRANSLATE_NOOP("speed", "Quiet hours: nothing new is sent until %1."),
     QT_TRANSLATE_NOOP("speed", "%1 is running: nothing new is sent."),

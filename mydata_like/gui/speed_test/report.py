@@ -82,6 +82,7 @@ class Report:
     advice: tuple[Advice, ...]
     unknown: tuple[str, ...]
     one_machine: bool
+    without_shell: bool  # the server's disk cannot be told from the network
     busy: float  # the share of this computer that other programs took
     proof: Proof | None
 
@@ -118,6 +119,7 @@ def read_report(record: Mapping[str, Any]) -> Report:
         advice=tuple(_read_advice(one) for one in verdict["advice"]),
         unknown=tuple(findings["unknown"]),
         one_machine=findings["one_machine"],
+        without_shell=findings.get("rung") == "sftp",
         busy=max(here.get("busy") or 0.0, here.get("busy_after") or 0.0),
         proof=_read_proof(record.get("proof")),
     )

@@ -25,6 +25,11 @@ _MUCH = 0.25  # of this computer
 def limit_sentence(report: Report) -> str:
     """Return the one plain sentence: the limit for large files and for tiny ones."""
     large, tiny = _name_limit(report, "large"), _name_limit(report, "tiny")
+    if large and not tiny and report.reached:
+        text = translate(
+            "speed", "The limit is %1 for large files. What it is for tiny ones cannot be told."
+        )
+        return text.replace("%1", large)
     if not large or not tiny:
         return translate("speed", "Nothing could be measured that says how fast files would go.")
     text = (
@@ -44,8 +49,15 @@ def _name_limit(report: Report, workload: str) -> str:
     if forecast is None or not forecast.limit:
         return ""
     text = translate("speed", "%1 at %2", "a limit at its speed")
-    text = text.replace("%1", stage_phrase(forecast.limit, one_machine=report.one_machine))
+    text = text.replace("%1", _name_stage(report, forecast.limit))
     return text.replace("%2", rate_of(workload, forecast, forecast.rate))
+
+
+def _name_stage(report: Report, stage: str) -> str:
+    """Return what a stage is called within a sentence about a test."""
+    if stage == "network" and report.without_shell:
+        return translate("speed", "the network or the disk of the server")
+    return stage_phrase(stage, one_machine=report.one_machine)
 
 
 def behind_sentence(report: Report, workload: str) -> str:
@@ -54,7 +66,7 @@ def behind_sentence(report: Report, workload: str) -> str:
     if forecast is None or not forecast.behind:
         return ""
     text = translate("speed", "Behind it comes %1, which alone would carry %2.")
-    text = text.replace("%1", stage_phrase(forecast.behind, one_machine=report.one_machine))
+    text = text.replace("%1", _name_stage(report, forecast.behind))
     return text.replace("%2", rate_of(workload, forecast, forecast.rates[forecast.behind]))
 
 
@@ -117,8 +129,8 @@ def _name_relief(report: Report, advice: Advice) -> str:
     }.get(forecast.limit, words.plain(advice.text))
     if not forecast.behind:
         return relief
-    following = stage_phrase(forecast.behind, one_machine=report.one_machine)
-    following = translate("speed", "After that the limit is %1.").replace("%1", following)
+    following = translate("speed", "After that the limit is %1.")
+    following = following.replace("%1", _name_stage(report, forecast.behind))
     return f"{relief} {following}"
 
 

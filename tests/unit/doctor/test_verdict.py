@@ -55,16 +55,15 @@ OFFICE = {
 }
 
 
-def findings(changes=(), *, cipher=AES, one_machine=False, cpus=4, others=0, **rest):
+def findings(changes=(), *, cipher=AES, one_machine=False, cpus=4, others=0, **more):
     rows = {name: one for name, one in (OFFICE | dict(changes)).items() if one}
     return Findings(
         measured=tuple(rows.values()),
         here=Machine(cpus, aes=True, others=others),
         there=Machine(cpus, aes=True, others=others),
         one_machine=one_machine,
-        rung="shell",
         cipher=cipher,
-        **rest,
+        **{"rung": "shell"} | more,
     )
 
 
@@ -359,6 +358,27 @@ def test_the_way_to_the_server_is_missed_before_a_limit_is_named():
 
     assert here_only.sentence.startswith("The way to the server was not measured; before it")
     assert here_only.advice == ()
+
+
+BY_SFTP = dict.fromkeys(("api", "ceiling", "disk", "disk tiny", "together tiny"))
+
+
+def test_without_a_shell_the_network_and_the_disk_of_the_server_are_not_told_apart():
+    verdict = judge(findings(BY_SFTP, rung="sftp"), Transfer())
+
+    assert verdict.sentence == (
+        "The limit is for large files the network or the disk of the server (112.0 MB/s)."
+    )
+    assert verdict.predictions[0].limit is Stage.NETWORK
+    assert [one for one in verdict.advice if one.code == "relief"] == []
+
+
+def test_a_pace_of_tiny_files_is_not_invented():
+    tiny = judge(findings(BY_SFTP, rung="sftp"), Transfer()).predictions[2]
+    with_records = judge(findings(BY_SFTP | {"api": OFFICE["api"]}, rung="sftp"), Transfer())
+
+    assert tiny.limit is None
+    assert with_records.predictions[2].limit is Stage.API
 
 
 def test_nothing_measured_is_no_verdict():
