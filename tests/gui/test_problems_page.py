@@ -69,9 +69,19 @@ def test_the_worst_kind_comes_first(ill, open_page):
     assert kinds(open_page()) == [
         ("failed", "file.unreadable"),
         ("waiting", "waiting.settling"),
-        ("skipped", "skipped.ignored"),
         ("folder-skipped", "skipped.layout"),
+        ("skipped", "skipped.ignored"),
     ]
+
+
+def test_who_looks_for_what_was_left_out_first_sees_what_nobody_meant(
+    qtbot, ill, open_page, still_desk
+):
+    page = open_page()
+    page.look_for("skipped")
+    settle(qtbot, still_desk)
+
+    assert page._kinds.group.problem.code == "skipped.layout"
 
 
 def test_the_files_of_the_chosen_kind_are_shown(qtbot, ill, open_page, still_desk):
@@ -86,7 +96,7 @@ def test_the_files_of_the_chosen_kind_are_shown(qtbot, ill, open_page, still_des
 
 def test_the_button_opens_the_settings_at_the_key(qtbot, ill, open_page):
     page = open_page()
-    page._kinds._list.setCurrentIndex(page._kinds.model.index(3))
+    page._kinds._list.setCurrentIndex(page._kinds.model.index(2))
 
     with qtbot.waitSignal(page.wanted) as wanted:
         click(qtbot, page._card._button)

@@ -1,10 +1,11 @@
-"""The kinds of problems as a list: the worst first, with the number of files of each."""
+"""The kinds of problems as a list: the worst first, and last what is meant to be so."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from mydata_like.core.model import ON_PURPOSE
 from mydata_like.core.views import ProblemGroup
 from mydata_like.gui.look import words
 from mydata_like.gui.tables.marks import Mark, mark_of
@@ -70,10 +71,10 @@ def mark_of_group(group: ProblemGroup) -> Mark:
     return mark_of(group.kind) or Mark(words.plain(group.kind), "error", "problem")
 
 
-def _badness(group: ProblemGroup) -> tuple[int, int, str]:
+def _badness(group: ProblemGroup) -> tuple[bool, int, int, str]:
     known = group.kind in WORST_FIRST
     rank = WORST_FIRST.index(group.kind) if known else len(WORST_FIRST)
-    return rank, -group.files, group.problem.code
+    return group.problem.code in ON_PURPOSE, rank, -group.files, group.problem.code
 
 
 def _key(group: ProblemGroup) -> tuple[str, str]:
