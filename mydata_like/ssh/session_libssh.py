@@ -6,7 +6,6 @@ session may belong to different threads, which take turns at the library.
 """
 
 import base64
-import math
 import os
 import socket
 import sys
@@ -37,6 +36,10 @@ _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
 _READ: Final = 64 * 1024
 _NEAR: Final = 0.001  # seconds of a round trip, in which no line carries more than this:
 _AHEAD: Final = 512 * 1024
+_IN_A_ROW: Final = 3  # answers, the longest of which takes less than so many times the shortest,
+_ALIKE: Final = 1.25  # tell of a far host;
+_ANSWERS: Final = 8  # so many, the longest of which takes more than so many times the shortest,
+_UNLIKE: Final = 2.0  # of a busy one
 
 
 class LibsshSession:
@@ -99,7 +102,7 @@ class Line(Vigil):
         weakref.finalize(self, self._socket.close)
         self.foreign.set_socket(wire.detach())
         self._pump: Channel | None = None
-        self._round_trip = math.inf  # seconds, the shortest that a channel's opening has needed
+        self._near: bool | None = None  # where a full window costs more than it carries
 
     def greet(self, host_keys: tuple[str, ...]) -> PublicKey:
         """Shake hands and return the server's key; nothing is trusted yet."""
@@ -137,12 +140,34 @@ class Line(Vigil):
         for pause in links.GRACE:
             with self.turn():
                 stream = LibsshStream(self, self.call(self.foreign.channel_new))
-            asked = time.monotonic()
             if stream.open():
-                self._round_trip = min(self._round_trip, time.monotonic() - asked)
+                if self._near is None:  # the first answer comes late from any host
+                    self._near = self._is_near(stream)
                 return stream
             time.sleep(pause)
         raise links.no_channel(self.endpoint)
+
+    def _is_near(self, stream: LibsshStream) -> bool:
+        """Return whether the host is near by.
+
+        A busy one answers late, and not alike. One that answers late and alike is far, though the
+        network may end close by, at something that speaks TCP for it. A variable that no host has
+        a use for is looked at by sshd alone, which starts nothing.
+        """
+        network = links.find_round_trip(self._socket)
+        if not self.foreign.get_openssh_version() or (network is not None and network >= _NEAR):
+            return False
+        answers: list[float] = []
+        while len(answers) < _ANSWERS:
+            asked = time.perf_counter()
+            stream.offer(b"MYDATA_LIKE", b"")
+            answers.append(time.perf_counter() - asked)
+            latest = answers[-_IN_A_ROW:]
+            if answers[-1] < _NEAR:
+                return True
+            if len(latest) == _IN_A_ROW and max(latest) < _ALIKE * min(latest):
+                return False
+        return network is not None and max(answers) > _UNLIKE * min(answers)
 
     @property
     def most_ahead(self) -> int:
@@ -152,8 +177,7 @@ class Line(Vigil):
         full one costs it dear. Far away all of the window is needed; and other servers may let
         a window shrink to its half before they widen it again, where OpenSSH takes 96 KiB.
         """
-        near = self._round_trip < _NEAR and self.foreign.get_openssh_version()
-        return _AHEAD if near else sys.maxsize
+        return _AHEAD if self._near else sys.maxsize
 
     def grants(self, request: Callable[..., int], *words: bytes) -> bool:
         """Make a request and return whether the server grants it."""

@@ -34,6 +34,10 @@ class LibsshStream:
         """Open the channel; return whether that is granted."""
         return self._line.grants(self._channel.open_session)
 
+    def offer(self, variable: bytes, value: bytes) -> bool:
+        """Offer a variable to the command that is to be started; return whether it is taken."""
+        return self._line.grants(self._channel.request_env, variable, value)
+
     def execute(self, command: bytes) -> bool:
         """Start the command; return whether that is granted."""
         return self._line.grants(self._channel.request_exec, command)

@@ -14,7 +14,8 @@ class TcpProxy:
     """Passes connections on to a port of this machine; a context.
 
     `latency` is seconds each way, `bandwidth` bytes a second each way (0: no limit); both may
-    be changed at any time. `stall` set: nothing passes any more, connections stay open.
+    be changed at any time. `late`: the next answers come so many seconds later, one after another.
+    `stall` set: nothing passes any more, connections stay open.
     `stall_after_answer`: that happens once the server has said so many bytes at once.
     `cut_after`: reset a connection once so many bytes went towards the server.
     """
@@ -22,6 +23,7 @@ class TcpProxy:
     def __init__(self, port, *, latency=0.0, bandwidth=0, cut_after=None):
         self.latency = latency
         self.bandwidth = bandwidth
+        self.late = []
         self.cut_after = cut_after
         self.stall_after_answer = None
         self.stall = threading.Event()
@@ -102,7 +104,7 @@ class TcpProxy:
                 if not data:
                     target.shutdown(socket.SHUT_WR)
                     return
-                self._delay(len(data))
+                self._delay(len(data), upwards)
                 if upwards and self.cut_after is not None and passed + len(data) > self.cut_after:
                     self._send(target, data[: self.cut_after - passed])
                     self.reset_all()
@@ -124,8 +126,10 @@ class TcpProxy:
         while self.stall.is_set() and not self._closing.is_set():
             self._closing.wait(_LOOK)
 
-    def _delay(self, count):
+    def _delay(self, count, upwards):
         pause = self.latency + (count / self.bandwidth if self.bandwidth else 0)
+        if self.late and not upwards:
+            pause += self.late.pop(0)
         if pause:
             self._closing.wait(pause)
 

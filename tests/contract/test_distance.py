@@ -1,0 +1,68 @@
+"""How much of a server's window a session fills, by how far away the server is."""
+
+import os
+import sys
+import threading
+import time
+
+import pytest
+
+from tests.faults.tcpproxy import TcpProxy
+from tests.sshd_fixture import endpoint_of, needs_sshd, open_session, sshd_with
+
+pytestmark = needs_sshd
+
+AHEAD = 512 * 1024  # bytes under way to a host near by; the window is four times as large
+PATIENCE = 20.0  # seconds
+TRIES = 8  # in which even a busy machine answers once within a millisecond
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory):
+    with sshd_with(tmp_path_factory.mktemp("server")) as sshd:
+        yield sshd
+
+
+@pytest.fixture
+def proxy(sshd):
+    with TcpProxy(sshd.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def fills_window(sshd, proxy, tmp_path):
+    """Return what tells whether a new session sends all that the server's window has room for."""
+    endpoint = endpoint_of(sshd, tmp_path, stack="libssh", port=proxy.port)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+
+    def ask(late=()):
+        with open_session(endpoint) as session:
+            proxy.late = [*late]
+            stream = session.start(b"read go < %b; exec cat > /dev/null" % os.fsencode(gate))
+            before = proxy.passed
+            writer = threading.Thread(target=lambda: stream.write(bytes(2 * AHEAD)))
+            writer.start()
+            until = time.monotonic() + PATIENCE
+            while proxy.passed - before < AHEAD and time.monotonic() < until:
+                writer.join(0.001)
+            gate.write_text("go\n")
+            writer.join(PATIENCE)
+            assert stream.finish().status == 0
+            return not stream.shut  # nothing had to wait until the command read
+
+    return ask
+
+
+def test_a_host_near_by_has_little_under_way(fills_window):
+    assert not all(fills_window() for _ in range(TRIES))
+
+
+def test_a_host_far_away_has_as_much_under_way_as_it_takes(fills_window, proxy):
+    proxy.latency = 0.02
+    assert any(fills_window() for _ in range(TRIES))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no system tells how near it is")
+def test_a_host_near_by_that_is_busy_is_not_far(fills_window):
+    assert not fills_window(late=[0.005, 0.03] * 10)
