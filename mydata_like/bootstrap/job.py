@@ -70,6 +70,7 @@ from mydata_like.store.rows import PastRun
 from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
+from mydata_like.system.load import measure_idle
 from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.pool import count_cpus
 from mydata_like.transfer.unarchive import TarArchives
@@ -319,6 +320,7 @@ def _build_controls(
     bandwidth = Bandwidth(gate.clock)
     count = settings.transfer.channels
     channels = Channels(transport, gate, emit, bandwidth, count)
+    channels.gauge.count_idle(measure_idle)
     limits = Limits(settings.limits, channels, gate.clock, emit, None if count else Climb())
     return Controls(gate, limits, Choices(emit), sources, audience.cancel)
 

@@ -15,6 +15,8 @@ LONGEST_WINDOW: Final = 16.0  # seconds, where large files and tiny ones take tu
 BUSY: Final = (0.8, 1.1)  # channels at work, as a share of those there should be
 LIMITED: Final = 0.75  # of an allowed bandwidth; who uses that much is held back by it
 
+SPARE: Final = 0.3  # of a processor; where less is idle, more channels would only share the rest
+
 # What a file costs beside its bytes, in bytes. Channels on one machine carry 20,000 tiny files
 # or some 400 MB in a second.
 FILE_WORTH: Final = 20_000
@@ -75,6 +77,8 @@ class Climb:
         self._rest = REST
         self._returns = 0
         self._strange = 0
+        self._full = False  # whether the processors were, in the last window
+        self._held_back = False  # whether only that has ended the search
 
     def interrupt(self) -> None:
         """Count nothing of the window under way: the run waits."""
@@ -102,11 +106,13 @@ class Climb:
         """
         if self.channels > ceiling:
             self._bow_to(ceiling)
-        speed = self._window.add(sight, self.channels, self._seconds)
+        window = self._window
+        speed = window.add(sight, self.channels, self._seconds)
         if speed is None or not speed.work:  # a line that has stalled tells nothing
             return ""
         if bandwidth and speed.bytes > LIMITED * bandwidth:
             return ""
+        self._full = window.spare is not None and window.spare < SPARE
         if self._searching:
             return self._search(speed, ceiling, sight.moment)
         return self._watch(speed, ceiling, sight.moment)
@@ -149,7 +155,8 @@ class Climb:
         else:
             self._strange += 1
         rested = moment - self._settled
-        if rested >= PROBE_AFTER or (self._strange > 1 and rested >= self._rest):
+        freed = self._held_back and not self._full
+        if freed or rested >= PROBE_AFTER or (self._strange > 1 and rested >= self._rest):
             self._search_again(speed if self._strange else self._speeds[self.channels])
             return self._choose(ceiling, moment)
         return ""
@@ -188,6 +195,7 @@ class Climb:
         """
         best = self._find_best()
         stale = self._returns and best != self.channels
+        self._held_back = self._full and max(self._speeds) == best < ceiling
         unknown = None if stale else self._find_unknown(best, ceiling)
         wanted = unknown or best
         reason = self._explain(wanted)
@@ -205,15 +213,17 @@ class Climb:
     def _find_unknown(self, best: int, ceiling: int) -> int | None:
         """Return the number that should be tried next, None for none.
 
-        First twice as many. Where they are worse, half as many; one alone only where they are
-        far worse. Then what lies between the best one and a neighbour nearly as good.
+        First twice as many, unless the processors are full. Where they are worse, or these are full
+        of more than a run begins with, half as many; one alone only where they are far worse. Then
+        what lies between the best one and a neighbour nearly as good.
         """
         above = min((number for number in self._speeds if number > best), default=0)
         below = max((number for number in self._speeds if number < best), default=0)
-        if not above and best < ceiling:
+        if not above and best < ceiling and not self._full:
             return min(2 * best, ceiling)
         margin = GAIN if best > START else WORSE
-        if not below and above and self._share(above, best) * margin < 1:
+        is_too_much = above and self._share(above, best) * margin < 1
+        if not below and (is_too_much or (self._full and best > START)):
             return best // 2 or None
         rivals = [
             number
@@ -255,7 +265,7 @@ class Climb:
             self.interrupt()
 
     def _settle(self, moment: float) -> None:
-        in_vain = self.channels == self._origin
+        in_vain = self.channels == self._origin and not self._held_back
         self._rest = min(2 * self._rest, PROBE_AFTER) if in_vain else REST
         self._searching = False
         self._settled = moment
@@ -263,9 +273,13 @@ class Climb:
 
 
 class _Window:
-    """A stretch of time in which all channels had work."""
+    """A stretch of time in which all channels had work.
+
+    `spare` is how many of this computer's processors were idle in the last one, if that is told.
+    """
 
     def __init__(self) -> None:
+        self.spare: float | None = None
         self._last: Sight | None = None
         self._busy_since: float | None = None
         self._begin: Sight | None = None
@@ -286,6 +300,8 @@ class _Window:
         if seconds < length:
             return None
         begin, self._begin = self._begin, sight
+        if begin.idle is not None and sight.idle is not None:
+            self.spare = (sight.idle - begin.idle) / seconds
         return Speed((sight.bytes - begin.bytes) / seconds, (sight.files - begin.files) / seconds)
 
 

@@ -1,6 +1,6 @@
 """Gauges what all channels carry together, and how busy they are."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -10,12 +10,17 @@ from mydata_like.engine.workers import Lock
 
 
 class Sight(NamedTuple):
-    """What has been carried until a moment, in all; `busy` sums the seconds of each channel."""
+    """What has been carried until a moment, in all; `busy` sums the seconds of each channel.
+
+    `idle` are the seconds for which this computer's processors had nothing to do, each by itself;
+    None where nobody counts them.
+    """
 
     moment: float
     bytes: float
     files: float
     busy: float
+    idle: float | None = None
 
 
 class Gauge:
@@ -26,11 +31,17 @@ class Gauge:
         self._lock = Lock()
         self._sight = Sight(clock.monotonic(), 0.0, 0.0, 0.0)
         self._at_work = 0
+        self._measure_idle: Callable[[], float | None] = lambda: None
+
+    def count_idle(self, measure: Callable[[], float | None]) -> None:
+        """Tell of the processors' idle time, too, as this measures it."""
+        self._measure_idle = measure
 
     def read(self) -> Sight:
         """Return the sums of now."""
+        idle = self._measure_idle()
         with self._lock:
-            return self._bring_up()
+            return self._bring_up()._replace(idle=idle)
 
     @contextmanager
     def one_at_work(self) -> Iterator[None]:

@@ -31,6 +31,18 @@ class Sample(NamedTuple):
     ours: int
 
 
+def measure_idle() -> float | None:
+    """Return for how many seconds the processors have had nothing to do, each by itself.
+
+    Where a disk is waited for they have nothing to do, either. None where nobody tells.
+    """
+    try:
+        times = psutil.cpu_times()
+    except (OSError, RuntimeError, psutil.Error):
+        return None
+    return float(times.idle + getattr(times, "iowait", 0.0))
+
+
 class SystemLoad:
     """The load of this computer, our own left out as far as the system tells them apart.
 

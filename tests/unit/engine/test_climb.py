@@ -170,6 +170,51 @@ def test_what_a_host_grants_is_measured_and_taken_if_it_is_worth_it():
     assert trip.moves[-1][1] == 16
 
 
+@pytest.mark.parametrize(("idle", "moves"), [(0.1, []), (0.5, [4]), (None, [4])])
+def test_where_processors_are_full_no_more_channels_are_tried(idle, moves):
+    climb, moved = Climb(), []
+    for tick in range(12):
+        seconds = tick / 2
+        sight = Sight(seconds, 100 * MB * seconds, 0, 2 * seconds, idle and idle * seconds)
+        if climb.look(sight, 16):
+            moved.append(climb.channels)
+
+    assert moved == moves
+
+
+class Busy:
+    """A climb that is shown half a second at a time, with so many idle processors."""
+
+    def __init__(self, channels=0):
+        self.climb = Climb(channels)
+        self.sight = Sight(0, 0, 0, 0, 0)
+
+    def go(self, seconds, *, idle, rate=lambda channels: 100 * MB):
+        for _ in range(seconds * 2):
+            count = self.climb.channels
+            now = self.sight
+            self.sight = Sight(
+                now.moment + 0.5,
+                now.bytes + rate(count) / 2,
+                0,
+                now.busy + count / 2,
+                now.idle + idle / 2,
+            )
+            self.climb.look(self.sight, 16)
+        return self.climb.channels
+
+
+def test_once_processors_are_free_again_more_channels_are_tried():
+    busy = Busy()
+
+    assert busy.go(60, idle=0.0) == 2
+    assert busy.go(60, idle=1.0, rate=lambda channels: min(channels, 8) * 50 * MB) == 8
+
+
+def test_many_channels_that_share_full_processors_become_fewer():
+    assert Busy(16).go(60, idle=0.0) == 2
+
+
 def test_a_line_that_stalls_is_not_judged():
     climb = Climb()
     for tick in range(200):

@@ -26,7 +26,7 @@ def test_each_channel_counts_while_it_is_at_work(clock):
             clock.move(2)
     clock.move(10)
 
-    assert gauge.read() == (13, 0, 0, 5)
+    assert gauge.read() == (13, 0, 0, 5, None)
 
 
 def test_files_of_a_batch_go_with_its_bytes(clock):

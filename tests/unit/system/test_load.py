@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.system.load import Sample, SystemLoad, compare
+from mydata_like.system.load import Sample, SystemLoad, compare, measure_idle
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="starts copies of sleep")
 
@@ -136,6 +136,14 @@ def test_pressure_begins_at_none(tmp_path: Path) -> None:
     load = SystemLoad(tmp_path)
 
     assert [load.measure_pressure(), load.measure_pressure()] == [0, 0]
+
+
+def test_the_time_of_idle_processors_only_grows() -> None:
+    before, after = measure_idle(), measure_idle()
+
+    assert before is not None
+    assert after is not None
+    assert 0 < before <= after
 
 
 def test_this_computer_is_measured_without_an_error() -> None:
