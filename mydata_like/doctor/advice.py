@@ -1,18 +1,29 @@
 """What would make it faster: settings to be changed, or what somebody at the server could do."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Final, NamedTuple
 
 from mydata_like.core.format import format_size
-from mydata_like.doctor.findings import COMPRESSED, LARGE_FILES, Findings, Stage, carried
+from mydata_like.doctor.findings import (
+    COMPRESSED,
+    LARGE_FILES,
+    TINY_FILES,
+    Findings,
+    Stage,
+    carried,
+    in_usual_batches,
+    local,
+)
 from mydata_like.doctor.verdict import Prediction, Way, Workload, encryption, inverse, predict
 from mydata_like.settings.transfer import Transfer
 
 _WORTH: Final = 1.05  # times as fast is the least that is worth a change
 _CLEARLY: Final = 1.15  # times as fast is what a run climbs for
+_NEARLY: Final = 1.25  # times as much of the processors is nearly the same
 _SHRINKS: Final = 0.8  # of its size: what compresses less is not worth the trouble
 _FULL: Final = 0.9  # of what the network carries is a full network
+
+_BATCHES: Final = ("batch_below", "batch_bytes", "batch_files")
 
 NAMES: Final[Mapping[Stage, str]] = {
     Stage.SOURCE: "the disk of this computer",
@@ -45,7 +56,7 @@ class Advice(NamedTuple):
     """One change and how many times as fast files of a workload would go with it.
 
     `changes` are settings by their keys, as a settings file holds them; without any it is
-    somebody else who can do it. `code` is stable: `cipher`, `channels`, `compression`,
+    somebody else who can do it. `code` is stable: `cipher`, `channels`, `batches`, `compression`,
     `archives`, `relief`.
     """
 
@@ -126,7 +137,7 @@ def _advise(
 def _options(
     findings: Findings, settings: Transfer, way: Way
 ) -> Iterator[tuple[str, str, Way, Mapping[str, object]]]:
-    order = sorted(findings.ciphers(), key=partial(_find_cost, findings))
+    order = _order_ciphers(findings)
     if order and order[0] != way.cipher:
         changes: dict[str, object] = {"transfer.ciphers": reorder(settings.ciphers, order)}
         yield "cipher", f"Offer {order[0]} first.", way._replace(cipher=order[0]), changes
@@ -134,6 +145,10 @@ def _options(
     if settings.channels and best != settings.channels:
         text = f"Let the number of channels be found: {best} carried the most."
         yield "channels", text, way._replace(channels=best), {"transfer.channels": 0}
+    if findings.find(Stage.CHANNELS, in_usual_batches(carried(TINY_FILES))):
+        changes = {f"transfer.{key}": most for key, most in _usual_batches(settings).items()}
+        text = "Let more tiny files travel together: batches as they are by default."
+        yield "batches", text, way._replace(usual_batches=True), changes
     ratio = findings.value(Stage.SOURCE, COMPRESSED) or 1.0
     if settings.compression == "never" and findings.zstd and ratio < _SHRINKS:
         text = f"Compress on the way: your data shrink to {ratio:.0%}."
@@ -142,6 +157,30 @@ def _options(
     if not way.archived:
         text = "Keep tiny files in archives, which have one record each: see archive.rules."
         yield "archives", text, way._replace(archived=True), {}
+
+
+def _usual_batches(settings: Transfer) -> Mapping[str, int]:
+    """Return the defaults of the settings that make batches smaller."""
+    usual = Transfer()
+    defaults = {key: getattr(usual, key) for key in _BATCHES}
+    return {key: most for key, most in defaults.items() if getattr(settings, key) < most}
+
+
+def _order_ciphers(findings: Findings) -> list[str]:
+    """Return the ciphers that were measured, the one that takes the least first.
+
+    Of those that take nearly the same on their way, which differs from look to look, the one that
+    is the fastest alone.
+    """
+    costs = {cipher: _find_cost(findings, cipher) for cipher in findings.ciphers()}
+    nearly = _NEARLY * min(costs.values(), default=0.0)
+
+    def rank(cipher: str) -> tuple[bool, float, float]:
+        alone = findings.value(Stage.CIPHER, local(cipher)) or 0.0
+        is_dear = costs[cipher] > nearly
+        return is_dear, 0.0 if is_dear else -alone, costs[cipher]
+
+    return sorted(costs, key=rank)
 
 
 def reorder(ciphers: Sequence[str], first: Sequence[str]) -> list[str]:
@@ -165,10 +204,13 @@ def _relief(findings: Findings, way: Way, was: Prediction) -> Advice | None:
     """Return what somebody could do about the limit itself, where something is behind it."""
     if was.limit is None or was.behind is None or _is_unclear(findings, was.limit):
         return None
+    if was.limit is Stage.CHANNELS and _are_batches_slow(findings, was.workload):
+        return None  # which are to be mended first
     gain = _gain(was, predict(findings, way._replace(relieved=was.limit), was.workload))
     if gain < _WORTH:
         return None
-    text = f"{_RELIEF[was.limit]} {_upper(_name(findings, was.behind))} is the next limit."
+    behind = _upper(_name(findings, was.behind, was.workload))
+    text = f"{_RELIEF[was.limit]} {behind} is the next limit."
     return Advice("relief", text, gain, was.workload)
 
 
@@ -194,7 +236,8 @@ def _say(findings: Findings, predictions: tuple[Prediction, ...]) -> str:
             f"for large files {_name(findings, large.limit)} ({_tell_rate(findings, large)})"
         )
     if tiny.limit:
-        parts.append(f"for tiny ones {_name(findings, tiny.limit)} ({tiny.files:,.0f} files/s)")
+        name = _name(findings, tiny.limit, Workload.TINY)
+        parts.append(f"for tiny ones {name} ({tiny.files:,.0f} files/s)")
     if not parts:
         return "Nothing could be measured that says how fast files would go."
     if not findings.floods():
@@ -202,13 +245,24 @@ def _say(findings: Findings, predictions: tuple[Prediction, ...]) -> str:
     return f"The limit is {', '.join(parts)}."
 
 
-def _name(findings: Findings, stage: Stage) -> str:
+def _name(findings: Findings, stage: Stage, workload: Workload = Workload.LARGE) -> str:
     """Return a stage in words; processors that both sides share are those of neither."""
     if _is_unclear(findings, stage):
         return f"{NAMES[stage]} or {NAMES[Stage.SERVER_DISK]}"
+    if stage is Stage.CHANNELS and _are_batches_slow(findings, workload):
+        return f"{NAMES[stage]} or the size of batches"
     if findings.one_machine and stage in _WORK:
         return f"the processors that both sides share, most of all {_WORK[stage]}"
     return NAMES[stage]
+
+
+def _are_batches_slow(findings: Findings, workload: Workload) -> bool:
+    """Return whether settings make batches so small that usual ones carry such files faster."""
+    tiny = carried(TINY_FILES)
+    now, usual = (
+        findings.value(Stage.CHANNELS, what) or 0.0 for what in (tiny, in_usual_batches(tiny))
+    )
+    return workload is not Workload.LARGE and usual >= _WORTH * now > 0
 
 
 def _is_unclear(findings: Findings, stage: Stage) -> bool:
@@ -220,7 +274,8 @@ def _tell_rate(findings: Findings, large: Prediction) -> str:
     """Return how fast large files go, or went already where that is all the network carries."""
     reached = findings.value(Stage.CHANNELS, carried(LARGE_FILES)) or 0.0
     if large.limit is Stage.NETWORK and reached >= _FULL * large.rate:
-        return f"it is full: {format_size(reached)}/s of {format_size(large.rate)}/s"
+        most = min(reached, large.rate)
+        return f"it is full: {format_size(most)}/s of {format_size(large.rate)}/s"
     return f"{format_size(large.rate)}/s"
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from math import inf
 from pathlib import Path
 from shutil import rmtree
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, Wanted
-from mydata_like.core.ports import Channel, Sent, Transport
+from mydata_like.core.ports import Channel, Sent, Transport, Unsent
 from mydata_like.doctor.findings import (
     LARGE_FILES,
     TINY_FILES,
@@ -22,16 +23,23 @@ from mydata_like.doctor.findings import (
     Stage,
     Unit,
     carried,
+    in_usual_batches,
 )
+from mydata_like.doctor.floods import slice_up
 from mydata_like.doctor.looks import Budget, Effort
+from mydata_like.doctor.pump import Tick
 from mydata_like.doctor.verdict import TINY
 from mydata_like.settings.transfer import Transfer
 from mydata_like.ssh.links import NO_CHANNEL
+from mydata_like.transfer.channel import CUT
 
 _LONG_AGO: Final = 1_000_000_000  # seconds since 1970: no later change of a file goes unnoticed
 _NOWHERE: Final = Dataset(DatasetId(0), "")
+_PIECE: Final = 2**20  # bytes that are written at once
 _LEAST: Final = 200_000  # bytes of a large file
 _FEWEST: Final = 20  # tiny files
+_BATCHES: Final = 20  # that a channel sends in a look
+_ENOUGH: Final = 4  # notes of how much of a file has gone, so that its end is not needed
 _PREFIX: Final = "speed-test-"
 
 OpenTransport = Callable[[Transfer], Transport]
@@ -40,18 +48,21 @@ OpenTransport = Callable[[Transfer], Transport]
 class Wish(NamedTuple):
     """What is to be carried: over so many channels, below this folder, as the line is fast.
 
-    `rate` is what it is known to carry, in bytes a second; `pace` is how many tiny files a second
-    the server's disk is known to take, where that is known.
+    `rate` is what it is known to carry at most, in bytes a second; `pace` is how many tiny files a
+    second the server's disk is known to take, where that is known. What goes in the first
+    `warm_up` seconds says nothing.
     """
 
     folder: str
     channels: int
     rate: float
     pace: float = inf
+    warm_up: float = 0.0
 
     def size(self, effort: Effort) -> int:
-        """Return how large a large file is: together they take a look's time."""
-        together = min(effort.disk, self.rate * effort.seconds)
+        """Return how large a large file is: together they take the time of all looks."""
+        seconds = self.warm_up + effort.seconds * (effort.looks + 1)
+        together = min(effort.disk * (effort.looks + 1), self.rate * seconds)
         return max(_LEAST, int(together) // self.channels)
 
     def files(self, effort: Effort) -> int:
@@ -71,39 +82,52 @@ def carry(
 ) -> Generator[Measured, None, int]:
     """Yield how fast large files go, and tiny ones, each read, hashed, sent and proven there.
 
-    Return over how many channels: as many as are wished, or as the host grants.
+    Return over how many channels: as many as are wished, or as the host grants. A run's large files
+    are larger than those of a test, so what it takes to begin and to end one is left out.
     """
     effort = budget.effort
-    each = wish.size(effort) * wish.channels + wish.files(effort) * TINY
-    budget.take(each * (effort.looks + 1))
-    with closing(open_transport(settings)) as transport, _own_files(state, wish, budget) as files:
+    batches = _list_batches(settings)
+    tiny_bytes = wish.files(effort) * TINY * (effort.looks + 1) * len(batches)
+    budget.take(wish.size(effort) * wish.channels + tiny_bytes)
+    with _own_files(state, wish, budget) as files, closing(open_transport(settings)) as transport:
         channels = [*_open_channels(transport, wish.channels)]
         count = len(channels)
-
-        def send_large(look: int) -> float:
-            names = [f"{wish.folder}/large-{look}-{number}" for number in range(count)]
-            loads = [[_payload(number, [(files[0], name)])] for number, name in enumerate(names)]
-            return _send(channels, loads) * files[0].size
-
-        def send_tiny(look: int) -> float:
-            wanted = [
-                (file, f"{wish.folder}/tiny-{look}/{number}")
-                for number, file in enumerate(files[1:])
-            ]
-            size = min(settings.batch_files, max(1, settings.batch_bytes // TINY))
-            size = min(size, -(-len(wanted) // count))
-            batches = [wanted[begin : begin + size] for begin in range(0, len(wanted), size)]
-            loads = [
-                [_payload(number, batch) for number, batch in enumerate(batches)][place::count]
-                for place in range(count)
-            ]
-            return _send(channels, loads)
-
-        looks = _repeat(send_large, budget)
+        large, *tiny = files
+        names = [f"{wish.folder}/large-{number}" for number in range(count)]
+        loads = [[_payload(number, [(large, name)])] for number, name in enumerate(names)]
+        ticks = _send(channels, loads, budget, may_end=budget.spent)
+        looks = slice_up(ticks, effort.looks, wish.warm_up)
         yield Measured(Stage.CHANNELS, carried(LARGE_FILES), Unit.BYTES, looks)
-        looks = _repeat(send_tiny, budget)
-        yield Measured(Stage.CHANNELS, carried(TINY_FILES), Unit.FILES, looks)
+
+        def send_tiny(most: int, look: int) -> float:
+            folder = f"{wish.folder}/tiny-{most}-{look}"
+            some = tiny[: most * count * _BATCHES]
+            wanted = [(file, f"{folder}/{number}") for number, file in enumerate(some)]
+            size = min(most, -(-len(wanted) // count))
+            parts = [wanted[begin : begin + size] for begin in range(0, len(wanted), size)]
+            payloads = [_payload(number, part) for number, part in enumerate(parts)]
+            _send(channels, [payloads[place::count] for place in range(count)], budget)
+            return float(len(wanted))
+
+        for what, most in batches.items():
+            looks = _repeat(partial(send_tiny, most), budget)
+            yield Measured(Stage.CHANNELS, what, Unit.FILES, looks)
     return count
+
+
+def _list_batches(settings: Transfer) -> dict[str, int]:
+    """Return how many tiny files travel together, by the names of what is measured."""
+    together = carried(TINY_FILES)
+    by_settings, usual = _count_together(settings), _count_together(Transfer())
+    if by_settings >= usual:
+        return {together: by_settings}
+    return {together: by_settings, in_usual_batches(together): usual}
+
+
+def _count_together(settings: Transfer) -> int:
+    if settings.batch_below <= TINY:
+        return 1
+    return max(1, min(settings.batch_files, settings.batch_bytes // TINY))
 
 
 def _open_channels(transport: Transport, wanted: int) -> Iterator[Channel]:
@@ -134,19 +158,49 @@ def _repeat(send: Callable[[int], float], budget: Budget) -> tuple[float, ...]:
     return tuple(rates[1:])
 
 
-def _send(channels: list[Channel], loads: list[list[Payload]]) -> float:
-    """Send payloads over all channels at once; return how many files arrived."""
+def _send(
+    channels: list[Channel],
+    loads: list[list[Payload]],
+    budget: Budget,
+    may_end: Callable[[], bool] = lambda: False,
+) -> list[list[Tick]]:
+    """Send payloads over all channels at once; return how much of its last one each had sent.
+
+    They are cut off once they `may_end`.
+    """
+    began = time.perf_counter()
+
+    def send_one_by_one(channel: Channel, payloads: list[Payload]) -> list[Tick]:
+        ticks: list[Tick] = []
+
+        def note(moved: int) -> None:
+            budget.check()
+            ticks.append(Tick(time.perf_counter() - began, moved))
+            if moved and len(ticks) >= _ENOUGH and may_end():
+                channel.cut()
+
+        for payload in payloads:
+            ticks[:] = [Tick(0.0, 0)]
+            try:
+                _require_sent(channel.send(payload, note))
+            except TransientError as error:
+                if error.problem_code != CUT or not may_end():
+                    raise
+                break
+            if len(ticks) < _ENOUGH:
+                size = sum(member.file.size for member in payload.members)
+                ticks.append(Tick(time.perf_counter() - began, size))
+        return ticks
+
     with ThreadPoolExecutor(len(channels)) as threads:
-        return float(sum(threads.map(_send_one_by_one, channels, loads)))
+        return list(threads.map(send_one_by_one, channels, loads))
 
 
-def _send_one_by_one(channel: Channel, payloads: list[Payload]) -> int:
-    fates = [fate for payload in payloads for fate in channel.send(payload, lambda _: None)]
+def _require_sent(fates: list[Sent | Unsent]) -> None:
     for fate in fates:
         if not isinstance(fate, Sent):
             code, message, hint = fate.problem
             raise UploaderError(message, hint=hint, code=code)
-    return len(fates)
 
 
 def _payload(number: int, files: list[tuple[LocalFile, str]]) -> Payload:
@@ -166,7 +220,9 @@ def _own_files(state: Path, wish: Wish, budget: Budget) -> Iterator[list[LocalFi
 
 
 def _make_file(path: Path, size: int) -> LocalFile:
-    path.write_bytes(secrets.token_bytes(size))
+    with path.open("wb") as file:
+        for begin in range(0, size, _PIECE):
+            file.write(secrets.token_bytes(min(_PIECE, size - begin)))
     os.utime(path, (_LONG_AGO, _LONG_AGO))
     there = path.stat()
     return LocalFile(

@@ -15,6 +15,7 @@ from mydata_like.doctor.advice import find_way
 from mydata_like.doctor.api import measure_api
 from mydata_like.doctor.carrying import Wish, carry, remove_leftovers
 from mydata_like.doctor.findings import (
+    LARGE_FILES,
     NOT_TOLD,
     RECORDS,
     ROUND_TRIP,
@@ -26,7 +27,7 @@ from mydata_like.doctor.findings import (
     Unit,
     flooded,
 )
-from mydata_like.doctor.floods import Flow, Pumps
+from mydata_like.doctor.floods import SLOW, Flow, Pumps
 from mydata_like.doctor.host import About, Host
 from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.machine import (
@@ -279,9 +280,11 @@ class Examination:
     def _carry(self, staging: Staging, settings: Transfer) -> Iterator[Measured]:
         self._channels = channels = find_way(self.findings, settings).channels
         floods = self.findings.floods()
-        rate = max((one.value for one in floods.values()), default=0.0)
+        disk = self.findings.value(Stage.SERVER_DISK, LARGE_FILES) or inf
+        rate = min(disk, max((one.value for one in floods.values()), default=0.0))
         pace = self.findings.value(Stage.SERVER_DISK, TINY_FILES) or inf
-        wish = Wish(staging.folder, channels, rate, pace)
+        warm_up = SLOW * (self.findings.value(Stage.NETWORK, ROUND_TRIP) or 0.0)
+        wish = Wish(staging.folder, channels, rate, pace, warm_up)
         going = carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
         self._channels = yield from going
 

@@ -61,6 +61,11 @@ def carried(what: str) -> str:
     return f"together, {what}"
 
 
+def in_usual_batches(what: str) -> str:
+    """Return the name of such a measurement where the settings make batches smaller than usual."""
+    return f"{what}, in batches as usual"
+
+
 def connected(connections: int) -> str:
     """Return the name of the API's measurement over so many connections."""
     return f"{connections} connection{'s' * (connections != 1)}"

@@ -17,7 +17,7 @@ from mydata_like.transfer.process import build_command, start_process
 
 PUMP: Final = "--speed-test-pump"  # to the program itself, where that is all there is
 _WARM: Final = 0.25  # of a flood, in which windows and buffers fill, says nothing
-_SLOW: Final = 8  # round trips in which TCP widens its window to that of SSH: nor do these
+SLOW: Final = 8  # round trips in which TCP widens its window to that of SSH: nor do these
 _MOST: Final = 0.7  # of a flood that may be left out for them
 _LISTEN: Final = 0.1  # seconds between two looks whether the test is still wanted
 _PATIENCE: Final = 60.0  # seconds that a pump may be silent
@@ -43,7 +43,7 @@ class Pumps:
     ) -> None:
         self._endpoint = endpoint
         self._budget = budget
-        self._warm_up = _SLOW * round_trip
+        self._warm_up = SLOW * round_trip
         self.sessions = sessions
         self._pumps: list[_Pump] = []
 

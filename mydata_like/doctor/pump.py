@@ -20,7 +20,6 @@ from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, Session, Stream
 from mydata_like.transfer.pipe import Pipe, take_standard_streams
 
-_COMMANDS: Final = 6  # before a flood
 _PIECE: Final = 256 * 1024
 _SWITCH: Final = 0.0002  # seconds, as in a channel worker
 _TICK: Final = 0.01  # seconds between two notes of how much has gone
@@ -129,10 +128,6 @@ class _Mouth:
 
 def _open_mouths(session: Session, flood: Flood) -> Iterator[_Mouth]:
     if not flood.files:
-        # As in a run, they are not the first commands, by which a session learns how far the host
-        # is; a slow host's first answers come late.
-        for _ in range(_COMMANDS):
-            session.run(b"exec true")
         for _ in range(flood.streams):
             yield _into_nothing(session.start(_NOTHING))
         return

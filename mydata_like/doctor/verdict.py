@@ -23,6 +23,7 @@ from mydata_like.doctor.findings import (
     Findings,
     Stage,
     carried,
+    in_usual_batches,
 )
 from mydata_like.transfer.crew import FAR, LARGE
 
@@ -53,6 +54,7 @@ class Way(NamedTuple):
 
     `shrunk` is the part of its size to which a file is compressed on its way; `relieved` is a
     stage that is no limit any more. Where the host is far, large files are `striped` over streams.
+    `usual_batches` are larger than those of the settings.
     """
 
     cipher: str
@@ -61,6 +63,7 @@ class Way(NamedTuple):
     archived: bool = False
     relieved: Stage | None = None
     striped: bool = False
+    usual_batches: bool = False
 
 
 class Load(NamedTuple):
@@ -133,8 +136,13 @@ def predict(findings: Findings, way: Way, workload: Workload) -> Prediction:
 def weigh(findings: Findings, way: Way) -> list[Load]:
     """Return what every stage needs that anything is known of."""
     value = findings.value
-    sending = list(_send(findings, way, _find_overhead(findings)))
-    whole = inverse(value(Stage.CHANNELS, carried(TINY_FILES)))
+    overheads = _find_overheads(findings)
+    sending = [
+        load._replace(per_byte=load.per_byte * overheads.get(load.stage, 1.0))
+        for load in _send(findings, way)
+    ]
+    tiny = carried(TINY_FILES)
+    whole = inverse(value(Stage.CHANNELS, in_usual_batches(tiny) if way.usual_batches else tiny))
     if max(load.seconds(TINY) for load in sending) < _EXPLAINED * whole:
         sending.append(Load(Stage.CHANNELS, per_file=whole))
     record = 0.0 if way.archived else inverse(value(Stage.API, RECORDS))
@@ -152,26 +160,27 @@ def _disk(findings: Findings, stage: Stage) -> Load:
     return Load(stage, byte, max(0.0, tiny - TINY * byte))
 
 
-def _send(findings: Findings, way: Way, overhead: float = 1.0) -> Iterator[Load]:
-    """Yield what it takes to send a byte; processors need so many times what was measured."""
-    for load in (*_processors(findings, way), *_wire(findings, way)):
-        more = overhead if load.stage in _PROCESSORS else 1.0
-        yield load._replace(per_byte=load.per_byte * more)
+def _send(findings: Findings, way: Way) -> Iterator[Load]:
+    """Yield what it takes to send a byte, as far as it was measured."""
+    yield from _processors(findings, way)
+    yield from _wire(findings, way)
     yield _disk(findings, Stage.SERVER_DISK)
 
 
-def _find_overhead(findings: Findings) -> float:
-    """Return how many times what checksums and encryption need processors are really kept busy.
+def _find_overheads(findings: Findings) -> Mapping[Stage, float]:
+    """Return how many times what was measured of them stages really need.
 
-    Reading, writing and telling take some as well. Where processors were the limit of large
-    files that were carried, what that took is what they need; never less than was measured,
-    since beside other programs a short while may be a lucky one.
+    Processors read, write and tell beside what is measured of them, and a disk may take a short
+    look's bytes faster than many. Where they were the limit of large files that were carried, what
+    that took is what they need; never less than was measured, since beside other programs a short
+    while may be a lucky one.
     """
     carrying = inverse(findings.value(Stage.CHANNELS, carried(LARGE_FILES)))
     slowest = max(_send(findings, Way(findings.cipher, findings.channels)), key=_each_byte)
-    if not carrying or slowest.stage not in _PROCESSORS or not slowest.per_byte:
-        return 1.0
-    return max(1.0, carrying / slowest.per_byte)
+    for alike in (_PROCESSORS, {Stage.SERVER_DISK}):
+        if slowest.stage in alike and slowest.per_byte:
+            return dict.fromkeys(alike, max(1.0, carrying / slowest.per_byte))
+    return {}
 
 
 def _each_byte(load: Load) -> float:

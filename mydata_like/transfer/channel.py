@@ -2,7 +2,7 @@
 
 from contextlib import AbstractContextManager, suppress
 from threading import Lock
-from typing import Protocol
+from typing import Final, Protocol
 
 from mydata_like.core.errors import RunError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged
@@ -11,6 +11,8 @@ from mydata_like.core.ports import Emit, Progress, Sent, Unsent
 from mydata_like.core.spent import NOTHING_SPENT, Spent
 from mydata_like.transfer.process import WorkerProcess
 from mydata_like.transfer.protocol import Allowance, Cut, Done, Fate, Member, Moved, Task
+
+CUT: Final = "file.cancelled"
 
 
 class Workers(Protocol):
@@ -157,4 +159,4 @@ def _tell(fate: Fate) -> Sent | Unsent:
 
 
 def _cut_off() -> TransientError:
-    return TransientError("A person cut the transfer off.", code="file.cancelled")
+    return TransientError("A person cut the transfer off.", code=CUT)

@@ -4122,6 +4122,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>%1: %2</translation>
     </message>
     <message>
+        <source>the number of channels over this distance or the size of batches</source>
+        <translation>die Zahl der Kanäle über diese Entfernung oder die Größe der Bündel</translation>
+    </message>
+    <message>
+        <source>Let more tiny files travel together, as by default.</source>
+        <translation>Mehr kleine Dateien zusammen schicken, wie voreingestellt.</translation>
+    </message>
+    <message>
         <source>%1, quick</source>
         <translation>%1, kurz</translation>
     </message>
@@ -4310,6 +4318,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>All together, tiny files</source>
         <translation>Alles zusammen, winzige Dateien</translation>
+    </message>
+    <message>
+        <source>All together, tiny files, in batches as usual</source>
+        <translation>Alles zusammen, kleine Dateien, in Bündeln wie voreingestellt</translation>
     </message>
     <message>
         <source>Way to the server</source>

@@ -49,14 +49,19 @@ def _name_limit(report: Report, workload: str) -> str:
     if forecast is None or not forecast.limit:
         return ""
     text = translate("speed", "%1 at %2", "a limit at its speed")
-    text = text.replace("%1", _name_stage(report, forecast.limit))
+    text = text.replace("%1", _name_stage(report, forecast.limit, workload))
     return text.replace("%2", rate_of(workload, forecast, forecast.rate))
 
 
-def _name_stage(report: Report, stage: str) -> str:
+def _name_stage(report: Report, stage: str, workload: str) -> str:
     """Return what a stage is called within a sentence about a test."""
     if stage == "network" and report.without_shell:
         return translate("speed", "the network or the disk of the server")
+    small_batches = any(one.code == "batches" for one in report.advice)
+    if stage == "channels" and small_batches and workload != "large":
+        return translate(
+            "speed", "the number of channels over this distance or the size of batches"
+        )
     return stage_phrase(stage, one_machine=report.one_machine)
 
 
@@ -66,7 +71,7 @@ def behind_sentence(report: Report, workload: str) -> str:
     if forecast is None or not forecast.behind:
         return ""
     text = translate("speed", "Behind it comes %1, which alone would carry %2.")
-    text = text.replace("%1", _name_stage(report, forecast.behind))
+    text = text.replace("%1", _name_stage(report, forecast.behind, workload))
     return text.replace("%2", rate_of(workload, forecast, forecast.rates[forecast.behind]))
 
 
@@ -97,6 +102,7 @@ def _name_advice(report: Report, advice: Advice) -> str:
     return {
         "cipher": offer.replace("%1", first),
         "channels": translate("speed", "Let the program find the number of channels."),
+        "batches": translate("speed", "Let more tiny files travel together, as by default."),
         "compression": compress.replace("%1", size),
         "archives": translate(
             "speed", "Keep tiny files in archives, which have one record each (archive.rules)."
@@ -130,7 +136,7 @@ def _name_relief(report: Report, advice: Advice) -> str:
     if not forecast.behind:
         return relief
     following = translate("speed", "After that the limit is %1.")
-    following = following.replace("%1", _name_stage(report, forecast.behind))
+    following = following.replace("%1", _name_stage(report, forecast.behind, advice.workload))
     return f"{relief} {following}"
 
 

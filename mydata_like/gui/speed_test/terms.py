@@ -105,6 +105,9 @@ def _titles() -> dict[str, str]:
         "statistics": translate("speed", "Statistics"),
         "together, large files": translate("speed", "All together, large files"),
         "together, tiny files": translate("speed", "All together, tiny files"),
+        "together, tiny files, in batches as usual": translate(
+            "speed", "All together, tiny files, in batches as usual"
+        ),
         "Checksums": translate("speed", "Checksums"),
         "The disk of this computer": translate("speed", "Disk of this computer"),
         "The way to the server": translate("speed", "Way to the server"),

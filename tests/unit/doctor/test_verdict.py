@@ -23,6 +23,8 @@ from mydata_like.doctor.findings import (
     Unit,
     carried,
     flooded,
+    in_usual_batches,
+    local,
 )
 from mydata_like.doctor.verdict import Workload
 from mydata_like.settings.transfer import Transfer
@@ -175,6 +177,17 @@ def test_what_processors_did_together_is_what_they_need_and_a_change_is_reckoned
     assert gain == pytest.approx((16 + 1 / 0.6) / (8 + 1 / 0.6), rel=0.01)
 
 
+def test_a_disk_that_took_short_looks_faster_has_the_pace_of_what_was_carried():
+    slow = {
+        "disk": of(Stage.SERVER_DISK, LARGE_FILES, 50 * MB),
+        "together": of(Stage.CHANNELS, carried(LARGE_FILES), 40 * MB),
+    }
+
+    large = judge(findings(slow), Transfer()).predictions[0]
+
+    assert (large.limit, large.rate) == (Stage.SERVER_DISK, pytest.approx(40 * MB))
+
+
 def test_a_lucky_moment_together_is_not_what_processors_can_do():
     lucky = {"together": of(Stage.CHANNELS, carried(LARGE_FILES), 900 * MB)}
     alone = findings(FAST_NET | SLOW_CPU | {"disk": None})
@@ -291,6 +304,20 @@ def test_the_cipher_that_takes_the_least_of_the_processors_is_advised_not_the_lu
     assert found.changes == {"transfer.ciphers": order}, "what was not measured must stay"
 
 
+def test_of_ciphers_that_take_nearly_the_same_the_one_that_is_fastest_alone_is_advised():
+    aes256 = "aes256-gcm@openssh.com"
+    costs = {
+        "chacha": of(Stage.CIPHER, CHACHA, 60 * MB, Cost(16e-9, 2e-9)),
+        "aes": of(Stage.CIPHER, AES, 100 * MB, Cost(2.2e-9, 2e-9)),
+        "aes256": of(Stage.CIPHER, aes256, 110 * MB, Cost(2e-9, 1.9e-9)),
+        "aes here": of(Stage.CIPHER, local(AES), 12_000 * MB),
+        "aes256 here": of(Stage.CIPHER, local(aes256), 11_000 * MB),
+    }
+    found = advice(findings(FAST_NET | costs, cipher=CHACHA), Transfer(), "cipher")
+
+    assert found.changes["transfer.ciphers"][:2] == [AES, aes256]
+
+
 def test_a_cipher_is_left_alone_where_it_gains_nothing():
     assert (
         advice(findings({"chacha": of(Stage.CIPHER, CHACHA, 115 * MB)}), Transfer(), "cipher")
@@ -308,6 +335,36 @@ def test_more_channels_are_advised_where_their_number_is_set_too_low():
     assert found.changes == {"transfer.channels": 0}
     assert found.gain == pytest.approx(112 / 20, rel=0.01)
     assert advice(findings(changes), Transfer(), "channels") is None
+
+
+def test_larger_batches_are_advised_where_the_settings_make_them_small():
+    tiny = carried(TINY_FILES)
+    measured = {
+        "together tiny": of(Stage.CHANNELS, tiny, 300),
+        "usual": of(Stage.CHANNELS, in_usual_batches(tiny), 9_000),
+    }
+    settings = Transfer(batch_files=5, batch_below=Transfer().batch_below * 2)
+
+    verdict = judge(findings(FAST_NET | measured | {"api": None}), settings)
+    one, *others = (each for each in verdict.advice if each.workload is Workload.TINY)
+
+    assert "the size of batches (300 files/s)" in verdict.sentence
+    assert (one.code, others) == ("batches", [])
+    assert one.changes == {"transfer.batch_files": Transfer().batch_files}
+    assert (one.workload, one.gain) == (Workload.TINY, pytest.approx(30, rel=0.01))
+
+
+def test_batches_that_are_as_good_as_larger_ones_are_not_blamed():
+    tiny = carried(TINY_FILES)
+    measured = {
+        "together tiny": of(Stage.CHANNELS, tiny, 300),
+        "usual": of(Stage.CHANNELS, in_usual_batches(tiny), 302),
+    }
+
+    verdict = judge(findings(FAST_NET | measured | {"api": None}), Transfer(batch_files=999))
+
+    assert "batches" not in verdict.sentence
+    assert "batches" not in {one.code for one in verdict.advice}
 
 
 def test_compression_is_advised_where_the_network_is_the_limit_and_the_data_shrink():
