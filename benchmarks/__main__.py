@@ -21,6 +21,7 @@ from benchmarks.ground import open_sshd
 from benchmarks.machine import describe_machine, is_in_memory
 from benchmarks.measure import ContestError
 from benchmarks.report import table, to_markdown, to_record
+from benchmarks.reserve import Reserve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -107,7 +108,10 @@ def _run(case: Case, scale: Scale, options: argparse.Namespace) -> Outcome:
         corpus = case.make(directory / "source", scale)
         with ExitStack() as stack:
             ground = stack.enter_context(open_sshd(directory / "sshd", case.wire))
-            arena = Arena(**ground._asdict(), corpus=corpus, directory=directory, stack=stack)
+            reserve = stack.enter_context(Reserve(directory))
+            arena = Arena(
+                **ground._asdict(), corpus=corpus, directory=directory, stack=stack, reserve=reserve
+            )
             return compete(case, arena, options.rounds, options.only, _say)
     finally:
         shutil.rmtree(directory, ignore_errors=True)

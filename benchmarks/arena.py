@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from benchmarks.corpus import Corpus
@@ -65,7 +64,7 @@ class Arena:
     """What a case's contestants work with.
 
     `servers` are the sshd's process ids, `carriers` that of the wire before it, if there is one;
-    `stack` ends what contestants start for a whole case.
+    `stack` ends what contestants start for a whole case; `reserve` is memory for what they write.
     """
 
     link: Link
@@ -73,6 +72,7 @@ class Arena:
     corpus: Corpus
     directory: Path
     stack: ExitStack
+    reserve: Reserve
     wire: Wire | None = None
     carriers: tuple[int, ...] = ()
 
@@ -85,16 +85,12 @@ class Arena:
         """Where a whole run keeps its server and its ledger."""
         return self.directory / "whole"
 
-    @cached_property
-    def _reserve(self) -> Reserve:
-        return self.stack.enter_context(Reserve(self.directory))
-
     def clear(self) -> None:
         """Make the target anew, and leave nothing of the contestant before."""
         for directory in (self.target, self.whole):
             shutil.rmtree(directory, ignore_errors=True)
         self.target.mkdir()
-        self._reserve.renew(min(self.corpus.bytes, _MOST))
+        self.reserve.renew(min(self.corpus.bytes, _MOST))
 
     def check_target(self) -> None:
         """Raise where the target does not hold as many files and bytes as the source."""

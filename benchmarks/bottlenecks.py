@@ -172,11 +172,11 @@ def row(done: Round) -> list[str]:
 def summarize(rounds: Sequence[Round]) -> list[str]:
     """Return what all rounds come to, beside what is wanted."""
     right = sum(done.right for done in rounds)
-    near = sum(done.near for done in rounds)
+    as_tested = [done.near for done in rounds if not done.sweep]  # no advice was applied before
     swept = [done.reached for done in rounds if done.sweep]  # 0 where nothing was advised
     lines = [
         ["verdict right", ">= 95 %", _part(right, len(rounds))],
-        [f"prediction within {NEAR:.0%} of the run", "all", _part(near, len(rounds))],
+        [f"prediction within {NEAR:.0%} of the run", "all", _part(sum(as_tested), len(as_tested))],
     ]
     if swept:
         good = sum(each >= _BEST for each in swept)

@@ -25,6 +25,7 @@ from benchmarks.arena import Arena
 from benchmarks.corpus import Corpus, Scale, make_large, make_mixed, make_tiny
 from benchmarks.ground import open_sshd
 from benchmarks.measure import ContestError
+from benchmarks.reserve import Reserve
 from benchmarks.whole import Installation
 from benchmarks.wire import Wire
 
@@ -159,7 +160,10 @@ def _measure(
     traces: dict[int, list[Trace]] = {number: [] for number in numbers}
     with ExitStack() as stack:
         ground = stack.enter_context(open_sshd(Path(tempfile.mkdtemp(dir=directory)), wire))
-        arena = Arena(**ground._asdict(), corpus=corpus, directory=directory, stack=stack)
+        reserve = stack.enter_context(Reserve(directory))
+        arena = Arena(
+            **ground._asdict(), corpus=corpus, directory=directory, stack=stack, reserve=reserve
+        )
         for _ in range(options.rounds):
             for number in numbers:
                 traces[number].append(_run(arena, number, options.seconds))

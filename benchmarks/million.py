@@ -30,6 +30,7 @@ from benchmarks.arena import Arena
 from benchmarks.corpus import Corpus
 from benchmarks.ground import open_sshd
 from benchmarks.measure import ContestError
+from benchmarks.reserve import Reserve
 from benchmarks.whole import Installation
 
 SIZE = 100  # bytes a file
@@ -176,8 +177,9 @@ def open_place(directory: Path | None, folders: int, folder_size: int) -> Iterat
         corpus = Corpus(root=top / "data", files=(), bytes=0, folders=names, held=0)
         (top / "sshd").mkdir()
         ground = stack.enter_context(open_sshd(top / "sshd"))
+        reserve = stack.enter_context(Reserve(top))
         arena = Arena(
-            link=ground.link, servers=ground.servers, corpus=corpus, directory=top, stack=stack
+            **ground._asdict(), corpus=corpus, directory=top, stack=stack, reserve=reserve
         )
         place = Growing(Installation.create(arena, top / "place", stack), folder_size)
         place.fill()

@@ -4,7 +4,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain, product
 from pathlib import Path
@@ -26,7 +27,9 @@ _COPIES = 20  # of each large file in memory: more than a run carries in its tim
 _BEGINNING = 1.0  # seconds of a run in which windows fill and channels are found
 _SWEPT = 5.0  # seconds of each run of a sweep
 _TURNS = 3
-_STAGED = 3 * 2**30  # bytes that a run may send in its time
+_TURN = 15.0  # seconds of each run of these, of which the first ones say nothing:
+_SETTLING = 5.0  # while channels are tried
+_STAGED = 4 * 2**30  # bytes that a run may send in its time
 _PERIOD = 5_000  # microseconds in which they are shared out: short, so that they seem slow
 _NEVER = ("--verify-delay", "600")  # the embedded server's comparing would take our processors
 _NUMBERS = (1, 2, 4, 8)
@@ -56,10 +59,14 @@ class Site:
         self._prefix = self._hold_back("here", injection.here).prefix if injection.here else []
         self._corpus = self._lay_files()
         ground = stack.enter_context(open_sshd(plan.directory / "sshd", injection.wire))
-        self._arena = Arena(
-            **ground._asdict(), corpus=self._corpus, directory=plan.directory, stack=stack
-        )
         self._reserve = stack.enter_context(Reserve(plan.directory))
+        self._arena = Arena(
+            **ground._asdict(),
+            corpus=self._corpus,
+            directory=plan.directory,
+            stack=stack,
+            reserve=self._reserve,
+        )
         if injection.there:
             self._hold_back("there", injection.there).take(ground.servers)
         self._installation = self._install()
@@ -76,15 +83,17 @@ class Site:
         found: dict[str, Any] = json.loads(printed)
         return found
 
-    def carry(self, *options: str, seconds: float = 0.0) -> float:
-        """Return the bytes a second of a run, which may be shorter than others."""
+    def carry(self) -> float:
+        """Return the bytes a second of a run."""
         if self._tiny:
             self._lay("now")
             return self._run_to_its_end()
+        return self._follow((), self._plan.seconds, _BEGINNING)
+
+    def _follow(self, options: Iterable[str], seconds: float, since: float) -> float:
         self._reserve.renew(_STAGED)
         command = self._installation.command("--events", "--brief", *options)
-        trace = follow([*self._prefix, *command], seconds or self._plan.seconds)
-        return trace.speed(_BEGINNING)
+        return follow([*self._prefix, *command], seconds).speed(since)
 
     def sweep(self) -> Iterator[tuple[str, float]]:
         """Yield the speed of each cipher and number of channels."""
@@ -96,14 +105,20 @@ class Site:
     ) -> Iterator[tuple[float, float]]:
         """Yield the speeds by the advice and by the sweep's best, in turns: chance made it best."""
         for _ in range(_TURNS):
-            yield self._carry_with(advised), self._carry_with(best)
+            yield (
+                self._carry_with(advised, _TURN, _SETTLING),
+                self._carry_with(best, _TURN, _SETTLING),
+            )
 
-    def _carry_with(self, settings: Mapping[str, object]) -> float:
-        """Return the bytes a second of a short run with other settings, on a new server."""
+    def _carry_with(
+        self, settings: Mapping[str, object], seconds: float = _SWEPT, since: float = _BEGINNING
+    ) -> float:
+        """Return the bytes a second of a run with other settings, on a new server."""
         self._installation.server.kill()
+        shutil.rmtree(self._installation.directory, ignore_errors=True)
         self._installation = self._install()
         pairs = [("--set", f"{key}={json.dumps(value)}") for key, value in settings.items()]
-        return self.carry(*chain(*pairs), seconds=_SWEPT)
+        return self._follow(chain(*pairs), seconds, since)
 
     def _hold_back(self, side: str, share: float) -> Group:
         """Make a group for one side, with so many processors' time."""
@@ -118,7 +133,8 @@ class Site:
         injection = self._injection
         made = Installation.create(
             self._arena,
-            self._plan.directory / "installation",
+            # New each time: what is on its way still makes files where the last one was.
+            Path(tempfile.mkdtemp(prefix="installation-", dir=self._plan.directory)),
             self._stack,
             settings=injection.settings,
             serving=() if self._tiny else _NEVER,

@@ -14,6 +14,7 @@ from benchmarks.corpus import Corpus, Scale, make_growing, make_large, make_tiny
 from benchmarks.growth import EACH_FURTHER, Growing
 from benchmarks.measure import ContestError, Sample, measure
 from benchmarks.report import judge, to_markdown, to_record
+from benchmarks.reserve import Reserve
 
 SMALL = Scale(large_count=2, large_size=3_000_000, tiny_count=6, tiny_size=10, growing_sizes=())
 
@@ -58,6 +59,7 @@ def arena(tmp_path: Path):
             corpus=make_tiny(tmp_path / "source", SMALL),
             directory=tmp_path,
             stack=stack,
+            reserve=stack.enter_context(Reserve(tmp_path)),
         )
 
 
