@@ -72,7 +72,7 @@ from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
 from mydata_like.system.load import measure_idle
 from mydata_like.system.lock import lock_data_directory
-from mydata_like.transfer.pool import count_cpus
+from mydata_like.transfer.sessions import count_cpus
 from mydata_like.transfer.unarchive import TarArchives
 
 KEEP_AFTER = 1.0  # seconds after which the ledger is told again how far a run has come

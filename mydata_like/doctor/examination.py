@@ -56,6 +56,7 @@ from mydata_like.settings.transfer import Transfer
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session
+from mydata_like.transfer.sessions import count_sessions
 
 _COUNTS: Final = (1, 2, 4, 8)
 _TOGETHER: Final = 4  # channels that a run gives one session at most
@@ -235,14 +236,19 @@ class Examination:
             self._leave_nothing(staging, session, clean_by_sftp)
 
     def _pumps(self, staging: Staging) -> Pumps:
-        round_trip = self.findings.value(Stage.NETWORK, ROUND_TRIP) or 0.0
-        return Pumps(staging.endpoint, self._budget, sessions=self._sessions, round_trip=round_trip)
+        budget, far = self._budget, self._round_trip
+        return Pumps(staging.endpoint, budget, sessions=self._sessions, round_trip=far)
+
+    @property
+    def _round_trip(self) -> float:
+        """Seconds; 0 where it is not known."""
+        return Findings(measured=tuple(self._measured)).value(Stage.NETWORK, ROUND_TRIP) or 0.0
 
     @property
     def _sessions(self) -> int:
         """How many sessions a run would have."""
         here = self._here.cpus or 1
-        return min(here, self._rung.cpus or here)
+        return count_sessions([here, self._rung.cpus or here], self._round_trip)
 
     def _flood(self, pumps: Pumps, files: tuple[bytes, ...] = ()) -> Iterator[Measured]:
         set_up: list[float] = []
@@ -283,8 +289,7 @@ class Examination:
         disk = self.findings.value(Stage.SERVER_DISK, LARGE_FILES) or inf
         rate = min(disk, max((one.value for one in floods.values()), default=0.0))
         pace = self.findings.value(Stage.SERVER_DISK, TINY_FILES) or inf
-        warm_up = SLOW * (self.findings.value(Stage.NETWORK, ROUND_TRIP) or 0.0)
-        wish = Wish(staging.folder, channels, rate, pace, warm_up)
+        wish = Wish(staging.folder, channels, rate, pace, SLOW * self._round_trip)
         going = carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
         self._channels = yield from going
 

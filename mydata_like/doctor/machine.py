@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 
 from mydata_like.doctor.findings import MD5, MD5_ALL, Cost, Machine, Measured, Stage, Unit, local
 from mydata_like.doctor.looks import Budget
+from mydata_like.transfer.sessions import count_cpus
 
 _PIECE: Final = 1024 * 1024
 _PACKET: Final = 32 * 1024  # bytes, as SSH encrypts them at once
@@ -26,7 +27,7 @@ _CPUS: Final = Path("/proc/cpuinfo")
 
 def describe_here() -> Machine:
     """Return what this computer is, and how much of it others take just now."""
-    cpus = _count_cpus()
+    cpus = count_cpus()
     others = (os.cpu_count() or cpus) - cpus
     return Machine(cpus, find_aes(_read_cpus()), measure_busy(), others=others)
 
@@ -63,7 +64,7 @@ def measure_checksums(budget: Budget) -> Iterator[Measured]:
     looks = budget.look(act_and_count)
     cost = Cost((time.thread_time() - used) / done)
     yield Measured(Stage.HASH, MD5, Unit.BYTES, looks, cost)
-    cpus = _count_cpus()
+    cpus = count_cpus()
     with ThreadPoolExecutor(cpus) as threads:
         looks = budget.look(lambda: sum(threads.map(_many(act), range(cpus))))
     yield Measured(Stage.HASH, MD5_ALL, Unit.BYTES, looks)
@@ -112,9 +113,3 @@ def _read_cpus() -> str:
     except OSError:
         # All 64-bit processors of Apple encrypt by AES.
         return "features: aes" if platform.system() == "Darwin" else ""
-
-
-def _count_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

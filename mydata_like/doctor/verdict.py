@@ -25,7 +25,8 @@ from mydata_like.doctor.findings import (
     carried,
     in_usual_batches,
 )
-from mydata_like.transfer.crew import FAR, LARGE
+from mydata_like.transfer.crew import LARGE
+from mydata_like.transfer.sessions import FAR
 
 TINY: Final = 3_000  # bytes of a tiny file: half of those in an archive of instruments are smaller
 _EXPLAINED: Final = 0.7  # of the time that the whole takes; a part that takes so much is the cause
@@ -280,7 +281,9 @@ def _name_wire(findings: Findings, number: int) -> Stage:
     here, there, here_waited, there_waited = (cost or 0.0 for cost in flood.cost)
     ready = {Stage.CIPHER: here + here_waited, Stage.SERVER_CPU: there + there_waited}
     side = max(ready, key=ready.__getitem__)
-    if ready[side] * flood.value > _EXPLAINED * min(number, findings.sessions):
+    machine = findings.here if side is Stage.CIPHER else findings.there
+    cpus = min(number, findings.sessions, machine.cpus or number)
+    if ready[side] * flood.value > _EXPLAINED * cpus:
         return side
     ceiling = number * (findings.value(Stage.NETWORK, CEILING) or 0.0)
     return Stage.CHANNELS if ceiling and flood.value > _EXPLAINED * ceiling else Stage.NETWORK

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
-from threading import Lock
+from threading import Condition
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import (
@@ -27,6 +28,7 @@ from mydata_like.transfer.endpoints import build_endpoints
 from mydata_like.transfer.process import WorkerProcess, build_command
 from mydata_like.transfer.protocol import STREAMS, Join, Leave, Opened, Plan
 from mydata_like.transfer.rota import Rota
+from mydata_like.transfer.sessions import FAR, FURTHER, count_cpus, count_sessions
 
 _STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
 _PATIENCE: Final = 1.5  # times the time limit that a worker keeps by itself
@@ -45,9 +47,9 @@ class _Place(NamedTuple):
 class SshTransport:
     """Carries payloads to the staging area over up to `capacity` channels.
 
-    There are as many sessions, each with a process, as both sides have processors: encryption
-    takes one on either side. Further channels share those: what the way is long for, or the
-    other side slow to acknowledge, wants more in flight, not more logins.
+    There are as many sessions, each with a process, as both sides have processors, or some more
+    over a long way. Further channels share those: what the other side is slow to acknowledge
+    wants more in flight, not more logins.
 
     Any number of threads may use it, each its own channels. `explain` is asked why the staging
     hosts refuse our key.
@@ -69,14 +71,15 @@ class SshTransport:
         )
         self._location = os.fsencode(area.location)
         self._settings = settings
-        self.round_trip = 0.0  # seconds, as the last channel that was opened saw it
+        self.round_trip = 0.0  # seconds, the shortest that a channel saw as it was opened
         self.patience = settings.stall_timeout * _PATIENCE
         self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
         self.emit = emit
         self._explain = explain
         self._command = worker or build_command()
         self._rungs: dict[str, Rung] = {}
-        self._lock = Lock()
+        self._granted = FURTHER  # sessions, of those that only a long way wants
+        self._lock = Condition()
         self._workers: dict[WorkerProcess, Endpoint] = {}
         self._spare: WorkerProcess | None = None  # has started, and waits for its plan
         self._opened = 0
@@ -94,7 +97,7 @@ class SshTransport:
     @property
     def capacity(self) -> int:
         """How many channels there may be at once; known better once the first is open."""
-        sessions = self._most_sessions()
+        sessions = self._most_sessions(self.round_trip if self._rungs else FAR)
         return min(sessions * self._most_together(), max(sessions, _MANY))
 
     def prepare(self) -> None:
@@ -129,6 +132,7 @@ class SshTransport:
         """End all workers at once; sends under way raise `TransientError`."""
         with self._lock:
             self._closed = True
+            self._lock.notify_all()
             workers = [*self._workers, *([self._spare] if self._spare else [])]
             self._spare = None
         for worker in workers:
@@ -149,6 +153,8 @@ class SshTransport:
                 self._leave_place(number, place)
                 if not isinstance(error, (*_AWAY, AccessDeniedError)):
                     raise
+                if place.founded and isinstance(error, _AWAY) and self._do_without():
+                    continue
                 failures.append((place.endpoint, error))
                 continue
             for _, failure in failures:
@@ -192,6 +198,7 @@ class SshTransport:
         with self._lock:
             endpoint = self._workers.pop(worker, None)
             self._broken |= failed
+            self._lock.notify_all()
         if endpoint is not None:
             self._rota.leave(endpoint, failed=failed)
 
@@ -201,10 +208,24 @@ class SshTransport:
             endpoint = self._workers.get(worker)
         return endpoint.host if endpoint else ""
 
-    def _most_sessions(self) -> int:
+    def _most_sessions(self, round_trip: float) -> int:
+        return max(self._most_near(), min(self._granted, self._count_sessions(round_trip)))
+
+    def _most_near(self) -> int:
+        return self._count_sessions(0.0)
+
+    def _count_sessions(self, round_trip: float) -> int:
         hosts = len(self._rota.endpoints)
-        limits = [rung.cpus * hosts for rung in self._rungs.values() if rung.cpus]
-        return max(1, min([count_cpus(), *limits]))
+        theirs = [rung.cpus * hosts for rung in self._rungs.values() if rung.cpus]
+        return count_sessions([count_cpus(), *theirs], round_trip)
+
+    def _do_without(self) -> bool:
+        """Note that no further session is granted; return whether others can be shared instead."""
+        with self._lock:
+            if len(self._workers) < self._most_near():
+                return False
+            self._granted = len(self._workers)
+            return True
 
     def _most_together(self) -> int:
         """Return how many channels a session has; one where each is asked for by every payload."""
@@ -213,12 +234,15 @@ class SshTransport:
     def _take_place(self, number: int, tried: Collection[Endpoint]) -> _Place | None:
         """Return where one more channel belongs: in a session of its own, or in the emptiest one.
 
-        None after the last host, or where every session has all its channels.
+        None after the last host, or where every session has all its channels. Before the first one
+        stands nobody knows whether the way is long, and none can be shared, either.
         """
         with self._lock:
+            while not (self._rungs or self._closed) and len(self._workers) >= self._most_near():
+                self._lock.wait()
             if self._closed:
                 raise _closed()
-            if len(self._workers) < self._most_sessions():
+            if len(self._workers) < self._most_sessions(self.round_trip):
                 if (endpoint := self._rota.take(tried)) is None:
                     return None
                 worker = self._spare or WorkerProcess(self._command, f"session {number}")
@@ -279,8 +303,10 @@ class SshTransport:
         worker.tell(number, Join())
         opened = worker.hear(number, self._opening_patience)
         assert isinstance(opened, Opened)
-        self._rungs[endpoint.host] = opened.rung
-        self.round_trip = opened.round_trip
+        with self._lock:
+            self._rungs[endpoint.host] = opened.rung
+            self.round_trip = min(self.round_trip or inf, opened.round_trip)
+            self._lock.notify_all()
         return opened
 
     def _plan(self, endpoint: Endpoint) -> Plan:
@@ -314,10 +340,3 @@ class SshTransport:
 
 def _closed() -> TransientError:
     return TransientError("The channels are closed.", code="channel.closed")
-
-
-def count_cpus() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -8,11 +8,15 @@ from typing import NoReturn
 
 from mydata_like.core.errors import AccessDeniedError, RejectedError, TransientError
 from mydata_like.ssh.remote import Rung
-from mydata_like.ssh.session import Session
+from mydata_like.ssh.session import Session, Stream
 from mydata_like.transfer.protocol import Plan
 from mydata_like.transfer.worker import work
 from tests.fakes.session import LocalSession
 
+REFUSALS = {
+    "denies": AccessDeniedError("The key is not accepted.", hint="Ask.", code="key.refused"),
+    "away": TransientError("The host is away.", code="host.away"),
+}
 SHELL = Rung("shell", "a local shell", tar="gnu", checksum=b"md5sum", cpus=64)
 
 
@@ -38,6 +42,14 @@ class RefusingSession(LocalSession):
         raise RejectedError("The host runs no commands for us.", code="ssh.exec-refused")
 
 
+class FarSession(LocalSession):
+    """Of a host that is a long way off."""
+
+    def start(self, command: bytes) -> Stream:
+        threading.Event().wait(0.05)
+        return super().start(command)
+
+
 def main() -> None:
     """Be a channel worker whose host's name says how it behaves."""
     work(connect)
@@ -45,23 +57,32 @@ def main() -> None:
 
 def connect(plan: Plan) -> tuple[Session, Rung]:
     host = plan.endpoint.host
-    if host == "denies":
-        raise AccessDeniedError("The key is not accepted.", hint="Ask.", code="key.refused")
-    if host == "away":
-        raise TransientError("The host is away.", code="host.away")
+    if host in REFUSALS:
+        raise REFUSALS[host]
     if host.startswith("once ") and not _first(Path(host[5:])):
-        raise TransientError("There are too many of us.")
-    if host.startswith("stuck "):
-        return (StuckSession(dies=False) if _first(Path(host[6:])) else LocalSession()), SHELL
-    if host.startswith("dies "):
-        return (StuckSession(dies=True) if _first(Path(host[5:])) else LocalSession()), SHELL
-    if host.startswith("one dies "):
-        session = StuckSession(dies=True) if _first(Path(host[9:])) else LocalSession()
-        return session, SHELL._replace(cpus=1)
+        raise _too_many()
+    if host.startswith("far "):
+        return _connect_far(*host.split()[1:])
+    if host.startswith(("stuck ", "dies ", "one dies ")):
+        behaviour, _, marker = host.rpartition(" ")
+        rung = SHELL._replace(cpus=1) if behaviour == "one dies" else SHELL
+        dies = behaviour != "stuck"
+        return (StuckSession(dies=dies) if _first(Path(marker)) else LocalSession()), rung
     if host == "no tar":
         return LocalSession(), SHELL._replace(tar="", cpus=1)
     session = RefusingSession() if host == "refuses" else LocalSession()
     return session, SHELL._replace(why="known" if plan.rung else "probed")
+
+
+def _connect_far(most: str, markers: str) -> tuple[Session, Rung]:
+    """Connect to a host that grants so many sessions."""
+    if not any(_first(Path(f"{markers}-{number}")) for number in range(int(most))):
+        raise _too_many()
+    return FarSession(), SHELL._replace(cpus=1)
+
+
+def _too_many() -> TransientError:
+    return TransientError("There are too many of us.")
 
 
 def _first(marker: Path) -> bool:

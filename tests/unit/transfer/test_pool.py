@@ -247,10 +247,47 @@ def test_a_host_that_is_known_is_not_probed_again(build, events):
 
 def test_capacity_is_bounded_by_processors(build):
     ours = len(os.sched_getaffinity(0))
-    assert build().capacity == min(4 * ours, max(ours, 16))
+    assert build().capacity == max(ours, 16)  # the way may be long
     transport = build("no tar")
     transport.open_channel()
     assert transport.capacity == 4  # the server has but one processor
+
+
+def test_a_long_way_is_given_more_sessions_than_processors(build, tmp_path):
+    before = psutil.Process().children()
+    transport = build(f"far 9 {tmp_path}/session")
+
+    run_together(*[transport.open_channel] * 8)
+
+    assert len(new_workers(before)) == 4
+    assert transport.capacity == 16
+
+
+def test_where_fewer_sessions_are_granted_those_are_shared(build, events, tmp_path):
+    before = psutil.Process().children()
+    transport = build(f"far 2 {tmp_path}/session")
+
+    for _ in range(8):
+        transport.open_channel()
+
+    assert len(new_workers(before)) == 2
+    assert states(events) == ["open"] * 8
+    assert transport.capacity == 8
+
+
+def test_channels_that_wait_for_the_first_session_fail_where_none_comes_about(build):
+    transport = build("away")
+    failed = []
+
+    def open_one() -> None:
+        try:
+            transport.open_channel()
+        except TransientError as error:
+            failed.append(error.message)
+
+    run_together(*[open_one] * 4)
+
+    assert len(failed) == 4
 
 
 def test_a_prepared_process_becomes_that_of_the_first_channel(place, build):
