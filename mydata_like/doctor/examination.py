@@ -9,7 +9,7 @@ from functools import partial
 from math import inf
 from typing import Final
 
-from mydata_like.core.errors import UploaderError
+from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.core.ports import Cancel
 from mydata_like.doctor.advice import find_way
 from mydata_like.doctor.api import measure_api
@@ -88,6 +88,8 @@ class Examination:
         self._here = NOT_TOLD
         self._about = About(NOT_TOLD, one_machine=False)
         self._rung = Rung("")
+        self._round_trip = 0.0  # seconds; 0 where it is not known
+        self._sessions = 1  # that a run would have
         self._cipher = ""
         self._channels = 1
 
@@ -132,7 +134,8 @@ class Examination:
 
     def recall(self, found: Findings) -> None:
         """Take what an earlier test has found, so that `prove` can do without a new one."""
-        self._rung, self._here = Rung(found.rung), found.here
+        self._rung, self._here, self._sessions = Rung(found.rung), found.here, found.sessions
+        self._round_trip = found.value(Stage.NETWORK, ROUND_TRIP) or 0.0
         self._measured, self._unknown = list(found.measured), list(found.unknown)
 
     def prove(self, settings: Transfer) -> Iterator[Measured]:
@@ -214,7 +217,9 @@ class Examination:
         host.clean()
         try:
             self._about = host.describe(self._rung.cpus)
-            yield from host.measure_round_trip(budget)
+            for measured in host.measure_round_trip(budget):
+                self._round_trip = self._round_trip or measured.value
+                yield measured
             with self._pumps(staging) as pumps:
                 yield from self._flood(pumps)
                 disk = partial(host.measure_disk, budget, self._rung.tar)
@@ -228,6 +233,7 @@ class Examination:
     def _measure_by_sftp(self, staging: Staging, session: Session) -> Iterator[Measured]:
         self._unknown.append(_WITHOUT_SHELL)
         clean_by_sftp(staging, session)
+        self._round_trip = session.open_sftp().round_trip
         try:
             with self._pumps(staging) as pumps:
                 yield from self._flood(pumps, name_files(staging))
@@ -236,19 +242,22 @@ class Examination:
             self._leave_nothing(staging, session, clean_by_sftp)
 
     def _pumps(self, staging: Staging) -> Pumps:
-        budget, far = self._budget, self._round_trip
-        return Pumps(staging.endpoint, budget, sessions=self._sessions, round_trip=far)
+        self._sessions = self._count_sessions(self._round_trip)
+        return Pumps(
+            staging.endpoint,
+            self._budget,
+            sessions=self._sessions,
+            round_trip=self._round_trip,
+        )
 
     @property
-    def _round_trip(self) -> float:
-        """Seconds; 0 where it is not known."""
-        return Findings(measured=tuple(self._measured)).value(Stage.NETWORK, ROUND_TRIP) or 0.0
+    def _near(self) -> int:
+        """How many sessions a run would have over a short way."""
+        return self._count_sessions(0.0)
 
-    @property
-    def _sessions(self) -> int:
-        """How many sessions a run would have."""
+    def _count_sessions(self, round_trip: float) -> int:
         here = self._here.cpus or 1
-        return count_sessions([here, self._rung.cpus or here], self._round_trip)
+        return count_sessions([here, self._rung.cpus or here], round_trip)
 
     def _flood(self, pumps: Pumps, files: tuple[bytes, ...] = ()) -> Iterator[Measured]:
         set_up: list[float] = []
@@ -256,7 +265,7 @@ class Examination:
             if self._is_late(flooded(channels)):
                 break
             try:
-                flow = pumps.flood(channels, files=files)
+                flow = self._flood_as_granted(pumps, channels, files)
             except UploaderError as error:
                 if channels == 1:
                     raise
@@ -267,6 +276,16 @@ class Examination:
             yield _tell(Stage.CHANNELS, flooded(channels), flow)
         if set_up:
             yield Measured(Stage.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
+
+    def _flood_as_granted(self, pumps: Pumps, channels: int, files: tuple[bytes, ...]) -> Flow:
+        """Flood; where a session that only a long way wants is refused, share the others."""
+        try:
+            return pumps.flood(channels, files=files)
+        except TransientError:
+            if self._sessions == self._near:
+                raise
+            pumps.sessions = self._sessions = self._near
+            return pumps.flood(channels, files=files)
 
     def _compare_ciphers(self, pumps: Pumps, files: tuple[bytes, ...] = ()) -> Iterator[Measured]:
         for cipher in self._subject.transfer.ciphers:

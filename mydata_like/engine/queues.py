@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
@@ -38,17 +38,27 @@ class Source(Protocol[T_co]):
         """Whether a worker of the next stage waits for what this stage may hold back."""
 
 
+def count_one(_: object) -> int:
+    """Count an item as one, whatever is in it."""
+    return 1
+
+
 class WorkQueue(Generic[T]):
     """A bounded queue that ends when it is closed and empty, and breaks when cancelled.
 
+    What it holds is bounded by its weight: an item more is let in while that is below `limit`.
     Every method that takes or puts raises `Cancelled` once `cancel` is set. `starved` and
     `blocked` are the seconds for which takers have waited for items, and putters for room.
     """
 
-    def __init__(self, cancel: Cancel, limit: int = 16) -> None:
+    def __init__(
+        self, cancel: Cancel, limit: int = 16, weigh: Callable[[T], int] = count_one
+    ) -> None:
         self._cancel = cancel
         self._limit = max(1, limit)
-        self._items: deque[T] = deque()
+        self._weigh = weigh
+        self._items: deque[tuple[T, int]] = deque()
+        self._weight = 0
         self._closed = False
         self._lock = threading.Lock()
         self._filled = threading.Condition(self._lock)
@@ -67,17 +77,21 @@ class WorkQueue(Generic[T]):
 
     def put(self, item: T) -> None:
         """Add an item as soon as there is room."""
+        weight = max(1, self._weigh(item))
         with self._lock:
             self._check()
-            while len(self._items) >= self._limit:
+            while self._weight >= self._limit:
                 self._putters += 1
                 waited = _wait(self._drained, TICK)
                 self.blocked += waited
                 self._putters -= 1
                 self._check()
-            self._items.append(item)
+            self._items.append((item, weight))
+            self._weight += weight
             if self._takers:
                 self._filled.notify()
+            if self._putters and self._weight < self._limit:
+                self._drained.notify()  # what was taken may have made room for several
 
     def poll(self, timeout: float | None) -> T | None:
         """Return the next item, or None at the end and when the time is over."""
@@ -119,7 +133,8 @@ class WorkQueue(Generic[T]):
             raise Cancelled
 
     def _take(self) -> T:
-        item = self._items.popleft()
+        item, weight = self._items.popleft()
+        self._weight -= weight
         if self._putters:
             self._drained.notify()
         return item

@@ -1,7 +1,7 @@
 """One pass of the whole flow: scan, check, bundle, pack, send, register, verify, record."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import chain, takewhile
@@ -24,7 +24,7 @@ from mydata_like.engine.shares import Shares
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Verify
-from mydata_like.engine.workers import Stoppable, WorkerGroup, stage
+from mydata_like.engine.workers import Stoppable, WorkerGroup, feed, stage
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,11 @@ SOME_FAILED_EXIT = 1
 LOOK_AFTER = 0.5  # seconds after which the limits are looked at again
 TELL_AFTER = 0.25  # seconds after which the sums are told again
 CHECKS = 2  # groups of files that are compared at once
+SENDERS = 16  # threads, of which as many are at work as there may be channels
+# Files that may wait between two stages, and a group or an archive more: memory bounds them.
+AHEAD = 2000
+BEHIND = 4000  # once they were sent, so that the server may rest for a moment
+PAYLOADS = 4  # that wait for a channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +166,7 @@ class Run:
         """Carry what is found and what is sent again; return what is to be sent once more."""
         with self._group() as group:
             checked = self._checked(group, found)
-            bundled = stage(group, self._stages.bundle, checked)
+            bundled = stage(group, self._stages.bundle, checked, limit=AHEAD, weigh=count_files)
             repeats: list[Open] = [[*again]]
             return self._deliver(group, chain(repeats, bundled) if again else bundled)
 
@@ -185,7 +190,8 @@ class Run:
     def _checked(self, group: WorkerGroup, found: Iterable[FileGroup]) -> WorkQueue[CheckedGroup]:
         choices = self._around.controls.choices
         wanted = takewhile(lambda _: not choices.finishing, found)
-        return stage(group, self._check, wanted, workers=CHECKS)
+        waiting = feed(group, wanted, AHEAD, count_files)
+        return stage(group, self._check, waiting, workers=CHECKS, limit=AHEAD, weigh=count_files)
 
     def _check(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
         """Check; the transport prepares itself as soon as there is something to send."""
@@ -199,17 +205,37 @@ class Run:
     ) -> list[Wanted]:
         stages, transport = self._stages, self._around.transport
         try:
-            packed = stage(group, stages.pack, checked, limit=4)
-            staged = stage(group, stages.send, packed, workers=transport.capacity, limit=64)
+            packed = stage(group, stages.pack, checked, limit=PAYLOADS)
+            staged = stage(
+                group,
+                stages.send,
+                packed,
+                workers=max(SENDERS, transport.capacity),
+                limit=BEHIND,
+                weigh=count_files,
+            )
             known = stage(
                 group,
                 stages.register,
                 staged,
                 workers=self._around.registrations,
-                limit=64,
+                limit=BEHIND,
+                weigh=count_files,
             )
             return list(stage(group, stages.verify, known))
         except BaseException:
             # Senders wait for their channels, so those end before the group can be joined.
             transport.close()
             raise
+
+
+def count_files(item: FileGroup | CheckedGroup | Sequence[Wanted | Staged | Registered]) -> int:
+    """Return how many files are in what waits between two stages; an archive has many."""
+    match item:
+        case FileGroup():
+            return len(item.files)
+        case CheckedGroup():
+            return len(item.group.files)
+        case _:
+            wanted = (one if isinstance(one, Wanted) else one.wanted for one in item)
+            return sum(max(1, len(one.members)) for one in wanted)

@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.ports import Cancel
-from mydata_like.engine.queues import TICK, Source, WorkQueue
+from mydata_like.engine.queues import TICK, Source, WorkQueue, count_one
 
 logger = logging.getLogger(__name__)
 
@@ -140,9 +140,9 @@ class WorkerGroup:
         if error is None and self._cut_short:
             raise Cancelled
 
-    def open_queue(self, limit: int) -> WorkQueue[Out]:
+    def open_queue(self, limit: int, weigh: Callable[[Out], int] = count_one) -> WorkQueue[Out]:
         """Return a queue that breaks with this group."""
-        queue: WorkQueue[Out] = WorkQueue(self.cancel, limit)
+        queue: WorkQueue[Out] = WorkQueue(self.cancel, limit, weigh)
         self._queues.append(queue)  # type: ignore[arg-type]  # only woken through this list
         return queue
 
@@ -196,29 +196,35 @@ class WorkerGroup:
                 thread.join(TICK)
 
 
-def stage(
+def stage(  # noqa: PLR0913 - two of them say how much may wait
     group: WorkerGroup,
     function: Callable[[Source[In]], Iterator[Out]],
     source: WorkQueue[In] | Iterable[In],
     *,
     workers: int = 1,
     limit: int = 16,
+    weigh: Callable[[Out], int] = count_one,
 ) -> WorkQueue[Out]:
     """Start workers that turn what comes from `source` into what waits in the queue returned.
 
-    The workers share the source; `limit` bounds what they may do in advance. A source that
-    is no queue is iterated in a thread of its own.
+    The workers share the source; `limit` bounds what they may do in advance, by its weight.
     """
-    queue = source if isinstance(source, WorkQueue) else _feed(group, source, limit)
-    output: WorkQueue[Out] = group.open_queue(limit)
+    queue = source if isinstance(source, WorkQueue) else feed(group, source, limit)
+    output: WorkQueue[Out] = group.open_queue(limit, weigh)
     name = getattr(function, "__name__", type(function).__name__).strip("_").lower()
     running = _start_all(group, name, workers, lambda: function(_Inlet(queue, output)), output)
     group.note_stage(name, lambda: StageWaits(len(running), queue.starved, output.blocked))
     return output
 
 
-def _feed(group: WorkerGroup, items: Iterable[In], limit: int) -> WorkQueue[In]:
-    queue: WorkQueue[In] = group.open_queue(limit)
+def feed(
+    group: WorkerGroup,
+    items: Iterable[In],
+    limit: int = 16,
+    weigh: Callable[[In], int] = count_one,
+) -> WorkQueue[In]:
+    """Iterate in a thread of its own what waits in the queue returned."""
+    queue: WorkQueue[In] = group.open_queue(limit, weigh)
     running = _start_all(group, "source", 1, lambda: iter(items), queue)
     group.note_stage("source", lambda: StageWaits(len(running), 0.0, queue.blocked))
     return queue

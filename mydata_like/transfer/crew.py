@@ -14,8 +14,8 @@ from typing import Final, NamedTuple, Protocol
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.transfer.protocol import LOST, Moving
-from mydata_like.transfer.sessions import FAR
 
+FAR: Final = 0.005  # seconds of a round trip from which on a processor is not the limit
 LARGE: Final = 32 * 1024 * 1024  # what is left to be sent of a file that is worth the trouble
 BLOCK: Final = 4 * 1024 * 1024
 _LEAST: Final = 0.000_001  # seconds; some clocks tell of none

@@ -77,25 +77,19 @@ class WorkerProcess:
         self._sorting = Lock()  # of what was said into the inboxes
         self._telling = Lock()  # of the pipe's way there
         self._handle = Lock()  # of the process, which is killed while the pipe is in use
-        self._early: list[Told] | None = []  # orders before the plan
         self._reaped = False
         self._listener = Thread(target=self._listen, name=f"hear {name}", daemon=True)
         self._listener.start()
 
     def begin(self, plan: Plan) -> None:
-        """Give the worker its plan, and what was told before."""
+        """Give the worker its plan."""
         with self._telling:
-            early, self._early = self._early, None
-            for message in (plan, *(early or ())):
-                self._send(message)
+            self._send(plan)
 
     def tell(self, channel: int, order: Order) -> None:
-        """Give a channel an order, from any thread."""
+        """Give a channel an order, from any thread; not before the plan."""
         with self._telling:
-            if self._early is None:
-                self._send(Told(channel, order))
-            else:
-                self._early.append(Told(channel, order))
+            self._send(Told(channel, order))
 
     def hear(self, channel: int, patience: float) -> Answer:
         """Wait so many seconds for a channel to say something.

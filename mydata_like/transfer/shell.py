@@ -23,7 +23,7 @@ _TRIES: Final = 10
 _PAUSE: Final = 0.05  # seconds
 
 # What every login shell understands; all that varies comes through its input.
-_WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
+WAITING: Final = b"""exec sh -c 'IFS= read -r s && eval "$s"'"""
 _PREAMBLE: Final = b"LC_ALL=C; export LC_ALL; umask 007; "
 
 
@@ -121,7 +121,7 @@ class Shells:
         """
         if b"\n" in script:  # a name with a newline; such a script is no line
             return self._open(b"exec sh -c " + quote(_PREAMBLE + script), patient=patient)
-        stream = self._take() or self._open(_WAITING, patient=patient)
+        stream = self._take() or self._open(WAITING, patient=patient)
         stream.write(_PREAMBLE + script + b"\n")
         return stream
 
@@ -191,7 +191,7 @@ class _Shell(Thread):
     def begin(self) -> None:
         """Start it here and now; raises `TransientError` where it is not granted."""
         began = time.monotonic()
-        self.stream = self._session.start(_WAITING)
+        self.stream = self._session.start(WAITING)
         self.round_trip = (time.monotonic() - began) / 2  # one for the channel, one for the command
 
     def run(self) -> None:

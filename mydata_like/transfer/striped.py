@@ -13,11 +13,10 @@ from mydata_like.core.errors import FileChangedError, RejectedError, UploaderErr
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Finished, Stream
 from mydata_like.transfer.archive import Told, open_content
-from mydata_like.transfer.crew import LARGE, Crew, Room
+from mydata_like.transfer.crew import FAR, LARGE, Crew, Room
 from mydata_like.transfer.ground import DROP, Ground
 from mydata_like.transfer.protocol import Member, Moving
 from mydata_like.transfer.resume import chain, compare, resume
-from mydata_like.transfer.sessions import FAR
 from mydata_like.transfer.shell import Shells, finish_refused
 
 _UNIT: Final = 256 * 1024  # bytes that go together

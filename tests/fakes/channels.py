@@ -10,6 +10,7 @@ from mydata_like.core.errors import AccessDeniedError, RejectedError, TransientE
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Session, Stream
 from mydata_like.transfer.protocol import Plan
+from mydata_like.transfer.shell import WAITING
 from mydata_like.transfer.worker import work
 from tests.fakes.session import LocalSession
 
@@ -20,7 +21,21 @@ REFUSALS = {
 SHELL = Rung("shell", "a local shell", tar="gnu", checksum=b"md5sum", cpus=64)
 
 
-class StuckSession(LocalSession):
+class NearSession(LocalSession):
+    """Of a host that is near: its first shell waits already, which takes a while to start."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: Stream | None = super().start(WAITING)
+
+    def start(self, command: bytes) -> Stream:
+        if command == WAITING and self._waiting:
+            waiting, self._waiting = self._waiting, None
+            return waiting
+        return super().start(command)
+
+
+class StuckSession(NearSession):
     """Says nothing any more once it has written a megabyte, or dies of it."""
 
     def __init__(self, *, dies: bool) -> None:
@@ -61,16 +76,22 @@ def connect(plan: Plan) -> tuple[Session, Rung]:
         raise REFUSALS[host]
     if host.startswith("once ") and not _first(Path(host[5:])):
         raise _too_many()
+    if host == "silent":
+        threading.Event().wait(60)
+    if host.startswith("hesitates "):
+        threading.Event().wait(0.2)
+        Path(f"{host[10:]}-{os.getpid()}").touch()
+        raise _too_many()
     if host.startswith("far "):
         return _connect_far(*host.split()[1:])
     if host.startswith(("stuck ", "dies ", "one dies ")):
         behaviour, _, marker = host.rpartition(" ")
         rung = SHELL._replace(cpus=1) if behaviour == "one dies" else SHELL
         dies = behaviour != "stuck"
-        return (StuckSession(dies=dies) if _first(Path(marker)) else LocalSession()), rung
+        return (StuckSession(dies=dies) if _first(Path(marker)) else NearSession()), rung
     if host == "no tar":
-        return LocalSession(), SHELL._replace(tar="", cpus=1)
-    session = RefusingSession() if host == "refuses" else LocalSession()
+        return NearSession(), SHELL._replace(tar="", cpus=1)
+    session = RefusingSession() if host == "refuses" else NearSession()
     return session, SHELL._replace(why="known" if plan.rung else "probed")
 
 

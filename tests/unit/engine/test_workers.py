@@ -236,6 +236,27 @@ def test_back_pressure_bounds_what_is_made_in_advance(cancel: CancelFlag) -> Non
     assert len(made) == 100
 
 
+def test_what_is_heavy_is_bounded_by_its_weight(cancel: CancelFlag) -> None:
+    made = []
+
+    def make(sizes: Iterable[int]) -> Iterator[list[int]]:
+        for size in sizes:
+            made.append(size)
+            yield [0] * size
+
+    with WorkerGroup(cancel) as group:
+        sizes = group.open_queue(100)
+        for size in (0, 1, 1000, 1000, 1, 0) * 10:
+            sizes.put(size)
+        sizes.close()
+        taken = []
+        for item in stage(group, make, sizes, limit=2000, weigh=len):
+            taken.append(len(item))
+            # What waits, with the one that was let in last, and one that waits to be let in.
+            assert sum(made) - sum(taken) <= 2000 + 1000 + 1000
+    assert taken == made == [0, 1, 1000, 1000, 1, 0] * 10
+
+
 def test_a_stage_learns_that_the_next_one_starves(cancel: CancelFlag) -> None:
     def hold_back(source: Source[int]) -> Iterator[int]:
         held = []

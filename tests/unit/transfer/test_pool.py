@@ -216,7 +216,7 @@ def test_a_host_whose_session_ended_rests_while_the_other_works(place, build, ev
 
 def test_no_host_at_all_is_said(build):
     transport = build("unused")
-    transport._rota.endpoints = ()
+    transport._sessions._rota.endpoints = ()
     with pytest.raises(ServerUnavailableError):
         transport.open_channel()
 
@@ -247,15 +247,27 @@ def test_a_host_that_is_known_is_not_probed_again(build, events):
 
 def test_capacity_is_bounded_by_processors(build):
     ours = len(os.sched_getaffinity(0))
-    assert build().capacity == max(ours, 16)  # the way may be long
+    assert build().capacity == min(4 * ours, max(ours, 16))
     transport = build("no tar")
     transport.open_channel()
     assert transport.capacity == 4  # the server has but one processor
 
 
-def test_a_long_way_is_given_more_sessions_than_processors(build, tmp_path):
+@pytest.fixture
+def one_processor():
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("processes cannot be kept to one processor here")
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    yield
+    os.sched_setaffinity(0, before)
+
+
+@pytest.mark.usefixtures("one_processor")
+@pytest.mark.parametrize("other", [(), ("away",)], ids=["one host", "another is away"])
+def test_a_long_way_is_given_more_sessions_than_processors(build, tmp_path, other):
     before = psutil.Process().children()
-    transport = build(f"far 9 {tmp_path}/session")
+    transport = build(f"far 9 {tmp_path}/session", *other)
 
     run_together(*[transport.open_channel] * 8)
 
@@ -263,31 +275,64 @@ def test_a_long_way_is_given_more_sessions_than_processors(build, tmp_path):
     assert transport.capacity == 16
 
 
-def test_where_fewer_sessions_are_granted_those_are_shared(build, events, tmp_path):
+@pytest.mark.usefixtures("one_processor")
+@pytest.mark.parametrize("at_once", [False, True])
+def test_where_fewer_sessions_are_granted_those_are_shared(build, events, tmp_path, at_once):
     before = psutil.Process().children()
     transport = build(f"far 2 {tmp_path}/session")
+    openings = [transport.open_channel] * 8
 
-    for _ in range(8):
-        transport.open_channel()
+    if at_once:
+        run_together(*openings)
+    else:
+        for open_channel in openings:
+            open_channel()
 
     assert len(new_workers(before)) == 2
     assert states(events) == ["open"] * 8
     assert transport.capacity == 8
 
 
-def test_channels_that_wait_for_the_first_session_fail_where_none_comes_about(build):
-    transport = build("away")
+@pytest.mark.usefixtures("one_processor")
+def test_channels_that_wait_for_a_session_that_fails_try_no_login_of_their_own(build, tmp_path):
+    transport = build(f"hesitates {tmp_path}/logins")
+    failed = open_in_vain(transport, 4)
+
+    assert len(failed) == 4
+    assert 1 <= len(list(tmp_path.glob("logins*"))) < 4
+
+
+@pytest.mark.usefixtures("one_processor")
+def test_channels_that_wait_for_a_session_end_with_the_transport(build):
+    transport = build("silent")
+    before = psutil.Process().children()
+    closing = threading.Thread(target=close_once_started, args=(transport, before))
+    closing.start()
+
+    failed = open_in_vain(transport, 3)
+
+    closing.join()
+    assert len(failed) == 3
+
+
+def open_in_vain(transport, count):
+    """Return how as many channels failed that were opened at once."""
     failed = []
 
     def open_one() -> None:
         try:
             transport.open_channel()
         except TransientError as error:
-            failed.append(error.message)
+            failed.append(error)
 
-    run_together(*[open_one] * 4)
+    run_together(*[open_one] * count)
+    return failed
 
-    assert len(failed) == 4
+
+def close_once_started(transport, before):
+    while not new_workers(before):
+        pass
+    transport.close()
 
 
 def test_a_prepared_process_becomes_that_of_the_first_channel(place, build):

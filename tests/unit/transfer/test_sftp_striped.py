@@ -8,10 +8,9 @@ import pytest
 from mydata_like.core.errors import TransientError
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.sftp import Sftp
-from mydata_like.transfer.crew import BLOCK, LARGE, Room
+from mydata_like.transfer.crew import BLOCK, FAR, LARGE, Room
 from mydata_like.transfer.protocol import Task
 from mydata_like.transfer.sealed import part_name
-from mydata_like.transfer.sessions import FAR
 from mydata_like.transfer.sftp import SftpSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer
