@@ -74,6 +74,7 @@ class Climb:
         self._settled = -inf
         self._searching = True
         self._origin = self.channels  # where the search began
+        self._usual = START  # what a run over this way begins with
         self._rest = REST
         self._returns = 0
         self._strange = 0
@@ -96,7 +97,7 @@ class Climb:
         if wanted <= self.channels:
             return ""
         self._move(wanted)
-        self._origin = wanted
+        self._origin = self._usual = wanted
         return f"a round trip takes {round_trip * 1e3:.0f} ms: beginning with {wanted}"
 
     def look(self, sight: Sight, ceiling: int, bandwidth: float = 0.0) -> str:
@@ -223,7 +224,7 @@ class Climb:
             return min(2 * best, ceiling)
         margin = GAIN if best > START else WORSE
         is_too_much = above and self._share(above, best) * margin < 1
-        if not below and (is_too_much or (self._full and best > START)):
+        if not below and (is_too_much or (self._full and best > self._usual)):
             return best // 2 or None
         rivals = [
             number

@@ -215,6 +215,14 @@ def test_many_channels_that_share_full_processors_become_fewer():
     assert Busy(16).go(60, idle=0.0) == 2
 
 
+def test_what_a_long_way_begins_with_is_kept_where_processors_are_full():
+    busy = Busy()
+    busy.climb.begin(0.04, 16)
+
+    assert busy.go(3, idle=0.0) == 8
+    assert [busy.go(1, idle=0.0) for _ in range(60)] == [8] * 60
+
+
 def test_a_line_that_stalls_is_not_judged():
     climb = Climb()
     for tick in range(200):
