@@ -56,10 +56,10 @@ from mydata_like.settings.transfer import Transfer
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session
+from mydata_like.transfer.protocol import STREAMS
 from mydata_like.transfer.sessions import count_sessions
 
 _COUNTS: Final = (1, 2, 4, 8)
-_TOGETHER: Final = 4  # channels that a run gives one session at most
 _WITHOUT_SHELL: Final = (
     "The staging host allows no shell: its processors, its disk apart from the network, "
     "the round trip and tiny files cannot be told."
@@ -300,7 +300,7 @@ class Examination:
 
     def _counts(self, sessions: int) -> list[int]:
         counts = {*_COUNTS, self._subject.transfer.channels} - {0}
-        return sorted(count for count in counts if count <= sessions * _TOGETHER)
+        return sorted(count for count in counts if count <= sessions * STREAMS)
 
     def _carry(self, staging: Staging, settings: Transfer) -> Iterator[Measured]:
         self._channels = channels = find_way(self.findings, settings).channels

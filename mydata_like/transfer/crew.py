@@ -15,8 +15,8 @@ from mydata_like.core.errors import RejectedError, TransientError, UploaderError
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.transfer.protocol import LOST, Moving
 
-FAR: Final = 0.005  # seconds of a round trip from which on a processor is not the limit
 LARGE: Final = 32 * 1024 * 1024  # what is left to be sent of a file that is worth the trouble
+FAR: Final = 0.005  # seconds of a round trip from which on a processor is not the limit
 BLOCK: Final = 4 * 1024 * 1024
 _LEAST: Final = 0.000_001  # seconds; some clocks tell of none
 _WINDOW: Final = 2 * 1024 * 1024  # bytes that OpenSSH lets be on their way in one stream

@@ -15,9 +15,9 @@ from mydata_like.transfer.process import WorkerProcess
 from mydata_like.transfer.protocol import STREAMS, Leave, Opened
 from mydata_like.transfer.rota import Rota
 
-LONG: Final = 0.02  # seconds of a round trip from which on a session is held to TCP's window
-FURTHER: Final = 4  # sessions then, at least; more are more logins than hosts like at once
-MANY: Final = 16  # channels for which no further session is shared
+_LONG: Final = 0.02  # seconds of a round trip from which on a session is held to TCP's window
+_FURTHER: Final = 4  # sessions then, at least; more are more logins than hosts like at once
+_MANY: Final = 16  # channels for which no further session is shared
 _ASK_AGAIN: Final = 60.0  # seconds after which a session that was refused is asked for again
 
 
@@ -29,7 +29,7 @@ def count_sessions(cpus: Collection[int], round_trip: float) -> int:
     at most (Linux: tcp_wmem and tcp_rmem), which is less than the streams of a session may have.
     """
     near = max(1, min(cpus))
-    return max(near, FURTHER) if round_trip >= LONG else near
+    return max(near, _FURTHER) if round_trip >= _LONG else near
 
 
 def count_cpus() -> int:
@@ -78,7 +78,7 @@ class Sessions:
     def capacity(self) -> int:
         """How many channels may share sessions; known better once the first stands."""
         sessions = self._count()
-        return min(sessions * self._count_together(), max(sessions, MANY))
+        return min(sessions * self._count_together(), max(sessions, _MANY))
 
     def prepare(self) -> None:
         """Start the first session's process, so that it has started when a channel is wanted."""

@@ -7,26 +7,13 @@ import time
 
 import pytest
 
-from tests.faults.tcpproxy import TcpProxy
-from tests.sshd_fixture import endpoint_of, needs_sshd, open_session, sshd_with
+from tests.sshd_fixture import endpoint_of, needs_sshd, open_session
 
 pytestmark = needs_sshd
 
 AHEAD = 512 * 1024  # bytes under way to a host near by; the window is four times as large
 PATIENCE = 20.0  # seconds
 TRIES = 8  # in which even a busy machine answers once within a millisecond
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory):
-    with sshd_with(tmp_path_factory.mktemp("server")) as sshd:
-        yield sshd
-
-
-@pytest.fixture
-def proxy(sshd):
-    with TcpProxy(sshd.port) as proxy:
-        yield proxy
 
 
 @pytest.fixture

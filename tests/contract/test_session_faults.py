@@ -32,18 +32,6 @@ CHUNK = bytes(256 * 1024)
 SOON = STALL + 1.5  # seconds within which a stall must have been noticed
 
 
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory):
-    with sshd_with(tmp_path_factory.mktemp("server")) as sshd:
-        yield sshd
-
-
-@pytest.fixture
-def proxy(sshd):
-    with TcpProxy(sshd.port) as proxy:
-        yield proxy
-
-
 @pytest.fixture
 def endpoint(sshd, proxy, stack, tmp_path):
     return endpoint_of(sshd, tmp_path, stack=stack, port=proxy.port, stall_timeout=STALL)

@@ -17,6 +17,7 @@ from mydata_like.core.model import (
 )
 from mydata_like.engine import bundle as module
 from mydata_like.engine.bundle import Bundle
+from mydata_like.engine.run import count_files
 from mydata_like.settings.archive import Archive as Settings
 from mydata_like.transfer.unarchive import TarArchives
 from tests.fakes.ledger import MemoryLedger
@@ -269,3 +270,11 @@ def test_without_rules_all_passes_by_at_once():
     stage = Bundle(Settings(), MemoryLedger())
 
     assert next(stage(iter([group]))) == items
+
+
+def test_what_waits_counts_as_its_files_and_an_archive_as_all_of_its_own():
+    group = checked([a_file(number) for number in range(5)])
+
+    assert [count_files(item) for item in (group.group, group, group.open)] == [5, 5, 5]
+    assert count_files(bundle(group)) == 5
+    assert count_files([a_staged("one"), a_staged("two")]) == 2
