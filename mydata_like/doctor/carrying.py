@@ -50,7 +50,7 @@ class Wish(NamedTuple):
 
     `rate` is what it is known to carry at most, in bytes a second; `pace` is how many tiny files a
     second the server's disk is known to take, where that is known. What goes in the first
-    `warm_up` seconds says nothing.
+    `warm_up` seconds says nothing; `spared` bytes are for what is sent after this.
     """
 
     folder: str
@@ -58,11 +58,12 @@ class Wish(NamedTuple):
     rate: float
     pace: float = inf
     warm_up: float = 0.0
+    spared: int = 0
 
-    def size(self, effort: Effort) -> int:
-        """Return how large a large file is: together they take the time of all looks."""
-        seconds = self.warm_up + effort.seconds * (effort.looks + 1)
-        together = min(effort.disk * (effort.looks + 1), self.rate * seconds)
+    def size(self, effort: Effort, left: int) -> int:
+        """Return how large a large file is, where so many bytes are left for all of them."""
+        seconds = self.warm_up + effort.together
+        together = min(effort.carried, self.rate * seconds, left - self.spared)
         return max(_LEAST, int(together) // self.channels)
 
     def files(self, effort: Effort) -> int:
@@ -88,8 +89,12 @@ def carry(
     effort = budget.effort
     batches = _list_batches(settings)
     tiny_bytes = wish.files(effort) * TINY * (effort.looks + 1) * len(batches)
-    budget.take(wish.size(effort) * wish.channels + tiny_bytes)
-    with _own_files(state, wish, budget) as files, closing(open_transport(settings)) as transport:
+    size = wish.size(effort, budget.left - tiny_bytes)
+    budget.take(size * wish.channels + tiny_bytes)
+    with (
+        _own_files(state, size, wish.files(effort)) as files,
+        closing(open_transport(settings)) as transport,
+    ):
         channels = [*_open_channels(transport, wish.channels)]
         count = len(channels)
         large, *tiny = files
@@ -209,11 +214,11 @@ def _payload(number: int, files: list[tuple[LocalFile, str]]) -> Payload:
 
 
 @contextmanager
-def _own_files(state: Path, wish: Wish, budget: Budget) -> Iterator[list[LocalFile]]:
-    """Yield a large file and many tiny ones, of which nothing is left afterwards."""
+def _own_files(state: Path, large: int, tiny: int) -> Iterator[list[LocalFile]]:
+    """Yield a large file of this size and so many tiny ones, of which nothing is left."""
     folder = Path(mkdtemp(prefix=_PREFIX, dir=state))
     try:
-        sizes = [wish.size(budget.effort), *[TINY] * wish.files(budget.effort)]
+        sizes = [large, *[TINY] * tiny]
         yield [_make_file(folder / str(number), size) for number, size in enumerate(sizes)]
     finally:
         rmtree(folder, ignore_errors=True)

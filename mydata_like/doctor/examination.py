@@ -224,7 +224,8 @@ class Examination:
                 yield from self._flood(pumps)
                 disk = partial(host.measure_disk, budget, self._rung.tar)
                 yield from self._try("The disk of the server", disk)
-                together = partial(self._carry, staging, self._subject.transfer)
+                spared = self._budget.effort.flood * len(self._subject.transfer.ciphers)
+                together = partial(self._carry, staging, self._subject.transfer, spared)
                 yield from self._try("All together", together)
                 yield from self._compare_ciphers(pumps)
         finally:
@@ -302,13 +303,14 @@ class Examination:
         counts = {*_COUNTS, self._subject.transfer.channels} - {0}
         return sorted(count for count in counts if count <= sessions * STREAMS)
 
-    def _carry(self, staging: Staging, settings: Transfer) -> Iterator[Measured]:
+    def _carry(self, staging: Staging, settings: Transfer, spared: int = 0) -> Iterator[Measured]:
+        """Yield how fast files go as a run sends them; so many bytes are for what comes then."""
         self._channels = channels = find_way(self.findings, settings).channels
         floods = self.findings.floods()
         disk = self.findings.value(Stage.SERVER_DISK, LARGE_FILES) or inf
         rate = min(disk, max((one.value for one in floods.values()), default=0.0))
         pace = self.findings.value(Stage.SERVER_DISK, TINY_FILES) or inf
-        wish = Wish(staging.folder, channels, rate, pace, SLOW * self._round_trip)
+        wish = Wish(staging.folder, channels, rate, pace, SLOW * self._round_trip, spared)
         going = carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
         self._channels = yield from going
 

@@ -8,6 +8,7 @@ Checksums and encryption share the processors: what they need adds up. Nothing i
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from itertools import islice
+from statistics import mean
 from typing import Final, NamedTuple
 
 from mydata_like.doctor.findings import (
@@ -170,17 +171,20 @@ def _send(findings: Findings, way: Way) -> Iterator[Load]:
 def _find_overheads(findings: Findings) -> Mapping[Stage, float]:
     """Return how many times what was measured of them stages really need.
 
-    Processors read, write and tell beside what is measured of them, and a disk may take a short
-    look's bytes faster than many. Where they were the limit of large files that were carried, what
-    that took is what they need; never less than was measured, since beside other programs a short
-    while may be a lucky one.
+    Processors read, write and tell beside what is measured of them, and share a host that moves
+    bytes from one to another at times: where they were the limit of large files that were carried
+    together for seconds, that is what they need. A disk may take a short look's bytes faster than
+    many, and into memory: there it is never less than was measured.
     """
-    carrying = inverse(findings.value(Stage.CHANNELS, carried(LARGE_FILES)))
+    together = findings.find(Stage.CHANNELS, carried(LARGE_FILES))
     slowest = max(_send(findings, Way(findings.cipher, findings.channels)), key=_each_byte)
-    for alike in (_PROCESSORS, {Stage.SERVER_DISK}):
-        if slowest.stage in alike and slowest.per_byte:
-            return dict.fromkeys(alike, max(1.0, carrying / slowest.per_byte))
-    return {}
+    if together is None or not slowest.per_byte:
+        return {}
+    carrying = mean(map(inverse, together.looks))  # each look is at as many bytes
+    overhead = carrying / slowest.per_byte
+    if slowest.stage in _PROCESSORS:
+        return dict.fromkeys(_PROCESSORS, overhead)
+    return {Stage.SERVER_DISK: max(1.0, overhead)} if slowest.stage is Stage.SERVER_DISK else {}
 
 
 def _each_byte(load: Load) -> float:

@@ -76,6 +76,15 @@ def test_who_has_time_lets_a_large_file_go_to_its_end(tmp_path):
     assert len(large.looks) == len(tiny.looks) == QUICK.looks
 
 
+def test_a_large_file_takes_two_seconds_and_leaves_bytes_for_what_comes_after_it():
+    quick, half = WISH._replace(rate=1e9), 500_000_000
+
+    assert WISH.size(QUICK, left=10**9) == 2_000_000
+    assert quick.size(QUICK, left=10**9) == half
+    assert quick.size(QUICK, left=half) == half
+    assert quick._replace(spared=half // 2, channels=2).size(QUICK, left=half) == half // 4
+
+
 @pytest.mark.parametrize("settings", [{"batch_files": 3}, {"batch_bytes": 3 * TINY}])
 def test_small_batches_are_compared_with_those_of_the_default(tmp_path, settings):
     line = Line(tmp_path)
