@@ -84,7 +84,8 @@ def carry(
     """Yield how fast large files go, and tiny ones, each read, hashed, sent and proven there.
 
     Return over how many channels: as many as are wished, or as the host grants. A run's large files
-    are larger than those of a test, so what it takes to begin and to end one is left out.
+    are larger than those of a test, so what it takes to begin and to end one is left out; those
+    that are slower than was expected are cut off.
     """
     effort = budget.effort
     batches = _list_batches(settings)
@@ -100,7 +101,7 @@ def carry(
         large, *tiny = files
         names = [f"{wish.folder}/large-{number}" for number in range(count)]
         loads = [[_payload(number, [(large, name)])] for number, name in enumerate(names)]
-        ticks = _send(channels, loads, budget, may_end=budget.spent)
+        ticks = _send(channels, loads, budget, budget.over_after(wish.warm_up + effort.together))
         looks = slice_up(ticks, effort.looks, wish.warm_up)
         yield Measured(Stage.CHANNELS, carried(LARGE_FILES), Unit.BYTES, looks)
 

@@ -56,6 +56,11 @@ class Budget:
         """Return whether nothing more is to be begun."""
         return time.monotonic() >= self._end
 
+    def over_after(self, seconds: float) -> Callable[[], bool]:
+        """Return what tells whether so many seconds from now, or the time of the test, are over."""
+        end = min(self._end, time.monotonic() + seconds)
+        return lambda: time.monotonic() >= end
+
     def look(self, act: Act, count: int | None = None) -> tuple[float, ...]:
         """Return the rates of several looks, each as many acts as fit into its time.
 

@@ -18,6 +18,7 @@ class TcpProxy:
     `stall` set: nothing passes any more, connections stay open.
     `stall_after_answer`: that happens once the server has said so many bytes at once.
     `cut_after`: reset a connection once so many bytes went towards the server.
+    `most`: so many connections at once; others are closed before the server says a word.
     """
 
     def __init__(self, port, *, latency=0.0, bandwidth=0, cut_after=None):
@@ -26,6 +27,9 @@ class TcpProxy:
         self.late = []
         self.cut_after = cut_after
         self.stall_after_answer = None
+        self.most = None
+        self.refused = 0
+        self._under_way = 0
         self.stall = threading.Event()
         self.passed = 0  # bytes that went towards the server
         self.connections = 0
@@ -82,16 +86,26 @@ class TcpProxy:
         with suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
+                self._closing.wait(2 * self.latency)  # what was closed before is gone by then
+                if self.most is not None and self._under_way >= self.most:
+                    self.refused += 1
+                    near.close()
+                    continue
                 far = socket.create_connection(("127.0.0.1", self._target))
                 for side in (near, far):
                     side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     side.settimeout(0.05)
                 self.connections += 1
+                self._under_way += 1
                 self._pairs.append((near, far))
                 self._spawn(self._pass, near, far, True)
                 self._spawn(self._pass, far, near, False)
 
     def _pass(self, source, target, upwards):
+        self._copy(source, target, upwards)
+        self._under_way -= upwards
+
+    def _copy(self, source, target, upwards):
         passed = 0
         with suppress(OSError, ValueError):
             while True:

@@ -58,10 +58,13 @@ def carry_by(line, budget, **settings):
 
 
 @pytest.mark.parametrize("beats", [0, 5])
-def test_who_has_no_more_time_cuts_a_large_file_off_and_knows_how_fast_it_went(tmp_path, beats):
+@pytest.mark.parametrize("over", ["total", "together"])
+def test_who_has_no_more_time_cuts_a_large_file_off_and_knows_how_fast_it_went(
+    tmp_path, over, beats
+):
     line = Line(tmp_path, beats=beats)
 
-    large, _ = carry_by(line, Budget(QUICK._replace(total=0.0), CancelFlag()))
+    large, _ = carry_by(line, Budget(QUICK._replace(**{over: 0.0}), CancelFlag()))
 
     assert line.cut_off
     assert all(look > 0 for look in large.looks)

@@ -17,6 +17,7 @@ from mydata_like.bootstrap import (
 )
 from mydata_like.bootstrap.settings import find_places, ledger_file
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RejectedError, RunError
+from mydata_like.demo.approval import ScpAddress
 from mydata_like.doctor.findings import (
     COMPRESSED,
     LARGE_FILES,
@@ -35,6 +36,8 @@ from mydata_like.engine.workers import CancelFlag
 from mydata_like.store.examinations import keep_examination
 from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.system.lock import lock_data_directory
+from mydata_like.transfer.sessions import count_cpus
+from tests.faults.tcpproxy import TcpProxy
 from tests.site import make_data, open_site
 from tests.sshd_fixture import (
     endpoint_of,
@@ -49,7 +52,16 @@ from tests.sshd_fixture import (
 
 pytestmark = needs_sshd
 CIPHERS = ["chacha20-poly1305@openssh.com", "aes256-gcm@openssh.com"]
-LEAST = Effort(seconds=0.01, looks=3, flood=1_500_000, disk=1_000_000, files=40, total=1000.0)
+LEAST = Effort(
+    seconds=0.01,
+    looks=3,
+    flood=1_500_000,
+    disk=1_000_000,
+    files=40,
+    total=1000.0,
+    together=0.1,
+    carried=4_000_000,
+)
 
 MADE_BY_SHELL = {"findings": Findings(rung="shell").as_record()}
 
@@ -303,6 +315,48 @@ def test_where_nothing_can_be_removed_nothing_is_sent(tmp_path):
             Stage.CIPHER,
         }
         assert any("scp only" in sentence for sentence in test.findings.unknown)
+
+
+@contextmanager
+def far_site(folder, *options):
+    """Yield a site whose host has one core and is further away than a session should be shared."""
+    programs = {name: shutil.which(name) for name in ("tar", "md5sum", "sync")}
+    one_core = with_programs(folder, nproc="echo 1", **programs)
+    make_data(folder / "site", large=8_000_000)
+    with open_site(folder / "site", options=(*one_core, *options)) as site:
+        sshd = site.place.sshd
+        with TcpProxy(sshd.port, latency=0.012) as proxy:
+            address = ScpAddress(sshd.username, sshd.host, proxy.port, (sshd.fingerprint,))
+            site.server.set_address(address)
+            assert site.command("register").code == 0
+            yield site, proxy
+
+
+def test_a_far_host_is_flooded_over_as_many_sessions_as_a_run_has(tmp_path):
+    with far_site(tmp_path) as (site, proxy), speed_test(site, "transfer.channels=4") as test:
+        before = proxy.connections
+        flood = next(one for one in test.measure() if one.what == flooded(4))
+
+    assert proxy.connections - before == 1 + 1 + 2 + 4, "that of the test, and those of floods"
+    assert flood.value
+
+
+def test_where_further_sessions_are_refused_floods_share_those_there_are(tmp_path):
+    with far_site(tmp_path) as (site, proxy), speed_test(site, "transfer.channels=4") as test:
+        proxy.most = 2
+        flood = next(one for one in test.measure() if one.what == flooded(4))
+
+        assert proxy.refused
+        assert flood.value
+        assert test.findings.sessions == 1
+        assert not any(text.startswith(flooded(2)) for text in test.findings.unknown)
+
+
+def test_without_a_shell_a_far_host_is_flooded_over_as_many_sessions_too(tmp_path):
+    with far_site(tmp_path, *sftp_only()) as (site, _), speed_test(site) as test:
+        next(one for one in test.measure() if one.stage is Stage.CHANNELS)
+
+        assert test.findings.sessions == max(4, count_cpus())
 
 
 def test_a_host_that_grants_fewer_channels_than_are_asked_for_is_measured_with_these(tmp_path):
