@@ -149,6 +149,9 @@ class Probe(QObject):
         self._timer.timeout.connect(self._tick)
         self._timer.start()
 
+    def stop(self) -> None:
+        self._timer.stop()
+
     def _tick(self) -> None:
         now, worked = perf_counter(), thread_time()
         self.works.append((worked - self._worked) * 1000)
@@ -173,7 +176,7 @@ def measure(config: Path, rows: int) -> dict[str, float]:
     renew.start()
     probe = Probe()
     try:
-        return _measure(page, rows) | _judge(probe)
+        return _measure(page, rows) | judge(probe)
     finally:
         page._files.model.close()
         controller.close()
@@ -217,7 +220,7 @@ def _measure(page: TransfersPage, rows: int) -> dict[str, float]:
     return found
 
 
-def _judge(probe: Probe) -> dict[str, float]:
+def judge(probe: Probe) -> dict[str, float]:
     shares = {"stall p50": 0.5, "stall p99": 0.99}
     found = {name: quantile(probe.stalls, share) for name, share in shares.items()}
     return found | {"stall max": max(probe.stalls), "own work max": max(probe.works)}

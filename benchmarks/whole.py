@@ -122,7 +122,7 @@ class Installation:
             f"MYDATA_LIKE_API_KEY={self.server.api_key}",
             *(sys.executable, "-m"),
             *(("benchmarks.hog", hog) if hog else ("mydata_like",)),
-            *(name, "--config", str(self._config), *options),
+            *(name, "--config", str(self.config), *options),
         ]
 
     def requests(self, since: int = 0) -> list[str]:
@@ -135,7 +135,7 @@ class Installation:
         ]
 
     @property
-    def _config(self) -> Path:
+    def config(self) -> Path:
         return self.directory / "mydata-like.toml"
 
     def _write_settings(self, transfer: dict[str, object]) -> None:
@@ -160,4 +160,4 @@ class Installation:
             for name, values in sections.items()
             for line in (f"[{name}]", *(f"{key} = {json.dumps(values[key])}" for key in values))
         ]
-        self._config.write_text("\n".join(lines) + "\n")
+        self.config.write_text("\n".join(lines) + "\n")

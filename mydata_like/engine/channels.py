@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 
 from mydata_like.core.errors import Cancelled, ServerUnavailableError, TransientError
@@ -181,7 +181,8 @@ class Channels:
         if surplus:
             channel.close()
         else:
-            self._idle.put((channel, self._gate.clock.now()))
+            with suppress(Cancelled):  # a run that ends has no next payload
+                self._idle.put((channel, self._gate.clock.now()))
 
     def _admit(self, channel: Channel | None) -> Channel | None:
         """Lend a new channel, if the host turns out to be large enough for it.

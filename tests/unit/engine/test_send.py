@@ -404,3 +404,12 @@ def test_only_as_many_workers_as_channels_have_a_turn():
 
     with bench.channels.turn(), pytest.raises(Cancelled), bench.channels.turn():
         raise AssertionError
+
+
+def test_a_sender_that_is_left_by_a_run_that_ends_says_nothing():
+    bench = Bench()
+    sending = bench.send(ListSource([batch("a")], bench.clock))
+    next(sending)
+    bench.clock_cancel.set()
+
+    sending.close()  # as the interpreter does: what is raised then is printed, and comes to nobody
