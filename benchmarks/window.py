@@ -36,6 +36,7 @@ from mydata_like.gui.look import palette
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.start import Start
 from mydata_like.gui.state import Phase
+from mydata_like.gui.tray.watchdog import Watchdog
 
 _SENT = 2000  # files after which the run is flat out
 _WATCHED = 6.0  # seconds of it
@@ -116,6 +117,7 @@ def _measure(config: Path, rest: float) -> dict[str, float]:
     app = QApplication([])
     home = Path(os.environ["MYDATA_LIKE_HOME"])
     program = Program(Start(config, config, state=home / "state", logs=home / "logs"))
+    watchdog = Watchdog(home / "logs", parent=app)
     program.open()
     wait(lambda: program.controller.state.phase is Phase.IDLE)
     program.window.show()
@@ -126,6 +128,7 @@ def _measure(config: Path, rest: float) -> dict[str, float]:
     program.window.hide()
     pass_time(_SETTLING)
     found |= _look_at_rest(program, rest)
+    watchdog.stop()
     found["Quit"] = timed(program.close, lambda: program.controller.engine is None)
     return found
 

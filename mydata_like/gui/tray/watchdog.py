@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 PATIENCE: Final = 5.0  # seconds without a turn of the event loop
 NAME: Final = "mydata-like-stalls.log"
-_INTERVAL: Final = 1.0  # seconds between two turns that are noted
+_INTERVAL: Final = 2.0  # seconds between two turns that are noted
 _FILE_BYTES: Final = 1_000_000
 
 
@@ -35,7 +35,7 @@ class Watchdog(QObject):
         self._told = self._size()
         faulthandler.enable(self._file)
         self._timer = QTimer(self)
-        self._timer.setInterval(round(min(_INTERVAL, patience / 4) * 1000))
+        self._timer.setInterval(round(min(_INTERVAL, patience / 2) * 1000))
         self._timer.timeout.connect(self._wind_up)
         self._timer.start()
         self._wind_up()
