@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from enum import IntEnum
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import (
@@ -248,7 +247,7 @@ def _show_name(row: Row, role: int) -> Any:
     value: Any = None
     match role:
         case Role.ToolTipRole:
-            value = f"<qt>{escape(words.plain(row.path))}</qt>"
+            value = words.tip(words.plain(row.path))
         case Role.CheckStateRole if row.possible:
             value = Qt.CheckState.Checked if row.chosen else Qt.CheckState.Unchecked
         case Role.DecorationRole:

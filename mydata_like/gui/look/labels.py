@@ -4,6 +4,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
+from mydata_like.gui.look import words
+
 LARGE = 1.6  # times the usual size of text
 SMALL = 0.9
 
@@ -51,9 +53,4 @@ class ElidedLabel(PlainLabel):
         mode = Qt.TextElideMode.ElideMiddle
         shown = self.fontMetrics().elidedText(self._whole, mode, max(1, self.width()))
         self.setText(shown)
-        self.setToolTip("" if shown == self._whole else f"<qt>{_escape(self._whole)}</qt>")
-
-
-def _escape(text: str) -> str:
-    """Return a text that a tool tip shows as it is."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        self.setToolTip("" if shown == self._whole else words.tip(self._whole))

@@ -1,9 +1,11 @@
 """Numbers, sizes, times and foreign texts as a person reads them, in the window's language."""
 
 from datetime import datetime
+from html import escape
 
 from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
 
+from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import format_path, format_text
 
 translate = QCoreApplication.translate
@@ -71,3 +73,13 @@ def plain(text: str | bytes) -> str:
     """Return a text from a file, a server or a log with nothing hidden in it, and not endless."""
     shown = format_path(text[: LONGEST * 4]) if isinstance(text, bytes) else format_text(text)
     return shown if len(shown) <= LONGEST else shown[:LONGEST] + "…"
+
+
+def told(error: UploaderError) -> str:
+    """Return what an error says and, on a line of its own, what to do."""
+    return "\n".join(plain(part) for part in (error.message, error.hint) if part)
+
+
+def tip(text: str) -> str:
+    """Return a tool tip that shows a text as it is, whatever markup there seems to be in it."""
+    return f"<qt style='white-space: pre-wrap'>{escape(text)}</qt>" if text else ""

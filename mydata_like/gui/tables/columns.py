@@ -1,11 +1,11 @@
 """What the columns of a table say."""
 
 from collections.abc import Callable
-from html import escape
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import Qt
 
+from mydata_like.gui.look import words
 from mydata_like.gui.tables.marks import Mark
 
 # What a model is asked of a column; all else has no answer.
@@ -49,5 +49,5 @@ class Column(NamedTuple):
             mark = self.mark(row)
             return mark.icon if mark else None
         if role == Qt.ItemDataRole.ToolTipRole and self.tip:
-            return f"<qt>{escape(text)}</qt>" if (text := self.tip(row)) else None
+            return words.tip(self.tip(row)) or None
         return None

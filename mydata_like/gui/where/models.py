@@ -1,7 +1,6 @@
 """Lists of files: what was found for a name, and what became of each."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from PySide6.QtCore import (
@@ -59,9 +58,12 @@ class SuggestionsModel(QAbstractListModel):
         path = words.plain(found.key)
         told: dict[int, str] = {
             Qt.ItemDataRole.AccessibleTextRole: path,
-            Qt.ItemDataRole.ToolTipRole: f"{escape(path)}, {words.size(found.size)}",
+            Qt.ItemDataRole.ToolTipRole: f"{path}, {words.size(found.size)}",
         }
-        return f"{told[role]}, {self._tell_state(found)}" if role in told else None
+        if role not in told:
+            return None
+        text = f"{told[role]}, {self._tell_state(found)}"
+        return words.tip(text) if role == Qt.ItemDataRole.ToolTipRole else text
 
     def _tell_state(self, found: Suggestion) -> str:
         if found.folder:
@@ -114,7 +116,7 @@ class FatesModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return _tell(fate, index.column())
         if role == Qt.ItemDataRole.ToolTipRole and index.column() != SIZE:
-            return escape(_tell(fate, index.column()))
+            return words.tip(_tell(fate, index.column()))
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         aligned = role == Qt.ItemDataRole.TextAlignmentRole and index.column() == SIZE
         return right if aligned else None

@@ -56,7 +56,7 @@ class SampleModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self._texts(sample)[index.column()]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return words.plain(sample.path)
+            return words.tip(words.plain(sample.path))
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(index.column())
         return None

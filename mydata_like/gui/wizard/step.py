@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import Enum
-from html import escape
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -142,7 +141,7 @@ class Step(QWidget):
         if who:
             said = self.tr("Set by %1.").replace("%1", words.plain(who))
             verdict.show_caution(said)
-            editor.setToolTip(f"<qt>{escape(said)}</qt>")
+            editor.setToolTip(words.tip(said))
 
     def find_wrong(self, key: str, value: object) -> str:
         """Return what is wrong with a value of a setting by itself; empty if nothing is."""

@@ -1,0 +1,60 @@
+"""Texts from outside, as the window shows them."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextDocumentFragment
+
+from mydata_like import bootstrap
+from mydata_like.core.errors import SettingsError
+from mydata_like.core.freeing import Freed
+from mydata_like.core.journeys import Suggestion
+from mydata_like.gui.look import words
+from mydata_like.gui.look.labels import ElidedLabel
+from mydata_like.gui.where.models import FatesModel, SuggestionsModel
+from mydata_like.gui.wizard.samples import SampleModel
+
+TIP = Qt.ItemDataRole.ToolTipRole
+ODD = ["O'Brien & R&D.tif", "<b>bold</b>", "a  b", "&lt;"]
+
+
+def seen(tip):
+    """What a person reads in a tool tip."""
+    assert tip.startswith("<qt")  # else Qt guesses what it is
+    return QTextDocumentFragment.fromHtml(tip).toPlainText()
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_a_tool_tip_shows_a_text_as_it_is(text):
+    assert seen(words.tip(text)) == text
+
+
+def test_there_is_no_tool_tip_of_nothing():
+    assert words.tip("") == ""
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_tool_tips_of_models_show_names_as_they_are(qapp, text):
+    key = text.encode()
+    suggestions, fates, samples = SuggestionsModel(), FatesModel(reasons=False), SampleModel()
+    suggestions.show([Suggestion(key, 1, "verified")])
+    fates.show([Freed(key, 1, None, 1)])
+    samples.append(bootstrap.Sample(key, "ada", "x", "y", 1, 1, False))
+
+    assert seen(suggestions.index(0, 0).data(TIP)).startswith(f"{text}, 1 byte")
+    assert seen(fates.index(0, 0).data(TIP)) == text
+    assert seen(samples.index(0, 0).data(TIP)) == text
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_what_is_cut_short_is_whole_in_its_tool_tip(qtbot, text):
+    label = ElidedLabel(text * 99)
+    qtbot.addWidget(label)
+    label.resize(99, 20)
+    label.show()
+
+    assert seen(label.toolTip()) == text * 99
+
+
+def test_an_error_says_what_to_do_on_a_line_of_its_own():
+    assert words.told(SettingsError("No.", hint="Do\x1bthis.")) == "No.\nDo\\x1bthis."
+    assert words.told(SettingsError("No.")) == "No."
