@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from queue import SimpleQueue
 from time import monotonic
@@ -61,6 +62,7 @@ class Background(QObject):
     ) -> None:
         """Call `done` with what the function returns, or `failed` with what it raises.
 
+        Either may be a method with its first arguments (`partial`), which say what was asked.
         What is no error of ours is a bug: it is logged, and told as one.
         """
         if self._closed:
@@ -101,7 +103,8 @@ class Background(QObject):
     def _deliver(self, number: int) -> None:
         call, outcome = self._calls.pop(number), self._outcomes.pop(number)
         told = call.done if outcome.error is None else call.failed
-        owner = getattr(told, "__self__", None)
+        method = told.func if isinstance(told, partial) else told
+        owner = getattr(method, "__self__", None)
         gone = isinstance(owner, QObject) and not isValid(owner)
         if told is not None and not gone and not self._closed:
             told(outcome.result if outcome.error is None else outcome.error)

@@ -2,7 +2,9 @@
 
 import gc
 import threading
+from functools import partial
 
+import pytest
 from PySide6.QtCore import QObject
 
 from mydata_like.core.errors import SettingsError
@@ -43,10 +45,11 @@ def test_a_mistake_of_ours_is_told_as_one(qtbot, caplog):
     assert error.problem_code == "window.failed"
 
 
-def test_who_has_died_is_not_told(qtbot):
+@pytest.mark.parametrize("prepare", [lambda method: method, partial], ids=["method", "partial"])
+def test_who_has_died_is_not_told(qtbot, prepare):
     background, listener = Background(), Listener()
     heard, gate = listener.heard, threading.Event()
-    background.run(gate.wait, listener.hear)
+    background.run(gate.wait, prepare(listener.hear))
     listener.deleteLater()
     with qtbot.waitSignal(listener.destroyed):
         pass

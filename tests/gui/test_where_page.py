@@ -1,12 +1,13 @@
 """Where is my data? From a typed name to the last step, and to the freed disk."""
 
 import os
+from functools import partial
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QLabel, QLineEdit, QListView, QPushButton, QTabWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListView, QPushButton, QTabWidget
 
 from mydata_like import bootstrap
 from mydata_like.demo.faults import EMPTY_LIST, Fault
@@ -41,8 +42,13 @@ def site(tmp_path_factory):
 
 @pytest.fixture
 def page(site, qtbot):
-    """The page, with a controller that knows the settings and has no engine."""
     background = Background()
+    yield open_page(site, qtbot, background)
+    background.close()
+
+
+def open_page(site, qtbot, background):
+    """Return the page, with a controller that knows the settings and has no engine."""
     controller = Controller(site.config, background)
     controller.loaded = bootstrap.load_settings(site.config)
     controller.settings = controller.loaded.settings
@@ -51,8 +57,7 @@ def page(site, qtbot):
     page.resize(1000, 700)
     page.show()
     page.show_page()
-    yield page
-    background.close()
+    return page
 
 
 def find_sample(site, name):
@@ -227,3 +232,122 @@ def test_who_leaves_the_page_while_it_asks_finds_it_ready_again(page, site, qtbo
 
     assert "Only a fresh check tells" in said(page)
     assert button(page, "Check now").isEnabled()
+
+
+class SlowBackground(Background):
+    """Works at once, but keeps every answer until it is let out."""
+
+    def __init__(self):
+        super().__init__()
+        self.answers = {}  # by the number of the question
+        self.asked = 0
+
+    def run(self, function, done, failed=None):
+        self.asked += 1
+        super().run(function, self._keep(done), self._keep(failed))
+
+    def let_out(self, qtbot):
+        """Let out the answer to the latest question that has one, when all have come."""
+        qtbot.waitUntil(lambda: bool(self.answers) and not self.busy, timeout=DEADLINE)
+        self.answers.pop(max(self.answers))()
+
+    def let_all_out(self, qtbot):
+        """Let out all answers, and those to what is asked meanwhile; the latest first."""
+        while self.answers or self.busy:
+            self.let_out(qtbot)
+
+    def _keep(self, told):
+        number = self.asked
+        return told and (lambda answer: self.answers.update({number: partial(told, answer)}))
+
+
+@pytest.fixture
+def slow():
+    background = SlowBackground()
+    yield background
+    background.close()
+
+
+@pytest.fixture
+def slow_page(site, qtbot, slow):
+    """The page, where answers come when a test lets them."""
+    page = open_page(site, qtbot, slow)
+    page.look_for("tif")
+    slow.let_out(qtbot)
+    return page
+
+
+def choose(page, path):
+    """Choose a file from the list."""
+    names = page.findChild(QListView)
+    keys = [os.fsdecode(found.key) for found in names.model().suggestions]
+    (row,) = [row for row, key in enumerate(keys) if key.endswith(f"/{path.name}")]
+    names.setCurrentIndex(names.model().index(row, 0))
+
+
+def test_one_look_at_a_time_however_often_the_ledger_changes(slow_page, slow, site, qtbot):
+    choose(slow_page, find_sample(site, "found"))
+    slow.let_out(qtbot)
+    before = slow.asked
+    for _ in range(50):
+        slow_page._controller.ledger_changed.emit()
+
+    qtbot.waitUntil(lambda: slow.asked > before, timeout=DEADLINE)
+    slow_page._controller.ledger_changed.emit()
+    assert slow.asked == before + 1
+
+
+def test_the_file_that_was_chosen_last_is_shown(slow_page, slow, site, qtbot):
+    choose(slow_page, find_sample(site, "found"))
+    choose(slow_page, find_sample(site, "last"))
+    slow.let_all_out(qtbot)
+
+    assert slow_page.view.journey.path == find_sample(site, "last")
+
+
+def test_who_chooses_a_file_while_names_are_looked_for_sees_that_file(slow_page, slow, site, qtbot):
+    slow_page.look_for("Scan")
+    choose(slow_page, find_sample(site, "last"))
+    slow.let_all_out(qtbot)
+
+    assert slow_page.view.journey.path == find_sample(site, "last")
+    assert "Only a fresh check tells" in said(slow_page)
+
+
+@pytest.mark.parametrize("fault", [None, Fault(action=EMPTY_LIST, path="user/", count=None)])
+def test_a_late_check_says_nothing_of_another_file(slow_page, slow, site, qtbot, fault):
+    choose(slow_page, find_sample(site, "found"))
+    slow.let_out(qtbot)
+    if fault:
+        site.server.faults.add(fault)
+    button(slow_page, "Check now").click()
+    qtbot.waitUntil(lambda: not slow.busy, timeout=DEADLINE)
+    site.server.faults.clear()
+    choose(slow_page, find_sample(site, "last"))
+    slow.let_all_out(qtbot)
+
+    assert slow_page.view.journey.path == find_sample(site, "last")
+    assert "Only a fresh check tells" in said(slow_page)
+
+
+def test_hidden_characters_of_a_path_are_seen_in_the_field(page, site, qtbot):
+    path = a_file(site.data / "alice" / "Odd" / "safe\u202efit.exe", 5, LONG_AGO)
+    page.look_for(str(path))
+    wait(qtbot, page, "No run has come across it.")
+
+    assert page.view.journey.path == path
+    assert page.findChild(QLineEdit).text() == str(path).replace("\u202e", "\\u202e")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("Choose a file", "alice/Scan/found.tif"), ("Choose a folder", "bob")]
+)
+def test_what_is_looked_for_is_chosen_while_the_program_goes_on(page, site, qtbot, text, name):
+    button(page, text).click()
+    dialog = page.findChild(QFileDialog)
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    assert dialog.directory().path() == str(site.data)
+    dialog.fileSelected.emit(str(site.data / name))
+
+    qtbot.waitUntil(lambda: page.view.journey is not None, timeout=DEADLINE)
+    assert page.view.journey.path == site.data / name

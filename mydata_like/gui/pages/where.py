@@ -1,15 +1,13 @@
 """The page that answers: where is my data?"""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import QModelIndex, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
-    QFileDialog,
     QFrame,
     QHBoxLayout,
     QLineEdit,
@@ -24,12 +22,14 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.journeys import Journey, Suggestion
+from mydata_like.gui.choosing import choose_file, choose_folder
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk, Page
 from mydata_like.gui.where import source
 from mydata_like.gui.where.free import FreeDialog
+from mydata_like.gui.where.looker import Looker
 from mydata_like.gui.where.models import SuggestionsModel
 from mydata_like.gui.where.sentences import Verdict, tell_checked
 from mydata_like.gui.where.source import Answer, Fates, Pace, Place
@@ -54,25 +54,26 @@ class WherePage(Page):
         self._said = PlainLabel("", self)
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
+        self._looker = Looker(desk, self)
         self._pace = Pace()
-        self._searching = False
+        self._meant = ""  # what the field stands for, which shows hidden characters in words
+        self._searching = self._superseded = False  # by a file that was chosen meanwhile
         self._lay_out()
         self._connect()
         self._say(self.tr("Type a part of a name, or drop a file or folder here."))
 
     def show_page(self) -> None:
         self._text.setFocus()
-        if self._view.journey is not None:
-            self._renew()
+        self._looker.look()
 
     def hide_page(self) -> None:
-        self._pace.cancel.set()
-        if self._view.journey is not None:
-            self._view.show_journey(self._view.journey)
+        self._forget_check()
 
+    @Slot(str)
     def look_for(self, what: str) -> None:
         """Look for a file or folder: by its path, or by a part of it."""
-        self._text.setText(what)
+        self._meant = what.strip()
+        self._text.setText(words.plain(self._meant))
         self._search()
 
     @property
@@ -144,38 +145,55 @@ class WherePage(Page):
         self._view.free_wanted.connect(self._free)
         self._view.folder_wanted.connect(self._open_folder)
         self._view.page_wanted.connect(self._open_page)
-        self._controller.ledger_changed.connect(self._follow)
+        self._looker.found.connect(self._show_journey)
+        self._looker.failed.connect(self._say)
 
     @Slot()
     def _wait_for_more(self) -> None:
+        self._meant = self._text.text().strip()
         self._timer.start()
 
     @Slot()
     def _search(self) -> None:
         self._timer.stop()
-        text = self._text.text().strip()
-        if not text:
+        self._superseded = False
+        if not self._meant:
             self._show_suggestions(())
             self._say(self.tr("Type a part of a name, or drop a file or folder here."))
-        elif not self._searching:
-            self._searching = self._controller.loaded is not None
-            self._ask(partial(source.find, self._place(), text), self._take_answer)
+        elif not self._searching and self._controller.loaded is not None:
+            self._searching = True
+            find = partial(source.find, self._place(), self._meant)
+            failed = partial(self._fail_search, self._meant)
+            self._desk.background.run(find, self._take_answer, failed)
 
     @Slot(object)
     def _take_answer(self, answer: Answer) -> None:
-        self._searching = False
-        if answer.text != self._text.text().strip():
-            self._search()  # a person has typed on
+        if not self._is_wanted(answer.text):
             return
         self._show_suggestions(answer.suggestions)
         if answer.journey is not None:
-            self._take_journey(answer.journey)
+            self._forget_check()
+            self._looker.keep(answer.journey)
+            self._show_journey(answer.journey)
         elif len(answer.suggestions) == 1:
             self._show_path(answer.suggestions[0].key)
         elif answer.suggestions:
             self._say(self.tr("Several files have this in their path. Choose one."))
         else:
             self._say(self.tr("No run has come across a file of this name."))
+
+    def _fail_search(self, text: str, error: UploaderError) -> None:
+        if self._is_wanted(text):
+            self._say(words.told(error))
+
+    def _is_wanted(self, text: str) -> bool:
+        """Return whether a person still waits for the answer; else look for what is typed now."""
+        self._searching = False
+        if self._superseded:
+            return False
+        if text != self._meant:
+            self._search()
+        return text == self._meant
 
     def _show_suggestions(self, suggestions: Sequence[Suggestion]) -> None:
         self._suggestions.show(suggestions)
@@ -184,35 +202,25 @@ class WherePage(Page):
     @Slot(QModelIndex)
     def _choose(self, index: QModelIndex) -> None:
         if index.isValid():
+            self._timer.stop()
+            self._superseded = True
             self._show_path(self._suggestions.suggestions[index.row()].key)
 
     def _show_path(self, key: bytes) -> None:
-        look = partial(source.look_at, self._place(), Path(os.fsdecode(key)))
-        self._ask(look, self._take_journey)
+        self._forget_check()
+        self._looker.want(Path(os.fsdecode(key)))
 
     @Slot(object)
-    def _take_journey(self, journey: Journey) -> None:
-        self._pace.cancel.set()  # a check of what was shown before tells nothing of this
-        self._view.show_journey(journey)
+    def _show_journey(self, journey: Journey) -> None:
+        if self._view.journey != journey:  # else what a check has told still holds
+            self._view.show_journey(journey)
         self._stack.setCurrentIndex(1)
 
-    @Slot()
-    def _follow(self) -> None:
-        if self.isVisible() and self._view.journey is not None:
-            self._renew()
-
-    def _renew(self) -> None:
-        """Look again at what is shown."""
-        journey = self._view.journey
-        if journey is not None and self._stack.currentIndex() == 1:
-            look = partial(source.look_at, self._place(), journey.path)
-            self._desk.background.run(look, self._take_renewed)
-
-    @Slot(object)
-    def _take_renewed(self, journey: Journey) -> None:
-        shown = self._view.journey
-        if shown is not None and shown != journey and shown.path == journey.path:
-            self._view.show_journey(journey)
+    def _forget_check(self) -> None:
+        """Let a check go, and what it has told: it tells nothing of another time or file."""
+        self._pace.cancel.set()
+        if self._view.journey is not None:
+            self._view.show_journey(self._view.journey)
 
     @Slot()
     def _check(self) -> None:
@@ -220,24 +228,26 @@ class WherePage(Page):
         journey = self._view.journey
         if journey is None:
             return
-        self._pace = Pace()
+        pace = self._pace = Pace()
         asking = self.tr("Asking the server")
         self._view.card.show_verdict(Verdict("working", "working", asking))
         self._view.card.allow(check=False)
-        check = partial(source.look_into, self._place(), [journey.path], self._pace)
-        self._desk.background.run(check, self._take_checked, self._fail_check)
+        check = partial(source.look_into, self._place(), [journey.path], pace)
+        took, failed = partial(self._take_checked, pace), partial(self._fail_check, pace)
+        self._desk.background.run(check, took, failed)
 
-    @Slot(object)
-    def _take_checked(self, fates: Fates) -> None:
-        if not fates.stopped:
-            self._view.card.show_verdict(tell_checked(fates))
+    def _take_checked(self, pace: Pace, fates: Fates) -> None:
+        self._tell_check(pace, tell_checked(fates))
+
+    def _fail_check(self, pace: Pace, error: UploaderError) -> None:
+        message, hint = words.plain(error.message), words.plain(error.hint)
+        self._tell_check(pace, Verdict("problem", "warning", message, hint))
+
+    def _tell_check(self, pace: Pace, verdict: Verdict) -> None:
+        """Say what came of a check, unless that was let go meanwhile."""
+        if pace is self._pace and not pace.cancel.is_set():
+            self._view.card.show_verdict(verdict)
             self._view.card.allow(check=True)
-
-    @Slot(object)
-    def _fail_check(self, error: UploaderError) -> None:
-        verdict = Verdict("problem", "warning", words.plain(error.message), words.plain(error.hint))
-        self._view.card.show_verdict(verdict)
-        self._view.card.allow(check=True)
 
     @Slot()
     def _free(self) -> None:
@@ -245,8 +255,8 @@ class WherePage(Page):
         if journey is not None:
             dialog = FreeDialog(self._desk, [journey.path], self)
             dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            dialog.freed.connect(self._renew)
-            dialog.finished.connect(self._renew)
+            dialog.freed.connect(self._looker.look)
+            dialog.finished.connect(self._looker.look)
             dialog.open()
 
     @Slot()
@@ -261,16 +271,13 @@ class WherePage(Page):
 
     @Slot()
     def _choose_file(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("Where is this file?"), self._start())
-        if path:
-            self.look_for(path)
+        title = self.tr("Where is this file?")
+        choose_file(self, title, self.look_for, start=self._start())
 
     @Slot()
     def _choose_folder(self) -> None:
         title = self.tr("Where is this folder?")
-        path = QFileDialog.getExistingDirectory(self, title, self._start())
-        if path:
-            self.look_for(path)
+        choose_folder(self, title, self.look_for, start=self._start())
 
     def _start(self) -> str:
         return str(self._controller.settings.data.directory or "")
@@ -278,15 +285,9 @@ class WherePage(Page):
     def _place(self) -> Place:
         return Place(self._controller.settings, self._controller.config)
 
-    def _ask(self, question: partial[Any], done: Callable[[Any], object]) -> None:
-        if self._controller.loaded is not None:
-            self._desk.background.run(question, done, self._fail)
-
     @Slot(object)
-    def _fail(self, error: UploaderError) -> None:
-        self._searching = False
-        self._say(words.plain(f"{error.message}\n{error.hint}".strip()))
-
     def _say(self, text: str) -> None:
+        """Say this in place of a file's journey."""
+        self._looker.keep(None)
         self._said.setText(text)
         self._stack.setCurrentIndex(0)
