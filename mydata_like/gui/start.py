@@ -77,7 +77,9 @@ def _show(error: UploaderError) -> None:
     from mydata_like.gui.messages import explain_ends
 
     explain_ends()
-    _application = QApplication([])
+    application = QApplication([])
     box = QMessageBox(QMessageBox.Icon.Warning, "mydata-like", error.message)
     box.setInformativeText(error.hint)
-    box.exec()
+    box.finished.connect(application.quit)
+    box.show()
+    application.exec()

@@ -9,6 +9,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QFileDialog,
     QLineEdit,
     QListWidget,
     QPlainTextEdit,
@@ -143,8 +144,9 @@ def test_all_of_the_bundle_is_shown_before_it_is_saved(page, tmp_path, qtbot):
     assert "line of the log" in shown["mydata-like.log"]
 
     file = tmp_path / "help.zip"
+    button(dialog, "Save").click()
     with qtbot.waitSignal(dialog.accepted, timeout=DEADLINE):
-        dialog.save_to(file)
+        dialog.findChild(QFileDialog).fileSelected.emit(str(file))
     with zipfile.ZipFile(file) as bundle:
         assert {name: bundle.read(name).decode() for name in bundle.namelist()} == shown
 

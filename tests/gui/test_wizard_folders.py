@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QFileDialog, QPushButton
 
 from mydata_like import bootstrap
 from mydata_like.core.model import Layout
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step import Readiness
+from mydata_like.gui.wizard.takeover import TakeoverSheet
 from tests.gui.setting_up import Person
 from tests.legacy import WINDOWS_PAIRS, write_legacy
 
@@ -98,6 +100,18 @@ def test_the_first_folders_are_shown_as_what_they_become(person, data):
     assert not page.suggestion.isVisible()
 
 
+def test_the_data_folder_is_chosen_while_the_program_goes_on(person, data):
+    page = person.wizard.folders
+    page.browse.click()
+    dialog = page.findChild(QFileDialog)
+    assert dialog.isVisible()
+    dialog.fileSelected.emit(str(data))
+    person.wait_checked()
+
+    assert page.directory.text() == str(data)
+    assert "dataset(s) found" in page.verdict.text
+
+
 def test_the_layout_that_fits_is_suggested_and_taken_with_one_click(person, data):
     page = person.wizard.folders
     person.type(page.directory, str(data))
@@ -175,6 +189,18 @@ def test_settings_of_mydata_are_shown_before_they_are_taken_over(open_wizard, le
     assert settings.instrument.name == "Röntgen 3"
     person.wizard.back.click()
     assert person.wizard.folders.chosen is Layout.GROUP_EXPERIMENT_DATASET
+
+
+def test_settings_of_mydata_are_chosen_while_the_program_goes_on(open_wizard, legacy):
+    person = open_wizard()
+    page = person.wizard.address
+    (button,) = [one for one in page.findChildren(QPushButton) if "Choose a" in one.text()]
+    button.click()
+    dialog = page.findChild(QFileDialog)
+    assert dialog.isVisible()
+    dialog.fileSelected.emit(str(legacy))
+
+    assert page.findChild(TakeoverSheet).isVisible()
 
 
 def test_what_mydata_left_is_found_by_itself(open_wizard, legacy):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -120,11 +120,18 @@ class BundleDialog(QDialog):
 
     @Slot()
     def _choose_file(self) -> None:
-        suggestion = str(Path.home() / USUAL_NAME)
-        title, kinds = self.tr("Save the support bundle"), self.tr("Zip files (*.zip)")
-        path, _ = QFileDialog.getSaveFileName(self, title, suggestion, kinds)
-        if path:
-            self.save_to(Path(path))
+        dialog = QFileDialog(self, self.tr("Save the support bundle"), str(Path.home()))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilter(self.tr("Zip files (*.zip)"))
+        dialog.setDefaultSuffix("zip")
+        dialog.selectFile(USUAL_NAME)
+        dialog.fileSelected.connect(self._save_chosen)
+        dialog.open()
+
+    @Slot(str)
+    def _save_chosen(self, path: str) -> None:
+        self.save_to(Path(path))
 
     @Slot(object)
     def _take_saved(self, nothing: None) -> None:

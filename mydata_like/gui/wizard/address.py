@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QWidget
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui.choosing import choose_file
 from mydata_like.gui.demonstration import is_installed
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
@@ -163,7 +164,9 @@ class AddressStep(Step):
 
     @Slot()
     def _choose_file(self) -> None:
-        kinds = self.tr("MyData's settings (*.cfg);;All files (*)")
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("Settings of MyData"), "", kinds)
-        if path:
-            self.open_takeover(Path(path))
+        kinds = self.tr("MyData's settings (*.cfg);;All files (*)").split(";;")
+        choose_file(self, self.tr("Settings of MyData"), self._take_over, kinds=kinds)
+
+    @Slot(str)
+    def _take_over(self, path: str) -> None:
+        self.open_takeover(Path(path))

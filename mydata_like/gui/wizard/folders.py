@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
     QComboBox,
-    QFileDialog,
     QHeaderView,
     QLineEdit,
     QPushButton,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.model import Layout
+from mydata_like.gui.choosing import choose_folder
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.pages.page import Desk
@@ -149,12 +149,13 @@ class FoldersStep(Step):
 
     @Slot()
     def _choose_folder(self) -> None:
-        found = QFileDialog.getExistingDirectory(
-            self, self.tr("Data folder"), self.directory.text()
-        )
-        if found:
-            self.directory.setText(str(Path(found)))
-            self._look()
+        title, start = self.tr("Data folder"), self.directory.text()
+        choose_folder(self, title, self._take_folder, start=start)
+
+    @Slot(str)
+    def _take_folder(self, path: str) -> None:
+        self.directory.setText(str(Path(path)))
+        self._look()
 
     @Slot()
     def _take_suggestion(self) -> None:
