@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QTre
 
 from mydata_like import bootstrap
 from mydata_like.core.sources import Destination
+from mydata_like.bootstrap.settings import ledger_file
 from mydata_like.gui.drop.arrival import accept_drops
 from mydata_like.gui.drop.model import Column
 from mydata_like.gui.drop.settings_sheet import SettingsSheet
@@ -226,6 +227,22 @@ def test_two_folders_that_would_mix_wait_for_a_decision(desk, sheet, folder, tmp
     shown.model.setData(checked, Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
     qtbot.waitUntil(shown.upload.isEnabled, timeout=DEADLINE)
     assert notes(shown, "problem") == []
+
+
+def test_conflicts_are_looked_for_again_after_a_failure(still_desk, sheet, folder, tmp_path, qtbot):
+    controller = still_desk.controller
+    root = os.fsencode(controller.settings.data.directory)
+    ledger = ledger_file(controller.settings, bootstrap.find_places(controller.config), root)
+    write(tmp_path / "disk" / "day 1" / "a.tif")
+    shown = sheet(folder, tmp_path / "disk" / "day 1")
+    write(ledger, "no ledger at all " * 999)
+    rename(shown, 1, Column.EXPERIMENT, "x")
+    qtbot.waitUntil(lambda: "ledger" in notes(shown, "problem")[0], timeout=DEADLINE)
+
+    ledger.unlink()
+    rename(shown, 1, Column.EXPERIMENT, "usb")
+    qtbot.waitUntil(lambda: "same dataset" in notes(shown, "problem")[-1], timeout=DEADLINE)
+    assert not any("ledger" in text for text in notes(shown, "problem"))
 
 
 def test_a_name_that_the_server_cannot_hold_hinders_the_upload(desk, sheet, folder, qtbot):

@@ -59,7 +59,8 @@ class DropSheet(QDialog):
         self.model = SourcesModel(self._survey.paths, settings.server.username, self)
         self.notes = NotesModel(self)
         self._conflicts: list[Conflict] = []
-        self._failure: Note | None = None
+        self._failure: Note | None = None  # of the look
+        self._unasked: Note | None = None  # why it is not known what the conflicts are
         self._asked = self._asking = False
         self._timer = QTimer(self, interval=SHOW_AFTER)
         self._make_widgets()
@@ -147,7 +148,7 @@ class DropSheet(QDialog):
         if fresh != known:
             self._ask()
         notes = list_notes(self.model.rows, self._conflicts)
-        extra = [self._failure, self._find_obstacle()]
+        extra = [self._failure, self._unasked, self._find_obstacle()]
         self.notes.show([*(note for note in extra if note), *notes])
         self._list.setVisible(bool(self.notes.notes))
         self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", self._count_wanted()))
@@ -161,7 +162,7 @@ class DropSheet(QDialog):
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
-        self._failure = Note("problem", words.plain(f"{error.message} {error.hint}"))
+        self._failure = _describe(error)
         self._show_end(None)
 
     @Slot()
@@ -173,11 +174,19 @@ class DropSheet(QDialog):
         self._asking, self._asked = True, False
         sources = [row.source for row in self.model.rows if row.wanted]
         ask = partial(self._survey.find_conflicts, sources)
-        self._background.run(ask, self._take_conflicts, self._show_failure)
+        self._background.run(ask, self._take_conflicts, self._fail_to_ask)
 
     @Slot(object)
     def _take_conflicts(self, conflicts: list[Conflict]) -> None:
         self._conflicts = conflicts
+        self._end_asking(None)
+
+    @Slot(object)
+    def _fail_to_ask(self, error: UploaderError) -> None:
+        self._end_asking(_describe(error))
+
+    def _end_asking(self, failure: Note | None) -> None:
+        self._unasked = failure
         self._asking = False
         if self._asked:
             self._ask()
@@ -225,6 +234,10 @@ class DropSheet(QDialog):
             )
             text = text.replace("%2", words.span(size / self._survey.speed))
         return text.replace("%1", words.size(size))
+
+
+def _describe(error: UploaderError) -> Note:
+    return Note("problem", words.plain(f"{error.message} {error.hint}"))
 
 
 class _NameDelegate(QStyledItemDelegate):
