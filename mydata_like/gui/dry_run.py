@@ -12,7 +12,6 @@ from PySide6.QtCore import (
     Signal,
     Slot,
 )
-from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
@@ -166,12 +165,8 @@ class DryRunDialog(QDialog):
         """Whether the dry run has ended, well or not."""
         return self._busy.isHidden()
 
-    def closeEvent(self, event: QCloseEvent) -> None:
-        self._engine.kill()
-        super().closeEvent(event)
-
     def done(self, result: int) -> None:
-        self._engine.kill()
+        self._engine.give_up()
         super().done(result)
 
     def _make_table(self) -> QTableView:

@@ -14,6 +14,8 @@ logger = logging.getLogger(__name__)
 Record = dict[str, Any]  # an event as docs/events.md describes it
 # Qt kills a process when its QProcess is destroyed, so these never are (see `gui.start`).
 _LET_GO: list[QProcess] = []
+# It also waits until the process has ended: half a minute, where a dead mount holds it.
+_GIVEN_UP: list["Engine"] = []
 SAID_AT_MOST = 4000  # characters that are kept of what it wrote to standard error
 
 
@@ -79,6 +81,19 @@ class Engine(QObject):
     def kill(self) -> None:
         """End it at once; the next run mends what was cut off."""
         self._process.kill()
+
+    def give_up(self) -> None:
+        """End it at once, and wait for nothing: this object goes when its process has ended."""
+        self._process.kill()
+        if self._process.state() != QProcess.ProcessState.NotRunning and self not in _GIVEN_UP:
+            self.setParent(None)
+            _GIVEN_UP.append(self)
+            self.ended.connect(self._vanish)
+
+    @Slot()
+    def _vanish(self) -> None:
+        _GIVEN_UP.remove(self)
+        self.deleteLater()
 
     @Slot()
     def _read_events(self) -> None:

@@ -1,6 +1,7 @@
 """The dry run, with the real engine and server."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from shiboken6 import isValid
 
 from mydata_like.gui.dry_run import MISSING, DryRunDialog
 from tests.gui.conftest import DEADLINE
@@ -34,6 +35,18 @@ def test_a_run_follows_at_a_click(desk, site, qtbot):
     with qtbot.waitSignal(dialog.upload_wanted):
         dialog._upload.click()
     assert not dialog.isVisible()
+
+
+def test_closing_does_not_wait_for_a_dry_run_that_may_hang(desk, qtbot):
+    dialog = open_dialog(desk, qtbot)
+    engine = dialog._engine
+    dialog.close()
+    dialog.deleteLater()
+    with qtbot.waitSignal(dialog.destroyed):
+        QCoreApplication.sendPostedEvents(dialog, QEvent.Type.DeferredDelete)
+
+    assert isValid(engine)
+    qtbot.waitUntil(lambda: not isValid(engine), timeout=DEADLINE)  # when its process has ended
 
 
 def test_a_dry_run_that_cannot_be_made_says_why(desk, site, qtbot):
