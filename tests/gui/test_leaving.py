@@ -83,6 +83,16 @@ def test_without_a_tray_the_window_gets_small_and_says_so_once(trayless):
     assert trayless.presence.banner.isVisibleTo(trayless.window)
 
 
+def test_where_the_tray_has_gone_the_window_gets_small_and_says_so(stage):
+    stage.window.close()
+    stage.window.show()
+    stage.trays[0] = False
+    stage.window.close()
+
+    assert stage.window.isMinimized()
+    assert len(set(stage.said)) == 2
+
+
 def test_a_problem_is_told_until_a_run_ends_well(trayless):
     banner = trayless.presence.banner
     trayless.controller.turn(last=run_that())

@@ -4,7 +4,7 @@ import pytest
 
 from mydata_like import bootstrap
 from mydata_like.gui.memory import Memory
-from mydata_like.gui.tray.leaving import SAID
+from mydata_like.gui.tray.leaving import IN_TRAY
 from tests.gui.conftest import QUICK
 from tests.gui.test_screen import TITLE, running
 from tests.gui.xvfb import DEADLINE, needs_screen, patient
@@ -28,7 +28,7 @@ def test_an_upload_goes_on_or_stops_as_the_person_wants(site, screen, answer, al
     bootstrap.save_settings(site.config, SLOW)
     site.server.hold_verification()  # so long the upload goes on, however long a person takes
     memory = Memory()
-    memory.setValue(SAID, "yes")  # no balloon that looks like a menu from here
+    memory.setValue(IN_TRAY, "yes")  # no balloon that looks like a menu from here
     memory.sync()
     with running(screen, "--config", str(site.config)) as process:
         screen.until(lambda: screen.windows(TITLE))

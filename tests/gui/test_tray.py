@@ -107,6 +107,14 @@ def test_the_sentence_is_told_as_it_is(controller, tray, qtbot):
     assert tray.sentence.text() == "R&&D is full"
 
 
+def test_some_desktops_find_markup_in_tool_tips_and_find_none(controller, tray, qtbot):
+    controller.turn(phase=Phase.PAUSED, problem=Problem("staging.full", "<b>x</b> is full"))
+
+    qtbot.waitUntil(lambda: "is full" in tray.icon.toolTip())
+    assert "<" not in tray.icon.toolTip()
+    assert tray.sentence.text() == "<b>x</b> is full"
+
+
 def test_the_icon_changes_twice_a_second_at_most(controller, tray, qtbot):
     controller.turn(phase=Phase.RUNNING)
     keys = [tray.icon.icon().cacheKey()]

@@ -16,7 +16,9 @@ from mydata_like.gui.tray.tray import Tray
 from mydata_like.gui.window import Window
 
 PATIENCE: Final = 3000  # milliseconds that an upload which is to stop gets
-SAID: Final = "said/closing_goes_on"  # that closing the window does not end the program
+# Where it has been said already that closing the window does not end the program.
+IN_TRAY: Final = "said/closing_goes_on"
+SMALL: Final = "said/closing_makes_small"
 _SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")  # as far as the system has them
 
 
@@ -83,16 +85,16 @@ class Leaving(QObject):
             self.quit()
         elif self._tray.available:
             self._window.hide()
-            self._say_once(self.tr("The program goes on in the tray. Quit is in its menu there."))
+            said = self.tr("The program goes on in the tray. Quit is in its menu there.")
+            self._say_once(IN_TRAY, said)
         else:
             self._window.showMinimized()
-            self._say_once(
-                self.tr("The program goes on as a small window, since there is no tray here.")
-            )
+            said = self.tr("The program goes on as a small window, since there is no tray here.")
+            self._say_once(SMALL, said)
 
-    def _say_once(self, sentence: str) -> None:
-        if not self._memory.contains(SAID):
-            self._memory.setValue(SAID, "yes")
+    def _say_once(self, key: str, sentence: str) -> None:
+        if not self._memory.contains(key):
+            self._memory.setValue(key, "yes")
             self.said.emit(sentence)
 
     @Slot(object)

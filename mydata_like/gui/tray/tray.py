@@ -60,7 +60,7 @@ class Tray(QObject):
     @property
     def available(self) -> bool:
         """Whether there is a tray, and our icon in it."""
-        return self.icon.isVisible()
+        return self.icon.isVisible() and self._is_available()  # a panel may end while it is there
 
     @Slot()
     def look(self) -> None:
@@ -135,13 +135,14 @@ class Tray(QObject):
         """Show how things stand now, and no sooner again than after a moment."""
         state = self._controller.state
         sentence, emblem = overview_sentence(state), choose_emblem(state)
-        if (sentence, emblem) == (self.icon.toolTip(), self._emblem):
+        tip = _without_markup(sentence)
+        if (tip, emblem) == (self.icon.toolTip(), self._emblem):
             return
         if emblem != self._emblem:
             self.icon.setIcon(draw_emblem(emblem))
         self._emblem = emblem
         self.sentence.setText(sentence.replace("&", "&&"))  # else & underlines what follows
-        self.icon.setToolTip(sentence)
+        self.icon.setToolTip(tip)
         self._pace.start()
 
     def _offer(self, state: RunState) -> None:
