@@ -298,25 +298,66 @@ def test_a_wrong_file_opens_and_can_be_mended(qtbot, config, open_dialog):
     assert "channels = 2" in config.read_text()
 
 
-def test_what_was_left_unsaved_can_be_brought_back(qtbot, config, open_desk):
+@pytest.fixture
+def drawer(qtbot, config, open_desk):
+    """The drawer, after somebody has typed a name and saved nothing."""
     window = Window(open_desk(config))
     qtbot.addWidget(window)
     drawer = Drawer(window._desk, window)
-    drawer.open("instrument.name")
-    dialog = drawer.dialog
-    qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)
+    dialog = open_drawer(qtbot, drawer, "instrument.name")
     qtbot.keyClicks(dialog.focusWidget(), "Scope 3")
     with qtbot.waitSignal(drawer.left_unsaved):
-        qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+        close_drawer(qtbot, drawer)
+    return drawer
+
+
+def open_drawer(qtbot, drawer, key=""):
+    drawer.open(key)
+    qtbot.waitUntil(lambda: drawer.dialog.ready, timeout=DEADLINE)
+    return drawer.dialog
+
+
+def close_drawer(qtbot, drawer):
+    qtbot.keyClick(drawer.dialog, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: drawer.dialog is None)
 
-    drawer.open("")
-    again = drawer.dialog
-    qtbot.waitUntil(lambda: again.ready, timeout=DEADLINE)
+
+def test_what_was_left_unsaved_can_be_brought_back(qtbot, config, drawer):
+    again = open_drawer(qtbot, drawer)
     assert again.draft.changes == {}
     again.notice.act()
     assert again.draft.changes == {"instrument.name": "Scope 3"}
     assert config.read_text() == FILE
+
+
+def test_what_was_left_unsaved_outlives_settings_that_others_save(qtbot, drawer):
+    controller = drawer._desk.controller
+    with qtbot.waitSignal(controller.settings_changed):
+        controller.reload_settings()  # as after a speed test
+
+    again = open_drawer(qtbot, drawer)
+    again.notice.act()
+    assert again.draft.changes == {"instrument.name": "Scope 3"}
+
+
+def test_what_was_brought_back_is_not_offered_again(qtbot, drawer):
+    dialog = open_drawer(qtbot, drawer)
+    dialog.notice.act()
+    dialog.draft.reset("instrument.name")
+    assert dialog.draft.changes == {}
+    close_drawer(qtbot, drawer)
+
+    assert open_drawer(qtbot, drawer).notice.isHidden()
+
+
+def test_what_was_left_unsaved_is_forgotten_when_something_is_saved(qtbot, drawer, config):
+    dialog = open_drawer(qtbot, drawer, "transfer.channels")
+    dialog.panes.find_row("transfer.channels").editor.field.setValue(2)
+    dialog.accept()
+    qtbot.waitUntil(lambda: drawer.dialog is None, timeout=DEADLINE)
+    assert "channels = 2" in config.read_text()
+
+    assert open_drawer(qtbot, drawer).notice.isHidden()
 
 
 @pytest.fixture

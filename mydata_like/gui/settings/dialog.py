@@ -43,6 +43,7 @@ class SettingsDialog(QDialog):
     """Shows all settings; what was changed is saved with OK, and only that."""
 
     left_unsaved = Signal(object)  # changes by dotted key, which nobody saved
+    settled = Signal()  # what was left unsaved last time stands here again, or something was saved
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -173,6 +174,7 @@ class SettingsDialog(QDialog):
     def _bring_back(self) -> None:
         self._take_changes(self._unsaved)
         self._unsaved = {}
+        self.settled.emit()
 
     def _take_changes(self, changes: Mapping[str, object]) -> tuple[str, ...]:
         refused = self.draft.take(changes)
@@ -199,6 +201,7 @@ class SettingsDialog(QDialog):
     @Slot(object)
     def _finish(self, _: object) -> None:
         self._desk.controller.reload_settings()
+        self.settled.emit()
         super().accept()
 
     @Slot(object)

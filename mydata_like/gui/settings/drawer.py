@@ -24,7 +24,6 @@ class Drawer(QObject):
         self._window = window
         self._dialog: SettingsDialog | None = None
         self._unsaved: Mapping[str, object] = {}
-        desk.controller.settings_changed.connect(self._forget)
 
     @property
     def dialog(self) -> "SettingsDialog | None":
@@ -45,6 +44,7 @@ class Drawer(QObject):
 
         self._dialog = SettingsDialog(self._desk, self._window)
         self._dialog.left_unsaved.connect(self._keep)
+        self._dialog.settled.connect(self._forget)
         return self._dialog
 
     @Slot(object)
@@ -54,5 +54,5 @@ class Drawer(QObject):
 
     @Slot()
     def _forget(self) -> None:
-        """What was saved since then stands above what was left."""
+        """Offer no more what was left: it was brought back, or others were saved in its place."""
         self._unsaved = {}
