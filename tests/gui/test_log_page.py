@@ -2,8 +2,10 @@
 
 import logging
 import zipfile
+from time import thread_time
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import (
@@ -21,7 +23,7 @@ from mydata_like.core.logbook import LogLine
 from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.logbook.bundle import BundleDialog
-from mydata_like.gui.logbook.model import TEXT, LogModel
+from mydata_like.gui.logbook.model import MOST, TEXT, LogModel
 from mydata_like.gui.logbook.source import Sieve, Sifted
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.log import LogPage
@@ -127,8 +129,47 @@ def test_lines_are_copied_with_their_times(page, qtbot):
     wait_for(qtbot, page, ["line 0", "line 1", "line 2"])
     page.findChild(QTableView).selectRow(1)
     button(page, "Copy lines").click()
+    qtbot.waitUntil(lambda: "line 1" in QGuiApplication.clipboard().text())
     copied = QGuiApplication.clipboard().text()
     assert copied.endswith(" INFO mydata_like.engine.send line 1")
+
+
+def test_all_lines_are_copied_where_none_is_chosen(page, qtbot):
+    write(3)
+    wait_for(qtbot, page, ["line 0", "line 1", "line 2"])
+    QGuiApplication.clipboard().clear()
+    button(page, "Copy lines").click()
+    qtbot.waitUntil(lambda: bool(QGuiApplication.clipboard().text()))
+    copied = QGuiApplication.clipboard().text().split("\n")
+    assert [line.partition("send ")[2] for line in copied] == ["line 0", "line 1", "line 2"]
+
+
+def test_very_many_lines_are_put_together_beside_the_window(desk, home, qtbot):
+    (home / "logs").mkdir(parents=True)
+    (home / "logs" / "mydata-like.log").write_text("a line of the log\n" * MOST)
+    page = LogPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_page()
+    qtbot.waitUntil(lambda: page.findChild(QTableView).model().rowCount() == MOST)
+    page.hide_page()
+    page.findChild(QTableView).selectAll()
+    QGuiApplication.clipboard().clear()
+
+    before = thread_time()
+    button(page, "Copy lines").click()
+    assert thread_time() - before < 0.2
+    qtbot.waitUntil(lambda: bool(QGuiApplication.clipboard().text()))
+    assert QGuiApplication.clipboard().text().count("\n") == MOST - 1
+
+
+def test_the_key_for_searching_leads_to_the_field(page, qtbot):
+    with qtbot.waitActive(page):
+        page.activateWindow()
+    page.findChild(QCheckBox).setFocus()
+    qtbot.keyClick(page, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+
+    assert page.findChild(QLineEdit).hasFocus()
 
 
 def test_all_of_the_bundle_is_shown_before_it_is_saved(page, tmp_path, qtbot):

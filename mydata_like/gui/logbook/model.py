@@ -40,9 +40,9 @@ class LogModel(QAbstractTableModel):
         """All lines, those as well that the sieve keeps back."""
         return self._lines
 
-    def shown(self, row: int) -> LogLine:
-        """Return a line that is shown."""
-        return self._shown[row]
+    def shown(self, first: int, last: int) -> Sequence[LogLine]:
+        """Return lines that are shown, from one row to another."""
+        return self._shown[first : last + 1]
 
     def show(self, sifted: Sifted) -> None:
         """Show other lines, by another sieve."""

@@ -64,6 +64,11 @@ def sift(lines: Sequence[LogLine], sieve: Sieve) -> Sifted:
     return Sifted(lines, sieve, [line for line in lines if sieve.passes(line)])
 
 
+def join(lines: Sequence[LogLine]) -> str:
+    """Return lines as the log has them."""
+    return "\n".join(" ".join(filter(None, line)) if line.at else line.text for line in lines)
+
+
 def find_folder(config: Path | None) -> Path:
     """Return the folder of the logs."""
     from mydata_like.bootstrap import logbook

@@ -1,6 +1,7 @@
 """The log page: what the program wrote down, as it writes it."""
 
 from functools import partial
+from itertools import chain
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
@@ -44,6 +45,7 @@ class LogPage(Page):
         self._desk = desk
         self._follower: Follower | None = None
         self._busy = False
+        self._copies = 0
         self._settled = True  # the place that is looked at is one that a person chose
         self._which = QComboBox(self)
         self._level = QComboBox(self)
@@ -55,6 +57,7 @@ class LogPage(Page):
         self._stack = QStackedWidget(self)
         self._copy = QAction(icon("copy"), self.tr("Copy lines"), self)
         self._copy_button = QPushButton(icon("copy"), self.tr("Copy lines"), self)
+        self._find = QAction(self.tr("Find"), self)
         self._folder = QPushButton(icon("folder"), self.tr("Open folder"), self)
         self._bundle = QPushButton(icon("export"), self.tr("Support bundle…"), self)
         self._look_timer = QTimer(self, interval=LOOK_AFTER)
@@ -95,6 +98,8 @@ class LogPage(Page):
             choice.setMinimumContentsLength(SHORTEST)
         self._text.setPlaceholderText(self.tr("Only lines with this text"))
         self._text.setAccessibleName(self.tr("Text in the line"))
+        self._find.setShortcut(QKeySequence.StandardKey.Find)
+        self.addAction(self._find)
         self._follow.setChecked(True)
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._dress_table()
@@ -145,6 +150,7 @@ class LogPage(Page):
         self._follow.toggled.connect(self._go_down)
         self._table.verticalScrollBar().valueChanged.connect(self._notice_scroll)
         self._copy.triggered.connect(self._copy_lines)
+        self._find.triggered.connect(self._look_for_field)
         self._copy_button.clicked.connect(self._copy_lines)
         self._folder.clicked.connect(self._open_folder)
         self._bundle.clicked.connect(self._save_bundle)
@@ -230,11 +236,23 @@ class LogPage(Page):
 
     @Slot()
     def _copy_lines(self) -> None:
-        rows = sorted(index.row() for index in self._table.selectionModel().selectedRows())
-        chosen = rows or range(self._model.rowCount())
-        lines = [self._model.shown(row) for row in chosen]
-        text = "\n".join(" ".join(filter(None, line)) if line.at else line.text for line in lines)
-        QGuiApplication.clipboard().setText(text)
+        """Copy what is chosen, or all; so many lines are joined beside the GUI thread."""
+        chosen = self._table.selectionModel().selection()
+        spans = sorted((span.top(), span.bottom()) for span in chosen)
+        spans = spans or [(0, self._model.rowCount() - 1)]
+        lines = list(chain.from_iterable(self._model.shown(*span) for span in spans))
+        self._copies += 1
+        put = partial(self._put_lines, self._copies)
+        self._desk.background.run(partial(source.join, lines), put)
+
+    def _put_lines(self, number: int, text: str) -> None:
+        if number == self._copies:  # else others were chosen since
+            QGuiApplication.clipboard().setText(text)
+
+    @Slot()
+    def _look_for_field(self) -> None:
+        self._text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._text.selectAll()
 
     @Slot()
     def _open_folder(self) -> None:
