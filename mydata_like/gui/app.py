@@ -106,7 +106,7 @@ class Program(QObject):
 
     @Slot()
     def _open_help(self) -> None:
-        HelpDialog(self.window.list_actions(), self.window).open()
+        HelpDialog(self.background, self.window.list_actions(), self.window).open()
 
     @Slot()
     def _choose_log_level(self) -> None:

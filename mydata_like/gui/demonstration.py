@@ -2,9 +2,12 @@
 
 from importlib.util import find_spec
 
-from PySide6.QtCore import QObject, QProcess, Slot
+from PySide6.QtCore import QObject, QProcess, Qt, Slot
+from PySide6.QtWidgets import QApplication, QMessageBox
 
+from mydata_like.core.errors import UploaderError
 from mydata_like.gui.background import Background
+from mydata_like.gui.look import words
 
 _NEEDED = "flask"  # by the embedded server; only the extra `demo` brings it
 
@@ -24,14 +27,30 @@ class Demonstration(QObject):
     @Slot()
     def open(self) -> None:
         """Start a program of its own, which takes everything away when it is quit."""
-        self._background.run(_find_words, self._start)
+        self._background.run(_find_command, self._start, self._fail)
 
     @Slot(object)
-    def _start(self, words: tuple[str, ...]) -> None:
-        QProcess.startDetached(words[0], list(words[1:]))
+    def _start(self, command: tuple[str, ...]) -> None:
+        started, _ = QProcess.startDetached(command[0], list(command[1:]))
+        if not started:
+            self._tell(self.tr("This computer could not start another program."))
+
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        self._tell(words.told(error))
+
+    def _tell(self, why: str) -> None:
+        """Say that there is no demonstration, above the window or dialog that it was asked for."""
+        box = QMessageBox(QApplication.activeWindow())
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Warning)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setText(f"{self.tr('The demo could not be started.')}\n\n{why}")
+        box.open()
+        self._box = box  # which nothing else holds where no window is active
 
 
-def _find_words() -> tuple[str, ...]:
+def _find_command() -> tuple[str, ...]:
     """Return the words that start the demonstration."""
     from mydata_like import bootstrap
 

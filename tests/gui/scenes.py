@@ -156,8 +156,9 @@ def _look_ahead(stage: Stage) -> QWidget:
 
 def _show_help(stage: Stage) -> QWidget:
     """The keys of the window."""
-    dialog = HelpDialog(stage.window.list_actions(), stage.window)
+    dialog = HelpDialog(stage.desk.background, stage.window.list_actions(), stage.window)
     dialog.show()
+    _wait_until(lambda: not stage.desk.background.busy)
     return dialog
 
 

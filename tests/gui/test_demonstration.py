@@ -6,7 +6,11 @@ import sys
 from contextlib import suppress
 
 import psutil
+from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
+from mydata_like import bootstrap
+from mydata_like.gui.background import Background
+from mydata_like.gui.demonstration import Demonstration
 from tests.gui.conftest import DEADLINE
 from tests.site import kill_group, left_behind
 from tests.sshd_fixture import needs_sshd
@@ -29,6 +33,23 @@ def test_all_of_a_demonstration_vanishes_with_its_window(tmp_path, qtbot):
 
     assert list(place.glob("mydata-like-demo-*")) == []
     assert left_behind(process.pid) == []
+
+
+def test_a_demonstration_that_cannot_be_started_is_told(qtbot, full):
+    background = Background()
+    parent = QWidget()
+    qtbot.addWidget(parent)
+    bootstrap.find_program()  # loads what could not be loaded below
+    demonstration = Demonstration(background, parent)
+    with full():
+        demonstration.open()
+        qtbot.waitUntil(lambda: not background.busy)
+    background.close()
+    (box,) = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMessageBox)]
+
+    assert box.isVisible()
+    assert "could not be started" in box.text()
+    box.close()
 
 
 def has_window(process):

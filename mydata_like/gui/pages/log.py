@@ -238,7 +238,8 @@ class LogPage(Page):
     def _copy_lines(self) -> None:
         """Copy what is chosen, or all; so many lines are joined beside the GUI thread."""
         chosen = self._table.selectionModel().selection()
-        spans = sorted((span.top(), span.bottom()) for span in chosen)
+        ranges = map(chosen.at, range(chosen.count()))
+        spans = sorted((span.top(), span.bottom()) for span in ranges)
         spans = spans or [(0, self._model.rowCount() - 1)]
         lines = list(chain.from_iterable(self._model.shown(*span) for span in spans))
         self._copies += 1

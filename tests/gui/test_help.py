@@ -1,0 +1,47 @@
+"""Help: the keys, and what the program is built on."""
+
+import threading
+
+import pytest
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QTextBrowser
+
+from mydata_like.gui.background import Background
+from mydata_like.gui.help import HelpDialog
+
+
+@pytest.fixture
+def background(qapp):
+    background = Background(threads=1)
+    yield background
+    background.close()
+
+
+def open_help(qtbot, background, actions=()):
+    dialog = HelpDialog(background, actions)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    return dialog
+
+
+def find_text(dialog, name):
+    texts = dialog.findChildren(QTextBrowser)
+    return next(text for text in texts if text.accessibleName() == name).toPlainText()
+
+
+def test_what_the_program_is_built_on_is_read_beside_the_window(qtbot, background):
+    gate = threading.Event()
+    background.run(gate.wait, print)
+    dialog = open_help(qtbot, background)
+    assert find_text(dialog, "Licences") == ""
+
+    gate.set()
+    qtbot.waitUntil(lambda: "PySide6" in find_text(dialog, "Licences"))
+
+
+def test_keys_are_listed_with_what_they_do(qtbot, background):
+    action = QAction("&Find <it>…")
+    action.setShortcut(QKeySequence("Ctrl+F"))
+    dialog = open_help(qtbot, background, [action])
+
+    assert find_text(dialog, "Keys").split() == ["Find", "<it>", "Ctrl+F"]
