@@ -13,7 +13,6 @@ Record = dict[str, Any]
 
 REMEMBERED = 600.0  # seconds of the past that the chart shows
 SAMPLED = 0.45  # seconds that a sample is about, at least
-RECENT = 100  # transfers that are remembered after their end
 _SUMS = tuple(field.name for field in fields(RunProgressed))
 NOTHING = RunProgressed(**dict.fromkeys(_SUMS, 0) | {"remaining": None})  # type: ignore[arg-type]
 
@@ -59,8 +58,6 @@ class Snapshot:
 
     sums: RunProgressed
     transfers: tuple[Transfer, ...]
-    recent: tuple[Transfer, ...]  # which have ended, the latest first
-    channels: tuple[Record, ...]  # the last `channel_changed` of each that is open
     samples: tuple[Sample, ...]
 
 
@@ -71,8 +68,6 @@ class Live:
         self.sums = NOTHING
         self.limit = NO_LIMIT
         self._transfers: dict[int, Transfer] = {}
-        self._recent: deque[Transfer] = deque(maxlen=RECENT)
-        self._channels: dict[int, Record] = {}
         self._carried: dict[int, int] = {}  # bytes by channel since the last sample
         self._samples: deque[Sample] = deque()
         self._sampled = monotonic()
@@ -82,8 +77,6 @@ class Live:
         self.sums = NOTHING
         self.limit = NO_LIMIT
         self._transfers.clear()
-        self._recent.clear()
-        self._channels.clear()
         self._carried.clear()
         self._samples.clear()
         self._sampled = monotonic()
@@ -103,8 +96,6 @@ class Live:
                 self._retry(record)
             case "transfer_finished":
                 self._finish(record)
-            case "channel_changed":
-                self._change_channel(record)
             case _:
                 pass
 
@@ -128,8 +119,6 @@ class Live:
         return Snapshot(
             self.sums,
             tuple(sorted(self._transfers.values())),
-            tuple(reversed(self._recent)),
-            tuple(self._channels[number] for number in sorted(self._channels)),
             tuple(self._samples),
         )
 
@@ -159,15 +148,7 @@ class Live:
 
     def _finish(self, record: Record) -> None:
         self._advance(record)
-        transfer = self._transfers.pop(record["transfer"], None)
-        if transfer is not None:
-            self._recent.append(transfer)
-
-    def _change_channel(self, record: Record) -> None:
-        if record["state"] == "closed":
-            self._channels.pop(record["channel"], None)
-        else:
-            self._channels[record["channel"]] = record
+        self._transfers.pop(record["transfer"], None)
 
 
 def _read_limit(record: Record) -> Limit:

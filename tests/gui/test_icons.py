@@ -64,11 +64,7 @@ def test_every_icon_that_the_program_names_is_there():
     named = {
         name
         for path in SOURCE.rglob("*.py")
-        for name in re.findall(
-            r'(?:\b_?icon|drawing)\(\s*"([^"]+)"|icon_name = "([^"]+)"', path.read_text()
-        )
-        for name in name
-        if name
+        for name in re.findall(r'(?:\b_?icon|drawing)\(\s*"([^"]+)"', path.read_text())
     }
     assert named - {path.stem for path in LINES} == set()
 

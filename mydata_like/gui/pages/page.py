@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from mydata_like.gui.background import Background
@@ -23,9 +23,6 @@ class Page(QWidget):
 
     wanted = Signal(object)  # a Wish: another page, to show something
 
-    title = ""
-    icon_name = ""
-
     def show_page(self) -> None:
         """Begin to work: the page has become visible."""
 
@@ -41,11 +38,3 @@ class Wish(NamedTuple):
 
     page: str
     what: str = ""
-
-
-class EmptyPage(Page):
-    """A page that has nothing to show yet."""
-
-    def __init__(self, desk: Desk, parent: QObject | None = None) -> None:
-        super().__init__(parent if isinstance(parent, QWidget) else None)
-        del desk
