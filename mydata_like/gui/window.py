@@ -4,7 +4,6 @@ from PySide6.QtCore import QByteArray, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLineEdit,
     QMainWindow,
     QSizePolicy,
     QStackedWidget,
@@ -12,6 +11,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.gui.drop.field import Field
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon, size_beside_text
 from mydata_like.gui.look.labels import ElidedLabel, PlainLabel
@@ -44,7 +44,7 @@ class Window(QMainWindow):
         self.setWindowTitle("mydata-like")
         self._navigation = Navigation(self._leaves, self)
         self._stack = QStackedWidget(self)
-        self._search = QLineEdit(self)
+        self._search = Field(self)
         self._make_actions()
         self._make_tool_bar()
         self._make_status_line()

@@ -17,6 +17,9 @@ from mydata_like.gui.drop.model import Column
 from mydata_like.gui.drop.settings_sheet import SettingsSheet
 from mydata_like.gui.drop.sheet import DropSheet
 from mydata_like.gui.drop.zone import DropFrame
+from mydata_like.gui.pages.catalogue import list_pages
+from mydata_like.gui.pages.page import Wish
+from mydata_like.gui.window import Window
 from mydata_like.gui.wizard.takeover import TakeoverSheet
 
 DEADLINE = 60_000
@@ -143,6 +146,74 @@ def test_a_frame_shows_while_files_are_above_the_window(target, folder):
     assert target.frame.size() == target.window.size()
     QApplication.sendEvent(target.window, QDragLeaveEvent())
     assert not target.frame.isVisible()
+
+
+class Desktop:
+    """Drags over a real window as a desktop does: Qt itself finds the widget that takes it."""
+
+    def __init__(self, window, mime):
+        self.window = window
+        self.mime = mime
+
+    def enter(self, widget):
+        self.place = widget.mapTo(self.window, widget.rect().center())
+        action = Qt.DropAction.CopyAction
+        self._send(QDragEnterEvent(Entered(self.place), action, self.mime, BUTTON, KEYS))
+
+    def drop(self):
+        action = Qt.DropAction.CopyAction
+        self._send(QDropEvent(QPointF(self.place), action, self.mime, BUTTON, KEYS))
+
+    def leave(self):
+        self._send(QDragLeaveEvent())
+
+    def _send(self, event):
+        QApplication.sendEvent(self.window.windowHandle(), event)
+
+
+@pytest.fixture
+def desktop(still_desk, folder, qtbot):
+    """A file manager, which says a path as text, too, over the main window."""
+    window = Window(still_desk)
+    qtbot.addWidget(window)
+    accept_drops(still_desk, window)
+    window.show()
+    mime = carried(folder)
+    mime.setText(str(folder))
+    return Desktop(window, mime)
+
+
+@pytest.mark.parametrize("name", [leaf.name for leaf in list_pages()])
+def test_fields_leave_files_to_the_window(desktop, name):
+    window = desktop.window
+    window.show_page(Wish(name))
+    frame = window.findChild(DropFrame)
+    for field in window.findChildren(QLineEdit):
+        if field.isVisible():
+            desktop.enter(field)
+            on_page = window.page.isAncestorOf(field)
+            assert frame.isVisible() is not (name == "where" and on_page)
+            desktop.leave()
+
+
+def test_a_file_on_the_field_of_the_page_that_looks_for_it_is_looked_for(desktop, folder, qtbot):
+    desktop.window.show_page(Wish("where"))
+    field = desktop.window.page.findChild(QLineEdit)
+    field.setText("before")
+    desktop.enter(field)
+    desktop.drop()
+
+    assert field.text() == str(folder)
+
+
+def test_text_can_be_dragged_into_a_field(desktop):
+    desktop.mime = QMimeData()
+    desktop.mime.setText("words")
+    field = desktop.window.findChild(QLineEdit)
+    desktop.enter(field)
+    desktop.drop()
+
+    assert field.text() == "words"
 
 
 def test_what_is_no_file_of_this_computer_is_not_taken(target):

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QHeaderView,
-    QLineEdit,
     QPushButton,
     QStackedWidget,
     QTableView,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui.drop.field import Field
 from mydata_like.gui.logbook import source
 from mydata_like.gui.logbook.bundle import BundleDialog
 from mydata_like.gui.logbook.model import AT, LEVEL, MOST, ORIGIN, TEXT, LogModel
@@ -49,7 +49,7 @@ class LogPage(Page):
         self._settled = True  # the place that is looked at is one that a person chose
         self._which = QComboBox(self)
         self._level = QComboBox(self)
-        self._text = QLineEdit(self)
+        self._text = Field(self)
         self._follow = QCheckBox(self.tr("Follow"), self)
         self._model = LogModel(self)
         self._table = QTableView(self)

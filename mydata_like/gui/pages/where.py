@@ -10,7 +10,6 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLineEdit,
     QListView,
     QPushButton,
     QScrollArea,
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.journeys import Journey, Suggestion
 from mydata_like.gui.choosing import choose_file, choose_folder
+from mydata_like.gui.drop.field import Field
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
@@ -45,7 +45,7 @@ class WherePage(Page):
         super().__init__(parent)
         self._desk = desk
         self._controller = desk.controller
-        self._text = QLineEdit(self)
+        self._text = Field(self)
         self._file = QPushButton(icon("file"), self.tr("Choose a file…"), self)
         self._folder = QPushButton(icon("folder"), self.tr("Choose a folder…"), self)
         self._suggestions = SuggestionsModel(self)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
     QPushButton,
     QStackedWidget,
     QToolButton,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.views import View
+from mydata_like.gui.drop.field import Field
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
@@ -46,7 +46,7 @@ class TablePanel(QWidget):
         self.nothing = self.tr("There is nothing here yet.")  # said of a table without any rows
         self.model = WindowedModel(columns, desk.background, self)
         self.table = Table(name, self.model, desk.memory, self)
-        self.field = QLineEdit(self)
+        self.field = Field(self)
         self.states = QComboBox(self)
         self._states_label = QLabel(self.tr("S&how"), self)
         self._only = QToolButton(self)
