@@ -66,6 +66,7 @@ from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import SqliteLedger
+from mydata_like.store.paths import Places
 from mydata_like.store.rows import PastRun
 from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
@@ -167,17 +168,14 @@ class _Outside:
 def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[Job]:
     """Lock the data directory, connect, and yield a run that is ready.
 
-    Raises a `RunError` where the run cannot begin.
+    Raises a `RunError` where the run cannot begin, `Cancelled` where it is not wanted any more.
     """
-    _check_order(settings, order)
-    places, clock = find_places(order.config), SystemClock()
-    prepare_places(settings, places)
-    root = os.fsencode(settings.data.directory or "")
+    clock = SystemClock()
+    gate = build_gate(settings, order, audience, clock)
     with ExitStack() as stack:
-        if not order.dry_run:
-            state = find_state(settings, places)
-            stack.enter_context(lock_data_directory(state, root, clock, order.part.shard))
-        gate = build_gate(settings, order, audience, clock)
+        if audience.controller:
+            stack.enter_context(audience.controller.opening(gate, audience.cancel))
+        places, root = _occupy(settings, order, clock, stack)
         wait_for_ledger = _open_ledger(
             ledger_file(settings, places, root, order.part.shard), root, audience, stack
         )
@@ -197,6 +195,20 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
         yield Job(run, root, ledger, clock, order.reason, audience, chronicle, sources)
+
+
+def _occupy(
+    settings: Settings, order: Order, clock: Clock, stack: ExitStack
+) -> tuple[Places, bytes]:
+    """Return our own places and the data directory, on which no other run is at work meanwhile."""
+    _check_order(settings, order)
+    places = find_places(order.config)
+    prepare_places(settings, places)
+    root = os.fsencode(settings.data.directory or "")
+    if not order.dry_run:
+        state = find_state(settings, places)
+        stack.enter_context(lock_data_directory(state, root, clock, order.part.shard))
+    return places, root
 
 
 def _check_order(settings: Settings, order: Order) -> None:

@@ -17,7 +17,7 @@ from mydata_like.bootstrap.settings import (
     prepare_places,
     server_settings_file,
 )
-from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.controller import Controller
@@ -164,15 +164,24 @@ class Runner:
         try:
             end = self._carry(settings, reason)
         except UploaderError as error:
-            self._pulse.note_failure(error.problem)
-            self._onlookers.emit(RunFinished.of_nothing(SystemClock().now(), error.problem))
+            self._tell_failure(error.problem)
             return Ended(complete=False)
+        except Cancelled:
+            if self._onlookers.cancel.is_set():
+                raise
+            self._tell_failure(INTERRUPTED)  # of this run alone, before it had begun
+            return Ended(complete=True)
         if reason != FOLDER:  # one folder is no sign that all is well
             for problem in send_signals(settings, end.finished):
                 self.emit(Notice(problem=problem))
         # What a person stopped is not tried again by itself.
         complete = end.finished.problem in (None, INTERRUPTED)
         return Ended(complete=complete, waiting=end.finished.waiting)
+
+    def _tell_failure(self, problem: Problem) -> None:
+        """Tell the end of a run that could not begin."""
+        self._pulse.note_failure(problem)
+        self._onlookers.emit(RunFinished.of_nothing(SystemClock().now(), problem))
 
     def _carry(self, settings: Settings, reason: str) -> RunEnd:
         tally = Tally(SystemClock())

@@ -24,7 +24,7 @@ from mydata_like.cli.report import (
     print_lines,
     summarise,
 )
-from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import (
     ChannelChanged,
     CommandDone,
@@ -49,7 +49,7 @@ from mydata_like.core.sources import Offer, parse_destination
 from mydata_like.core.values import dataclass
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.levels import Part
-from mydata_like.engine.run import INTERRUPTED_EXIT
+from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import CancelFlag
@@ -128,6 +128,8 @@ def carry_out(task: Task, sources: Sequence[str] = (), becoming: Sequence[str] =
         tell_failure(error, task.shape)
         return error.exit_code
     except (Cancelled, KeyboardInterrupt):
+        if task.shape is not Shape.TEXT:
+            print_json(event_record(_end_of_nothing(INTERRUPTED)))
         return INTERRUPTED_EXIT
 
 
@@ -255,8 +257,11 @@ def tell_failure(error: UploaderError, shape: Shape) -> None:
         more = f"More: mydata-like explain {error.problem_code}"
         sys.stderr.write("\n".join(filter(None, (error.message, error.hint, more))) + "\n")
         return
-    nothing = RunFinished.of_nothing(bootstrap.SystemClock().now(), error.problem)
-    print_json(event_record(nothing))
+    print_json(event_record(_end_of_nothing(error.problem)))
+
+
+def _end_of_nothing(problem: Problem) -> RunFinished:
+    return RunFinished.of_nothing(bootstrap.SystemClock().now(), problem)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from mydata_like.core.commands import (
     AddSource,
@@ -32,7 +33,7 @@ from mydata_like.engine.workers import Lock, Stoppable
 PERSON = "person"  # whose hold a pause is
 PAUSED = Problem("run.paused", "A person paused the run.", "It goes on when it is resumed.")
 UNDER_WAY = Problem("run.already-running", "A run is under way.", "It goes on.")
-NO_RUN = Problem("command.no-run", "No run is under way.", "`start` begins one in a watch.")
+NO_RUN = Problem("command.no-run", "No run is under way.", "There is nothing to be stopped.")
 NO_WATCH = Problem(
     "command.no-watch", "Only a watch starts a run.", "`mydata-like watch --events` is one."
 )
@@ -58,11 +59,19 @@ class Controls:
     cancel: Stoppable
 
 
+class Opening(NamedTuple):
+    """What of a run can be acted upon before it goes, while it may wait for the server."""
+
+    gate: Gate
+    cancel: Stoppable
+
+
 class Controller:
     """Obeys commands, from any thread, and answers each at once.
 
-    What comes before a run is kept for it, and done when it begins. It serves one run, or of
-    a watch, which has `wishes`, one after the other.
+    What comes before a run is kept for it, and done when it begins; one that is not wanted any
+    more is stopped wherever it is. It serves one run, or of a watch, which has `wishes`, one
+    after the other.
     """
 
     def __init__(self, cancel: Stoppable, emit: Emit, wishes: Wishes | None = None) -> None:
@@ -70,8 +79,10 @@ class Controller:
         self._emit = emit
         self._wishes = wishes
         self._lock = Lock()
+        self._opening: Opening | None = None
         self._controls: Controls | None = None
         self._kept: list[Command] = []
+        self._coming = wishes is None  # a run was asked for, and has not begun to open
         self._over = False
 
     def obey(self, line: bytes) -> None:
@@ -82,9 +93,25 @@ class Controller:
                 self._answer(asked)
 
     @contextmanager
+    def opening(self, gate: Gate, cancel: Stoppable) -> Iterator[None]:
+        """Let commands act on a run that is put together while this lasts, and then `over` it."""
+        with self._lock:
+            self._coming = False
+            self._opening = Opening(gate, cancel)
+            if any(isinstance(command, StopRun) for command in self._kept):
+                self._give_up(self._opening)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._opening = None
+                self._over = self._wishes is None
+
+    @contextmanager
     def over(self, controls: Controls) -> Iterator[None]:
         """Let commands act on this run while this lasts."""
         with self._lock:
+            self._coming, self._opening = False, None
             self._controls = controls
             kept, self._kept = self._kept, []
             for command in kept:
@@ -112,23 +139,50 @@ class Controller:
             self._cancel.set("asked to stop")
         if self._cancel.is_set():
             return None if isinstance(command, Stop) else ENDING
-        if self._controls is None:
-            return self._keep(command)
+        if self._opening is not None:
+            return self._act_early(command, self._opening)
+        return self._keep(command) if self._controls is None else self._act(command, self._controls)
+
+    def _act(self, command: Command, controls: Controls) -> Problem | None:
+        """Act on a run that goes."""
         try:
             match command:
                 case AddSource():
-                    return self._add_source(command, self._controls)
+                    return self._add_source(command, controls)
                 case _:
-                    return _act(command, self._controls)
+                    return _act(command, controls)
         except Cancelled:
             return ENDING
+
+    def _act_early(self, command: Command, opening: Opening) -> Problem | None:
+        """Act on a run that is put together, or keep the command until it goes."""
+        match command:
+            case AddSource():
+                self._put_off(command)
+            case StopRun():
+                self._give_up(opening)
+            case _ if opening.cancel.is_set():
+                return ENDING
+            case Start():
+                return UNDER_WAY
+            case Resume():
+                opening.gate.hurry()
+                self._kept.append(command)  # a pause may be kept as well
+            case _:
+                return self._keep(command)
+        return None
+
+    def _give_up(self, opening: Opening) -> None:
+        """Stop a run that does not go yet; of what was kept for it only the sources stay."""
+        self._kept = [command for command in self._kept if isinstance(command, AddSource)]
+        opening.cancel.set("asked to stop")
 
     def _keep(self, command: Command) -> Problem | None:
         """Keep a command for the run to come; of nothing there is nothing to retry or to stop."""
         match command:
             case Retry():
                 return NOTHING_LEFT
-            case StopRun():
+            case StopRun() if not self._coming:
                 return NO_RUN
             case Start(only=only):
                 return self._wish(only)
@@ -141,6 +195,8 @@ class Controller:
     def _wish(self, only: str) -> Problem | None:
         if self._wishes is None:
             return NO_WATCH
+        self._coming = True
+        self._kept = [command for command in self._kept if not isinstance(command, StopRun)]
         if only:
             self._wishes.start_only(only.rstrip("/"))
         else:
@@ -149,7 +205,7 @@ class Controller:
 
     def _add_source(self, command: AddSource, controls: Controls) -> Problem | None:
         try:
-            taken = controls.sources.add(command.offer)
+            taken = not controls.cancel.is_set() and controls.sources.add(command.offer)
         except UploaderError as error:
             return error.problem
         if taken:
@@ -160,8 +216,11 @@ class Controller:
         return None
 
     def _put_off(self, command: AddSource) -> None:
-        """Leave a source to the next run, which begins now or as soon as this one has ended."""
+        """Leave a source to the next run: one that is about to go, now, or after this one."""
         self._kept.append(command)
+        if self._opening is not None and not self._opening.cancel.is_set():
+            return
+        self._coming = True
         if self._wishes:
             self._wishes.start(alone=True)
 

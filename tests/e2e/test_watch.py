@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tests.site import make_data, open_site
+from mydata_like.demo.faults import Fault, Hang
+from tests.site import finish, make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = pytest.mark.e2e
@@ -210,3 +211,61 @@ def test_settings_that_are_changed_count_at_once_and_wrong_ones_are_told(site):
 
     assert "The settings were changed and are wrong now" in notice["problem"]["message"]
     assert finished["verified"] == finished["found"] > 0
+
+
+def tell(process, command):
+    process.stdin.write(json.dumps({"command": command}) + "\n")
+    process.stdin.flush()
+
+
+def end(process):
+    process.terminate()
+    process.communicate(timeout=60)
+
+
+@needs_sshd
+def test_a_run_whose_server_is_away_is_stopped_and_the_watch_goes_on(site):
+    site.server.stop()
+    watch = site.start(
+        "watch",
+        *("--events", "--attended"),
+        settings=["schedule.kind=startup"],
+        stdin=subprocess.PIPE,
+    )
+    assert next_event(watch, "run_paused")["problem"]["code"] == "server.unreachable"
+    tell(watch, "stop_run")
+    answer = next_event(watch, "command_done")
+    stopped = next_event(watch, "run_finished")
+    assert next_event(watch, "run_scheduled")["at"] is None
+    tell(watch, "start")
+    again = next_event(watch, "run_paused")
+    end(watch)
+
+    assert answer["command"] == "stop_run"
+    assert (stopped["run"], stopped["problem"]["code"]) == ("", "run.interrupted")
+    assert again["problem"]["code"] == "server.unreachable"
+
+
+@needs_sshd
+def test_a_run_that_is_stopped_as_soon_as_it_was_started_sends_nothing(site):
+    watch = site.start("watch", "--events", "--attended", stdin=subprocess.PIPE)
+    next_event(watch, "run_scheduled")
+    tell(watch, "start")
+    tell(watch, "stop_run")
+    stopped = next_event(watch, "run_finished")
+    tell(watch, "start")
+    finished = next_event(watch, "run_finished")
+    end(watch)
+
+    assert (stopped["sent"], stopped["problem"]["code"]) == (0, "run.interrupted")
+    assert finished["verified"] == finished["found"] > 0
+
+
+@needs_sshd
+def test_a_run_of_its_own_that_is_stopped_before_it_begins_says_so_at_last(site):
+    site.server.faults.add(Fault(action=Hang(), count=None))
+    run = site.start("run", "--events", stdin=subprocess.PIPE)
+    tell(run, "stop_run")
+    ended = finish(run)
+
+    assert (ended.code, ended.problem, ended.sums["run"]) == (130, "run.interrupted", "")

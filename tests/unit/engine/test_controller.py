@@ -2,11 +2,13 @@
 
 import json
 import os
+from contextlib import nullcontext
 from dataclasses import replace
 from random import Random
 
 import pytest
 
+from mydata_like.core.errors import ServerUnavailableError
 from mydata_like.core.events import CommandDone, CommandRefused, Notice, RunPaused, RunResumed
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.channels import Channels
@@ -166,10 +168,85 @@ def test_a_run_can_be_ended_after_what_is_under_way(bench):
     assert not bench.controls.cancel.is_set()
 
 
+def a_watch(bench):
+    wishes = Wishes(bench.cancel)
+    return Controller(bench.cancel, bench.events.append, wishes), wishes
+
+
 def test_no_run_cannot_be_stopped(bench):
+    bench.controller, _ = a_watch(bench)
     bench.ask('"stop_run"')
 
     assert bench.answers == [("stop_run", "command.no-run")]
+
+
+def test_a_run_that_waits_to_begin_is_stopped_without_the_watch(bench):
+    bench.controller, _ = a_watch(bench)
+    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+        bench.ask('"set_channels", "channels": 2', '"stop_run", "now": false', '"pause"')
+
+    assert bench.controls.cancel.is_set()
+    assert not bench.cancel.is_set()
+    assert bench.answers[1:] == [("stop_run", "done"), ("pause", "command.too-late")]
+
+    later = replace(bench.controls, cancel=bench.cancel.part())
+    with bench.controller.opening(later.gate, later.cancel), bench.controller.over(later):
+        assert later.limits.channels.limit != 2  # that was for the run which was stopped
+    assert not later.cancel.is_set()
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["a watch", "a run"])
+def test_a_run_that_was_asked_for_is_stopped_before_it_begins(bench, watched):
+    if watched:
+        bench.controller, _ = a_watch(bench)
+        bench.ask('"start"')
+    bench.ask('"stop_run"')
+    assert bench.answers[-1] == ("stop_run", "done")
+
+    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+        assert bench.controls.cancel.is_set()
+
+
+def test_who_starts_again_after_stopping_gets_a_run(bench):
+    bench.controller, _ = a_watch(bench)
+    bench.ask('"start"', '"stop_run"', '"start"')
+
+    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+        assert not bench.controls.cancel.is_set()
+
+
+def test_a_run_that_waits_to_begin_looks_at_once_when_a_person_wants_to_go_on(bench):
+    clock, attempts = FakeClock(), []
+    gate = Gate(clock, clock.cancel(), bench.events.append, Random(1))
+
+    def ask():
+        attempts.append(clock.monotonic())
+        if len(attempts) == 2:
+            bench.ask('"resume"')
+        if len(attempts) < 3:
+            raise ServerUnavailableError("The server is away.")
+
+    with bench.controller.opening(gate, bench.controls.cancel):
+        gate.call(ask)
+
+    assert attempts[2] == attempts[1] > attempts[0]
+
+
+def test_a_pause_that_was_taken_back_while_a_run_waits_to_begin_does_not_hold_it(bench):
+    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+        bench.ask('"pause"', '"resume"')
+        with bench.controller.over(bench.controls):
+            assert not bench.controls.gate.held
+    assert bench.answers == [("pause", "done"), ("resume", "done")]
+
+
+def test_while_one_run_waits_to_begin_another_is_not_started(bench):
+    bench.controller, wishes = a_watch(bench)
+    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+        bench.ask('"start"')
+
+    assert bench.answers == [("start", "run.already-running")]
+    assert not wishes.take()
 
 
 def test_only_a_watch_starts_runs_and_only_where_none_is_under_way(bench):
@@ -216,6 +293,32 @@ def test_a_watch_carries_what_comes_between_or_too_late_in_a_run_of_its_own(benc
     sources = Sources(Settings(), MemoryRoll())
     with controller.over(replace(bench.controls, sources=sources)):
         assert len(list(sources.take())) == 1
+
+
+def test_a_source_that_comes_while_a_run_waits_to_begin_is_carried_by_that_run(bench, tmp_path):
+    bench.controller, wishes = a_watch(bench)
+    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+        add(bench.controller, tmp_path)
+        with bench.controller.over(bench.controls):
+            assert len(list(bench.sources.take())) == 1
+
+    assert not wishes.take()
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["at work", "about to begin"])
+def test_a_source_that_comes_while_a_run_is_stopped_is_carried_by_the_next(bench, tmp_path, begun):
+    bench.controller, wishes = a_watch(bench)
+    with (
+        bench.controller.opening(bench.controls.gate, bench.controls.cancel),
+        bench.controller.over(bench.controls) if begun else nullcontext(),
+    ):
+        bench.ask('"stop_run"')
+        add(bench.controller, tmp_path)
+
+    assert wishes.take() == "source"
+    later = replace(bench.controls, cancel=bench.cancel.part())
+    with bench.controller.over(later):
+        assert len(list(bench.sources.take())) == 1
 
 
 def test_what_was_wrong_with_a_source_that_waited_for_its_run_is_told(bench, tmp_path):
