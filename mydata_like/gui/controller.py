@@ -13,9 +13,11 @@ from PySide6.QtGui import QDesktopServices
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.format import format_path
 from mydata_like.gui import standing
+from mydata_like.gui.added import ADD, Added, Order, split_orders
 from mydata_like.gui.background import Background
 from mydata_like.gui.engine import Engine, Record, describe_end
 from mydata_like.gui.live import NO_LIMIT, NOTHING, Live, read_problem, read_time
+from mydata_like.gui.patience import Patience
 from mydata_like.gui.standing import Standing, read_past_run
 from mydata_like.gui.state import PastRun, Phase, RunState
 from mydata_like.settings.policy import Loaded
@@ -30,6 +32,10 @@ SHORT_LIFE = 10.0  # seconds; an engine that ends so soon is not simply started 
 CLEARS_UP = 5.0  # seconds for which the lock that is held may be that of our last run
 ALREADY_RUNNING = "run.already-running"
 STOPPED_BY_PERSON = "run.interrupted"
+NO_RUN = "command.no-run"
+WAITS = Problem(
+    ALREADY_RUNNING, "Another upload is under way.", "What was added is sent when that has ended."
+)
 
 
 class Controller(QObject):
@@ -53,7 +59,12 @@ class Controller(QObject):
         self._background = background
         self._engine: Engine | None = None
         self._live = Live()
-        self._wanted: list[tuple[str, dict[str, object]]] = []  # when the engine has begun
+        self._wanted: list[Order] = []  # when an engine has begun
+        self._added = Added()
+        self._patience = Patience()
+        self._refused: Problem | None = None  # why the settings cannot be read
+        # The engine carries out one run only, beside a service; that has ended.
+        self._single = self._spent = False
         self._last_words: Problem | None = None  # why the engine ended, if it said so
         self._reason = "person"  # why the run under way began
         self._begun = 0.0  # when the engine did
@@ -65,6 +76,9 @@ class Controller(QObject):
         self._turns = 0
         self._show_timer = QTimer(self, interval=SHOW_AFTER)
         self._look_timer = QTimer(self, interval=LOOK_AFTER)
+        self._connect()
+
+    def _connect(self) -> None:
         self._show_timer.timeout.connect(self._show)
         self._look_timer.timeout.connect(self._look)
 
@@ -95,22 +109,27 @@ class Controller(QObject):
     @Slot()
     def start(self) -> None:
         """Begin a run now."""
-        if not self.state.can_start:
-            return
-        self._set(phase=Phase.STARTING, problem=None, sums=NOTHING)
-        self._order("start")
+        self._start()
 
     def start_only(self, folder: bytes) -> None:
         """Begin a run over one folder of the data directory now."""
-        if not self.state.can_start:
-            return
-        self._set(phase=Phase.STARTING, problem=None, sums=NOTHING)
-        self._order("start", only=format_path(folder))
+        self._start(only=format_path(folder))
+
+    def _start(self, **fields: object) -> None:
+        if self.state.can_start:
+            self._last_words = None
+            self._set(phase=Phase.STARTING, problem=None, sums=NOTHING)
+            self._order("start", **fields)
 
     @Slot()
     def pause(self) -> None:
         """Send nothing new until `resume`."""
         self._order("pause")
+
+    @property
+    def can_retry(self) -> bool:
+        """Whether what failed can be tried again now, by the run at work or by a new one."""
+        return self.state.phase in (Phase.RUNNING, Phase.PAUSED) or self.state.can_start
 
     @Slot()
     def resume(self) -> None:
@@ -166,39 +185,60 @@ class Controller(QObject):
             QDesktopServices.openUrl(url)
 
     def _order(self, name: str, **fields: object) -> None:
-        """Give the engine a command; where there is none, one is started for it."""
-        if self._engine is None:
-            self._wanted.append((name, fields))
+        """Give the engine a command; where there is none, one is started for it.
+
+        Beside a run of another program none is: the command waits until that has ended.
+        """
+        if self._engine is not None and not self._spent:
+            self._tell(self._engine, (name, fields))
+            return
+        self._wanted.append((name, fields))
+        beside = self.state.phase in (Phase.ELSEWHERE, Phase.TESTING)
+        if self._engine is None and not beside:
             self._begin()
-        else:
-            self._engine.command(name, **fields)
 
     def _begin(self) -> None:
-        """Start the engine."""
-        # Where a service watches, only a run of its own can be started.
-        words = ("run",) if self._watched else ("watch", "--attended")
+        """Start the engine, and give it what is wanted."""
+        orders, self._wanted = self._wanted, []
+        self._single = self._watched
+        words = standing.engine_words("watch", self.config, "--attended")
+        if self._single:  # where a service watches, only a run of its own can be started
+            options, said, orders = split_orders(orders)
+            words = standing.engine_words("run", self.config, *options)
+            self._added.keep(said)
         self._last_words = None
         self._begun = monotonic()
-        self._engine = Engine(standing.engine_words(words[0], self.config, *words[1:]), self)
+        self._engine = Engine(words, self)
         self._engine.told.connect(self._take_events)
         self._engine.ended.connect(self._take_end)
         self._engine.start()
-        for name, fields in self._wanted:
-            if not (self._watched and name == "start"):
-                self._engine.command(name, **fields)
-        self._wanted.clear()
+        for order in orders:
+            self._tell(self._engine, order)
+
+    def _tell(self, engine: Engine, order: Order) -> None:
+        name, fields = order
+        number = engine.command(name, **fields)
+        if name == ADD:
+            self._added.tell(number, order)
 
     @Slot(object)
     def _take_settings(self, loaded: Loaded) -> None:
         if loaded.settings.data != self.settings.data:
             self._set(last=None)  # it was about other data
         self.loaded, self.settings = loaded, loaded.settings
+        refused, self._refused = self._refused, None
+        mended = refused is not None and self.state.problem == refused
+        if self.state.phase is Phase.BROKEN and (mended or self._engine is None):
+            self._patience.forget()
+            self._set(phase=Phase.LOADING, problem=None)  # until it is known how things stand
         self.settings_changed.emit()
         self._look()
 
     @Slot(object)
     def _refuse_settings(self, error: UploaderError) -> None:
-        self._set(phase=Phase.BROKEN, problem=error.problem)
+        self._refused = error.problem
+        if not self.state.ours:  # which goes on with the settings that it has
+            self._set(phase=Phase.BROKEN, problem=error.problem)
         self.problem_raised.emit(error.problem)
 
     @Slot()
@@ -217,7 +257,7 @@ class Controller(QObject):
     @Slot(object)
     def _take_standing(self, found: Standing) -> None:
         self._asking = False
-        self._watched = found.watched and self._engine is None
+        self._watched = found.watched if self._engine is None else self._single
         self._set(
             missing=found.missing,
             awaited=found.awaited,
@@ -225,12 +265,25 @@ class Controller(QObject):
             schedule=self.settings.schedule.kind,
         )
         if not self.state.ours:
-            self._set(last=_later(self.state.last, found.last), phase=self._judge(found))
+            phase = self._judge(found)
+            problem = self.state.problem if phase is Phase.BROKEN else None
+            self._set(last=_later(self.state.last, found.last), phase=phase, problem=problem)
             if found.running:
                 self._set(sums=found.sums)
                 self.ledger_changed.emit()
-        if self._engine is None and self.state.phase is Phase.IDLE and not found.watched:
+        if self._engine is None and self._is_wanted(found):
             self._begin()
+
+    def _is_wanted(self, found: Standing) -> bool:
+        """Return whether an engine is to be started: to watch, or for what waits for its turn.
+
+        One that ended unexpectedly is followed by another, so that the schedule is kept.
+        """
+        broken = self.state.phase is Phase.BROKEN
+        if broken and (self._refused or not self._patience.is_over):
+            return False
+        waits = bool(self._wanted) and not found.running
+        return (broken or self.state.phase is Phase.IDLE) and (waits or not found.watched)
 
     def _judge(self, found: Standing) -> Phase:
         """Return what goes on where no run of ours does."""
@@ -246,6 +299,7 @@ class Controller(QObject):
     def _take_events(self, records: list[Record]) -> None:
         for record in records:
             self._live.add(record)
+            self._added.follow(record)
             self._follow(record)
         self._changed = True
         if not self._show_timer.isActive():
@@ -270,16 +324,16 @@ class Controller(QObject):
             case "notice":
                 self.problem_raised.emit(read_problem(record["problem"]))
             case "command_refused":
-                self.command_refused.emit(read_problem(record["problem"]))
+                self._take_refusal(record)
             case _:
                 pass
 
     def _finish(self, record: Record) -> None:
+        self._spent = self._single
         if not record["run"]:  # the run could not begin, or not even the engine
-            self._last_words = read_problem(record["problem"])
-            if not self._testing:  # beside which no run can begin
-                self._set(phase=Phase.BROKEN, problem=self._last_words)
+            self._miss_run(read_problem(record["problem"]))
             return
+        self._patience.forget()
         self._finished = monotonic()
         told = record | {"reason": self._reason}
         past = read_past_run(told, self._live.sums.seconds)
@@ -289,16 +343,46 @@ class Controller(QObject):
         if past.problem is not None and past.problem.code != STOPPED_BY_PERSON:
             self.problem_raised.emit(past.problem)
 
+    def _miss_run(self, problem: Problem | None) -> None:
+        """Take note of a run that did not begin, and why."""
+        self._last_words = problem
+        elsewhere = problem is not None and problem.code == ALREADY_RUNNING
+        if elsewhere and self._added.waiting and self.state.phase is not Phase.ELSEWHERE:
+            self.command_refused.emit(WAITS)
+        if self._testing:  # beside which no run can begin
+            return
+        if _is_harmless(problem):
+            self._set(phase=Phase.IDLE, problem=None)
+            self._look()
+        else:
+            self._set(phase=Phase.BROKEN, problem=problem)
+
+    def _take_refusal(self, record: Record) -> None:
+        problem = read_problem(record["problem"])
+        if problem is not None and problem.code == NO_RUN:
+            if self.state.phase is Phase.STOPPING:  # nothing goes on, as was wanted
+                self._set(phase=Phase.IDLE, problem=None)
+                self._look()
+            return
+        self.command_refused.emit(problem)
+
     @Slot(object)
     def _take_end(self, code: int | None) -> None:
-        said = self._engine.said if self._engine else ""
-        self._engine = None
+        said = ""
+        if self._engine is not None:
+            said = self._engine.said
+            self._engine.deleteLater()
+        self._engine, self._spent = None, False
         problem = self._last_words
         if problem is None and (self.state.at_work or monotonic() - self._begun < SHORT_LIFE):
             problem = _explain_end(code, said)
-        if problem is None or problem.code == ALREADY_RUNNING:
+        left = self._added.take_back()
+        if problem is None or problem.code != STOPPED_BY_PERSON:
+            self._wanted[:0] = left
+        if _is_harmless(problem):
             self._set(phase=Phase.IDLE)  # `_look` tells what others do, and begins anew
             return
+        self._patience.begin()
         self._set(phase=Phase.BROKEN, problem=problem)
         self.problem_raised.emit(problem)
         self.ledger_changed.emit()
@@ -334,10 +418,16 @@ def _later(told: PastRun | None, found: PastRun | None) -> PastRun | None:
     return told if ends[0] and ends[1] and ends[0] > ends[1] else found
 
 
+def _is_harmless(problem: Problem | None) -> bool:
+    """Return whether nothing is wrong where a run did not begin, or an engine has ended."""
+    return problem is None or problem.code in (ALREADY_RUNNING, STOPPED_BY_PERSON)
+
+
 def _explain_end(code: int | None, said: str) -> Problem:
     """Return in words what ended the engine without any."""
     return Problem(
         "window.engine-ended",
         f"The engine ended unexpectedly ({describe_end(code, said)}).",
-        "Nothing is lost: Start goes on where it was. If it happens again, see the log.",
+        "Nothing is lost: it is started again by itself and keeps the schedule; Start goes on at "
+        "once where it was. If it happens again, see the log.",
     )

@@ -61,11 +61,12 @@ class Engine(QObject):
         """Start the process."""
         self._process.start()
 
-    def command(self, name: str, **fields: object) -> None:
-        """Ask for something; the answer comes as an event."""
+    def command(self, name: str, **fields: object) -> int:
+        """Ask for something; the answer comes as an event with the number that is returned."""
         self._commands += 1
         line = json.dumps({"command": name, "id": self._commands} | fields)
         self._process.write(line.encode() + b"\n")
+        return self._commands
 
     def close_input(self) -> None:
         """Tell it that nobody gives commands any more; what is attended ends by that."""

@@ -2,14 +2,20 @@
 
 import os
 import signal
+import subprocess
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
+from mydata_like import bootstrap
+from mydata_like.gui.engine import Engine
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.standing import Standing
 from mydata_like.gui.state import Phase
 from tests.gui.conftest import DEADLINE
-from tests.site import finish
+from tests.site import finish, finish_reading
+from tests.site import wait_for as wait_for_event
 
 
 def wait_for(qtbot, controller, *phases):
@@ -78,6 +84,32 @@ def test_a_stopped_run_is_no_problem_and_the_next_one_carries_on(desk, site, qtb
     assert site.find_wrongs() == []
 
 
+def test_a_run_is_stopped_as_soon_as_it_was_started(desk, site, qtbot):
+    controller = desk.controller
+    controller.start()
+    controller.stop()
+    wait_for(qtbot, controller, Phase.IDLE)
+    assert site.server.datafiles() == []
+
+    controller.start()
+    wait_until_safe(qtbot, controller)
+    assert site.find_wrongs() == []
+
+
+def test_a_run_that_waits_for_a_server_is_stopped(desk, site, qtbot):
+    controller = desk.controller
+    site.server.stop()
+    controller.start()
+    wait_for(qtbot, controller, Phase.PAUSED)
+    assert controller.state.problem.code == "server.unreachable"
+    with qtbot.assertNotEmitted(controller.command_refused):
+        controller.stop()
+        wait_for(qtbot, controller, Phase.IDLE)
+
+    assert controller.state.problem is None
+    assert controller.engine is not None
+
+
 def test_the_window_survives_its_engine(desk, site, qtbot):
     controller = desk.controller
     controller.start()
@@ -143,3 +175,136 @@ def test_an_engine_that_cannot_be_started_is_told_of_and_started_again(desk, sit
     controller.start()
     wait_until_safe(qtbot, controller)
     assert site.find_wrongs() == []
+
+
+def test_a_dead_engine_is_followed_by_another_and_the_schedule_is_kept(desk, site, qtbot):
+    controller = desk.controller
+    controller.start()
+    controller.pause()
+    wait_for(qtbot, controller, Phase.PAUSED)
+    os.kill(controller.engine.number, signal.SIGKILL)
+    wait_for(qtbot, controller, Phase.BROKEN)
+    assert controller.engine is None
+    bootstrap.save_settings(site.config, {"schedule.kind": "startup"})
+
+    qtbot.waitUntil(lambda: controller.engine is not None, timeout=DEADLINE)
+    assert controller.state.phase is Phase.BROKEN
+    assert controller.state.problem.code == "window.engine-ended"
+    wait_until_safe(qtbot, controller)
+    assert site.find_wrongs() == []
+    assert len(controller.findChildren(Engine)) == 1
+
+
+def test_settings_that_are_mended_set_the_window_to_work(site, open_desk, qtbot):
+    right = site.config.read_text()
+    site.config.write_text("[schedule]\nkind = 7\n")
+    controller = open_desk(site.config).controller
+    wait_for(qtbot, controller, Phase.BROKEN)
+
+    site.config.write_text(right)
+    controller.reload_settings()
+    wait_for(qtbot, controller, Phase.IDLE)
+
+    assert controller.state.problem is None
+    qtbot.waitUntil(lambda: controller.engine is not None, timeout=DEADLINE)
+
+
+def test_settings_that_are_wrong_now_do_not_hide_the_run_at_work(desk, site, qtbot):
+    controller = desk.controller
+    controller.start()
+    controller.pause()
+    wait_for(qtbot, controller, Phase.PAUSED)
+    right = site.config.read_text()
+    site.config.write_text(right + "\n[schedule]\nkind = 7\n")
+    with qtbot.waitSignal(controller.problem_raised):
+        controller.reload_settings()
+    assert controller.state.phase is Phase.PAUSED
+
+    site.config.write_text(right)
+    controller.resume()
+    wait_until_safe(qtbot, controller)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "usb" / "day 1"
+    folder.mkdir(parents=True)
+    (folder / "a.tif").write_text("12345")
+    os.utime(folder / "a.tif", (1_600_000_000, 1_600_000_000))
+    return folder
+
+
+def wait_until_carried(qtbot, site, folder):
+    expected = {(folder.name, "", "a.tif"): folder / "a.tif"}
+    qtbot.waitUntil(lambda: site.server.check_invariants(expected) == [], timeout=DEADLINE)
+
+
+@pytest.fixture
+def served(site, open_desk, qtbot):
+    """A controller beside a service that rests."""
+    wait_for_event(site.start("watch", "--events"), "run_scheduled")
+    controller = open_desk(site.config).controller
+    wait_for(qtbot, controller, Phase.IDLE)
+    assert controller.engine is None
+    return controller
+
+
+def test_beside_a_service_nothing_but_an_added_folder_is_carried(served, site, folder, qtbot):
+    served.add_source(os.fsencode(folder), "", "Mice", folder.name)
+
+    wait_until_carried(qtbot, site, folder)
+    qtbot.waitUntil(lambda: served.engine is None, timeout=DEADLINE)
+    assert served.state.last.partial
+
+
+class Other:
+    """A run of another program, which goes on until it is let go."""
+
+    def __init__(self, site):
+        self.process = site.start(
+            "run", "--events", settings=["limits.bandwidth=0.1"], stdin=subprocess.PIPE
+        )
+        wait_for_event(self.process, "transfer_started")
+
+    def let_go(self):
+        self.process.stdin.write('{"command": "set_bandwidth", "bandwidth": 0}\n')
+        self.process.stdin.close()
+        assert finish_reading(self.process).code == 0
+
+
+def wait_until_both_are_carried(qtbot, site, folder):
+    expected = {(folder.name, "", "a.tif"): folder / "a.tif"} | site.place.expected_files()
+    qtbot.waitUntil(lambda: site.server.check_invariants(expected) == [], timeout=DEADLINE)
+
+
+def test_a_folder_that_meets_a_run_of_another_program_is_carried_later(served, site, folder, qtbot):
+    served._look_timer.stop()  # so that the other run is not seen before
+    other = Other(site)
+    with qtbot.waitSignal(served.command_refused) as refused:
+        served.add_source(os.fsencode(folder), "", "Mice", folder.name)
+    assert refused.args[0].code == "run.already-running"
+    qtbot.waitUntil(lambda: served.engine is None, timeout=DEADLINE)
+
+    served._look_timer.start()
+    other.let_go()
+    wait_until_both_are_carried(qtbot, site, folder)
+
+
+def test_a_folder_waits_for_the_end_of_another_programs_run(served, site, folder, qtbot):
+    other = Other(site)
+    wait_for(qtbot, served, Phase.ELSEWHERE)
+    served.add_source(os.fsencode(folder), "", "Mice", folder.name)
+    assert served.engine is None
+
+    other.let_go()
+    wait_until_both_are_carried(qtbot, site, folder)
+
+
+def test_beside_the_run_of_another_program_nothing_can_be_tried_again(served, site, qtbot):
+    assert served.can_retry
+    other = Other(site)
+    wait_for(qtbot, served, Phase.ELSEWHERE)
+    assert not served.can_retry
+
+    other.let_go()
+    qtbot.waitUntil(lambda: served.can_retry, timeout=DEADLINE)

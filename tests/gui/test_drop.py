@@ -19,6 +19,7 @@ from mydata_like.gui.drop.sheet import DropSheet
 from mydata_like.gui.drop.zone import DropFrame
 from mydata_like.gui.pages.catalogue import list_pages
 from mydata_like.gui.pages.page import Wish
+from mydata_like.gui.state import Phase
 from mydata_like.gui.window import Window
 from mydata_like.gui.wizard.takeover import TakeoverSheet
 
@@ -365,3 +366,16 @@ def test_what_failed_in_an_added_folder_is_tried_again_with_the_folder(desk, she
     bootstrap.save_settings(whole.config, {"filters.settle_seconds": 0})
     whole.retry(os.fsencode(folder / "new.tif"))
     qtbot.waitUntil(lambda: whole.state.last.verified == 4, timeout=DEADLINE)
+
+
+@pytest.mark.parametrize("phase", [Phase.ELSEWHERE, Phase.TESTING])
+def test_beside_what_else_goes_on_a_drop_waits(desk, sheet, folder, phase):
+    shown = sheet(folder, desk=desk)
+    assert shown.upload.isEnabled()
+    desk.controller._look_timer.stop()
+    desk.controller._set(phase=phase)
+    assert not shown.upload.isEnabled()
+    assert "under way" in notes(shown, "problem")[0]
+
+    desk.controller._set(phase=Phase.IDLE)
+    assert shown.upload.isEnabled()

@@ -11,6 +11,7 @@ from mydata_like import bootstrap
 from mydata_like.doctor import examination
 from mydata_like.doctor.findings import LARGE_FILES, RECORDS, TINY_FILES, Stage
 from mydata_like.doctor.verdict import Workload
+from mydata_like.gui.engine import Engine
 from mydata_like.gui.pages.speed import COMING, EMPTY, RESULT, SpeedPage
 from mydata_like.gui.speed_test import interpreting, sentences, terms
 from mydata_like.gui.speed_test.chart import choose_scale
@@ -349,5 +350,6 @@ def test_a_test_that_cannot_be_started_ends_and_says_so(desk, full, qtbot):
 
     assert ended.args[0].code == "window.test-ended"
     assert not examiner.at_work
+    qtbot.waitUntil(lambda: not examiner.findChildren(Engine))
     assert desk.controller.state.phase == "idle"
     assert desk.controller.state.can_start

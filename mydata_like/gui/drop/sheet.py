@@ -203,6 +203,12 @@ class DropSheet(QDialog):
         if self._controller.state.phase in (Phase.LOADING, Phase.UNSET):
             text = self.tr("Nothing can be uploaded before the set-up is complete.")
             return Note("problem", text)
+        if self._controller.state.phase is Phase.ELSEWHERE:
+            text = self.tr("Another upload is under way. This can begin when that has ended.")
+            return Note("problem", text)
+        if self._controller.state.phase is Phase.TESTING:
+            text = self.tr("A speed test is under way. This can begin when that has ended.")
+            return Note("problem", text)
         return None
 
     def _count_wanted(self) -> int:

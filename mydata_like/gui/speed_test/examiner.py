@@ -78,7 +78,10 @@ class Examiner(QObject):
 
     @Slot(object)
     def _take_end(self, code: int | None) -> None:
-        said = self._engine.said if self._engine else ""
+        said = ""
+        if self._engine is not None:
+            said = self._engine.said
+            self._engine.deleteLater()
         self._engine = None
         self._patience.stop()
         self._controller.show_test(under_way=False)
