@@ -141,8 +141,9 @@ class DryRunDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle(self.tr("Dry run"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._controller = desk.controller
         self._live = Live()
-        self._summed = False
+        self._summed = self._wanted = False
         self._said = PlainLabel(self.tr("Looking through the folders…"), self)
         self._said.setWordWrap(True)
         self._busy = QProgressBar(self)
@@ -154,7 +155,7 @@ class DryRunDialog(QDialog):
         self._upload = self._buttons.addButton(
             self.tr("&Upload now"), QDialogButtonBox.ButtonRole.AcceptRole
         )
-        self._upload.setEnabled(False)
+        self._enable_upload()
         self._lay_out()
         self._engine = Engine(standing.engine_words("scan", desk.controller.config), self)
         self._connect()
@@ -201,6 +202,7 @@ class DryRunDialog(QDialog):
         self._engine.ended.connect(self._take_end)
         self._buttons.rejected.connect(self.reject)
         self._buttons.accepted.connect(self._upload_now)
+        self._controller.run_changed.connect(self._enable_upload)
 
     @Slot(object)
     def _take_events(self, records: list[Record]) -> None:
@@ -210,6 +212,11 @@ class DryRunDialog(QDialog):
             if record["event"] == "run_finished":
                 self._tell_end(record)
 
+    @Slot()
+    def _enable_upload(self) -> None:
+        """Offer the upload where there is something to send, and nothing else goes on."""
+        self._upload.setEnabled(self._wanted and self._controller.state.can_start)
+
     def _tell_end(self, record: Record) -> None:
         self._summed = True
         problem = read_problem(record["problem"])
@@ -217,7 +224,8 @@ class DryRunDialog(QDialog):
             self._said.setText(words.plain(f"{problem.message} {problem.hint}"))
             return
         self._said.setText(self._tell_sums(self._live.sums))
-        self._upload.setEnabled(self._live.sums.wanted > 0)
+        self._wanted = self._live.sums.wanted > 0
+        self._enable_upload()
 
     def _tell_sums(self, sums: RunProgressed) -> str:
         known = max(0, sums.checked - sums.wanted - sums.waiting - sums.skipped)

@@ -4,6 +4,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from shiboken6 import isValid
 
 from mydata_like.gui.dry_run import MISSING, DryRunDialog
+from mydata_like.gui.state import Phase
 from tests.gui.conftest import DEADLINE
 
 
@@ -47,6 +48,17 @@ def test_closing_does_not_wait_for_a_dry_run_that_may_hang(desk, qtbot):
 
     assert isValid(engine)
     qtbot.waitUntil(lambda: not isValid(engine), timeout=DEADLINE)  # when its process has ended
+
+
+def test_no_run_follows_while_another_program_uploads(desk, site, qtbot):
+    dialog = open_dialog(desk, qtbot)
+    qtbot.waitUntil(lambda: dialog._upload.isEnabled(), timeout=DEADLINE)
+    desk.controller._look_timer.stop()
+    desk.controller._set(phase=Phase.ELSEWHERE)
+    assert not dialog._upload.isEnabled()
+
+    desk.controller._set(phase=Phase.IDLE)
+    assert dialog._upload.isEnabled()
 
 
 def test_a_dry_run_that_cannot_be_made_says_why(desk, site, qtbot):

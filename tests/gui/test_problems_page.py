@@ -13,7 +13,9 @@ from mydata_like.core.views import ProblemGroup
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.pages.problems import ProblemsPage
 from mydata_like.gui.state import Phase
+from mydata_like.gui.tables.card import ProblemCard
 from mydata_like.gui.tables.groups import GroupsModel
+from mydata_like.gui.tables.marks import Mark
 from mydata_like.gui.window import Window
 from tests.gui.ledgers import an_outcome
 
@@ -185,3 +187,26 @@ def test_what_the_button_asks_for_is_opened_by_the_window(qtbot, still_desk):
     assert wanted.args == ["data.layout"]
     with qtbot.waitSignal(window.set_up_wanted):
         window.show_page(Wish("set-up"))
+
+
+@pytest.mark.parametrize(
+    ("phase", "enabled"), [(Phase.IDLE, True), (Phase.ELSEWHERE, False), (Phase.TESTING, False)]
+)
+def test_a_kind_is_tried_again_only_where_a_run_can_do_it(written, open_page, phase, enabled):
+    written.ledger.record_outcomes([an_outcome(b"f", "failed", "item.failed")])
+    page = open_page()
+    page._controller._look_timer.stop()
+    page._controller._set(phase=phase, missing=())
+
+    assert page._card._button.text() == "Try again"
+    assert page._card._button.isEnabled() is enabled
+
+
+def test_a_card_names_settings_as_the_dialog_does(qtbot):
+    card = ProblemCard()
+    qtbot.addWidget(card)
+    hint = "filters.settle_seconds says how long a file has to be still."
+    card.show_problem(Problem("waiting.settling", "It is new.", hint), Mark("Waits", "waiting", ""))
+
+    assert "settle_seconds" not in card.as_text()
+    assert "says how long a file has to be still." in card.as_text()

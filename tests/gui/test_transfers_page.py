@@ -10,6 +10,7 @@ from mydata_like.core.model import EntryState
 from mydata_like.gui.live import Transfer
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.pages.transfers import TransfersPage
+from mydata_like.gui.state import Phase
 from mydata_like.gui.tables.bars import FRACTION
 from mydata_like.gui.tables.travelling import TravellingModel
 from tests.gui.ledgers import an_entry, an_outcome
@@ -184,9 +185,16 @@ def test_columns_stay_as_a_person_left_them(qtbot, still_desk, written, open_pag
     assert second.columnWidth(0) == 123
 
 
+def turn(controller, phase):
+    """Let things stand like this, whatever a look at them tells."""
+    controller._look_timer.stop()
+    controller._set(phase=phase, missing=())
+
+
 def test_what_can_be_done_depends_on_what_is_selected(qtbot, still_desk, written, open_page):
     fill(written)
     page = open_page(still_desk)
+    turn(still_desk.controller, Phase.RUNNING)
     actions = page._actions
 
     page._files.table.selectRow(2)  # the one that failed
@@ -198,6 +206,17 @@ def test_what_can_be_done_depends_on_what_is_selected(qtbot, still_desk, written
     with qtbot.waitSignal(page.wanted) as wanted:
         actions._where.trigger()
     assert wanted.args == [Wish("where", "b/one.dat")]
+
+
+@pytest.mark.parametrize(
+    ("phase", "enabled"),
+    [(Phase.IDLE, True), (Phase.PAUSED, True), (Phase.ELSEWHERE, False), (Phase.TESTING, False)],
+)
+def test_what_failed_is_tried_again_only_where_a_run_can_do_it(filled_page, phase, enabled):
+    filled_page._files.table.selectRow(2)
+    turn(filled_page._controller, phase)
+
+    assert filled_page._actions._retry.isEnabled() is enabled
 
 
 def test_the_path_of_a_row_is_copied(still_desk, written, open_page, tmp_path):

@@ -164,6 +164,8 @@ class ProblemsPage(Page):
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
         problem = _problem_of_run(state)
+        for card in (self._run, self._card):
+            card.allow_retry(allowed=self._controller.can_retry)
         self._run.setVisible(problem is not None)
         if problem is None:
             return

@@ -40,11 +40,16 @@ class RowActions(QObject):
         """Act on these rows from now on."""
         self._rows = rows = [row for row in selected if isinstance(row, FileRow)]
         one = len(rows) == 1
-        self._retry.setEnabled(any(row.state in AGAIN for row in rows))
+        self._enable_retry()
         self._open.setEnabled(one)
         self._web.setEnabled(one and rows[0].dataset is not None)
         self._where.setEnabled(one)
         self._copy.setEnabled(bool(rows))
+
+    @Slot()
+    def _enable_retry(self) -> None:
+        left = any(row.state in AGAIN for row in self._rows)
+        self._retry.setEnabled(left and self._controller.can_retry)
 
     def fill(self, menu: QMenu) -> None:
         """Add the actions to a menu."""
@@ -55,6 +60,7 @@ class RowActions(QObject):
         return action_bar(self._actions, parent)
 
     def _connect(self) -> None:
+        self._controller.run_changed.connect(self._enable_retry)
         self._retry.triggered.connect(self._try_again)
         self._open.triggered.connect(self._open_folder)
         self._web.triggered.connect(self._open_on_server)

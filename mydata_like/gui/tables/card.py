@@ -17,6 +17,7 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.remedies import Act, Mender, find_remedy
+from mydata_like.gui.settings.terms import with_labels
 from mydata_like.gui.tables.marks import Mark
 
 ICON_SCALE = 1.4  # times the icons of buttons
@@ -31,6 +32,7 @@ class ProblemCard(QFrame):
         super().__init__(parent)
         self._problem: Problem | None = None
         self._about = ""
+        self._retry_allowed = True
         self._shape = Picture(ICON_SCALE, self)
         self._what = PlainLabel("", self)
         self._hint = PlainLabel("", self)
@@ -52,12 +54,18 @@ class ProblemCard(QFrame):
         remedy = find_remedy(problem.code)
         self._shape.show_icon(mark.icon)
         self._shape.setAccessibleName(mark.word)
-        self._what.setText(words.plain(problem.message))
-        self._hint.setText(words.plain(problem.hint))
+        self._what.setText(with_labels(words.plain(problem.message)))
+        self._hint.setText(with_labels(words.plain(problem.hint)))
         self._hint.setVisible(bool(problem.hint))
         self._who.setText(" · ".join(filter(None, (about, self._say_who(remedy.mender)))))
         self._button.setVisible(remedy.act is not Act.WAIT)
         self._button.setText(self._say_act(remedy.act))
+        self._enable()
+
+    def allow_retry(self, *, allowed: bool) -> None:
+        """Let a person try again, or not because nothing would come of it now."""
+        self._retry_allowed = allowed
+        self._enable()
 
     def add_button(self, button: QAbstractButton) -> None:
         """Offer something more to do about it."""
@@ -70,6 +78,10 @@ class ProblemCard(QFrame):
         code = f"({self._problem.code})"
         lines = (self._about, f"{self._what.text()} {code}", self._hint.text(), self._who.text())
         return "\n".join(filter(None, lines))
+
+    def _enable(self) -> None:
+        again = self._problem is not None and find_remedy(self._problem.code).act is Act.TRY_AGAIN
+        self._button.setEnabled(self._retry_allowed or not again)
 
     def _lay_out(self) -> None:
         self.setFrameShape(QFrame.Shape.StyledPanel)
