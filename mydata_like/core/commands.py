@@ -18,6 +18,7 @@ from mydata_like.core.values import dataclass
 LONGEST: Final = 64 * 1024  # bytes of a line
 _LONGEST_ID: Final = 200  # characters
 _MOST_CHANNELS: Final = 1000
+_MOST_TRANSFERS: Final = 2**63 - 1
 _FASTEST: Final = 1e11  # bytes a second
 
 
@@ -57,6 +58,13 @@ class Cancel:
     """Leave a file, or all that is in a folder, for a later run; `path` is as events print it."""
 
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTransfer:
+    """Leave all files of a transfer that has not ended for a later run."""
+
+    transfer: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,7 @@ Command = (
     | Stop
     | StopRun
     | Cancel
+    | CancelTransfer
     | Retry
     | SetChannels
     | SetBandwidth
@@ -119,6 +128,7 @@ _KINDS: Final[dict[str, type[Command]]] = {
     "stop": Stop,
     "stop_run": StopRun,
     "cancel": Cancel,
+    "cancel_transfer": CancelTransfer,
     "retry": Retry,
     "set_channels": SetChannels,
     "set_bandwidth": SetBandwidth,
@@ -202,6 +212,10 @@ _FIELDS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
     "path": (_is_path, "a path, absolute or below the data directory, as events print it"),
     "only": (_is_path, "the path of a folder below the data directory, as events print it"),
     "as": (_is_destination, "a list of experiment and dataset, or of owner, experiment, dataset"),
+    "transfer": (
+        lambda value: isinstance(value, int) and _is_number(value, 1, _MOST_TRANSFERS),
+        "the number of a transfer, as events tell it",
+    ),
     "channels": (
         lambda value: isinstance(value, int) and _is_number(value, 0, _MOST_CHANNELS),
         f"an integer from 0 to {_MOST_CHANNELS}",

@@ -21,6 +21,7 @@ class Attempts:
 
     def __init__(self, allowed: int, size: int) -> None:
         self.made = 0
+        self.told = False  # that one has begun, and not yet that it has ended
         self.failed = 0
         self._allowed = allowed
         self._vain = 0

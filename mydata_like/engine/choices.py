@@ -22,17 +22,19 @@ NOTHING_LEFT = Problem(
     "Nothing has failed or was cancelled there that could be sent again now.",
     "What this run cannot take up again is taken by the next one.",
 )
+NO_TRANSFER = Problem(
+    "command.no-transfer", "That transfer is not under way.", "It has ended, or never was."
+)
 KEPT = 10_000  # files without success that can be sent again in the same run
 
 
 class CutOffError(TransientError):
-    """A payload was not sent, or not to its end (`begun`), because a person so decided."""
+    """A payload was not sent, or not to its end, because a person so decided."""
 
     code = CANCELLED.code
 
-    def __init__(self, *, begun: bool) -> None:
+    def __init__(self) -> None:
         super().__init__(CANCELLED.message, hint=CANCELLED.hint)
-        self.begun = begun
 
 
 class _Left(NamedTuple):
@@ -52,6 +54,8 @@ class Choices:
         self._emit = emit
         self._lock = Lock()
         self._cancelled: dict[str, bool] = {}
+        self._transfers: set[int] = set()  # which have not ended
+        self._given_up: set[int] = set()  # among these, and among those that have
         self._under_way: dict[int, tuple[Payload, Channel]] = {}
         self._left: dict[bytes, _Left] = {}
         self._again: list[Wanted] = []
@@ -74,6 +78,17 @@ class Choices:
                 if any(map(self._is_cancelled, payload.members)):
                     channel.cut()
 
+    def cancel_transfer(self, number: int) -> Problem | None:
+        """Send nothing more of a transfer; return why that is not possible, if it is not."""
+        with self._lock:
+            if number not in self._transfers:
+                return NO_TRANSFER
+            self._given_up.add(number)
+            for payload, channel in self._under_way.values():
+                if payload.id == number:
+                    channel.cut()
+            return None
+
     def retry(self, path: str) -> Problem | None:
         """Send again what was left at or below this path, and lift its cancellation.
 
@@ -94,26 +109,39 @@ class Choices:
     @property
     def made(self) -> bool:
         """Whether there may be an objection to any file."""
-        return self.finishing or bool(self._cancelled)
+        return self.finishing or bool(self._cancelled) or bool(self._given_up)
 
-    def find_objection(self, wanted: Wanted) -> Problem | None:
-        """Return why this file is not to be sent now, if it is not."""
+    def find_objection(self, wanted: Wanted, transfer: int = 0) -> Problem | None:
+        """Return why this file is not to be sent now, by this transfer, if it is not."""
         if self.finishing:
             return STOPPING
-        return CANCELLED if self._is_cancelled(wanted) else None
+        left = transfer in self._given_up or self._is_cancelled(wanted)
+        return CANCELLED if left else None
+
+    @contextmanager
+    def carrying(self, payload: Payload) -> Iterator[None]:
+        """Let a transfer be cancelled while this lasts, however many attempts it takes."""
+        with self._lock:
+            self._transfers.add(payload.id)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._transfers.remove(payload.id)
 
     @contextmanager
     def sending(self, payload: Payload, channel: Channel) -> Iterator[None]:
         """Let a payload be cut off while this lasts; raises `CutOffError` where it was."""
         with self._lock:
-            if self.made and any(map(self.find_objection, payload.members)):
-                raise CutOffError(begun=False)
+            if self.made and any(self.find_objection(it, payload.id) for it in payload.members):
+                raise CutOffError
             self._under_way[channel.number] = payload, channel
         try:
             yield
         except TransientError as error:
-            if self._cancelled and any(map(self._is_cancelled, payload.members)):
-                raise CutOffError(begun=True) from error
+            cut = payload.id in self._given_up
+            if cut or (self._cancelled and any(map(self._is_cancelled, payload.members))):
+                raise CutOffError from error
             raise
         finally:
             with self._lock:

@@ -8,6 +8,7 @@ from mydata_like.core.commands import (
     AddSource,
     Asked,
     Cancel,
+    CancelTransfer,
     Command,
     Pause,
     Resume,
@@ -23,7 +24,7 @@ from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import CommandDone, CommandRefused, Notice
 from mydata_like.core.ports import Emit
 from mydata_like.core.values import dataclass
-from mydata_like.engine.choices import NOTHING_LEFT, Choices
+from mydata_like.engine.choices import NO_TRANSFER, NOTHING_LEFT, Choices
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.sources import Sources
@@ -45,7 +46,18 @@ NEXT_RUN = Problem(
 ENDING = Problem("command.too-late", "The run is ending.", "The next run takes what is left.")
 
 
-Acting = Start | Pause | Resume | Stop | StopRun | Cancel | Retry | SetChannels | SetBandwidth
+Acting = (
+    Start
+    | Pause
+    | Resume
+    | Stop
+    | StopRun
+    | Cancel
+    | CancelTransfer
+    | Retry
+    | SetChannels
+    | SetBandwidth
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +194,8 @@ class Controller:
         match command:
             case Retry():
                 return NOTHING_LEFT
+            case CancelTransfer():
+                return NO_TRANSFER
             case StopRun() if not self._coming:
                 return NO_RUN
             case Start(only=only):
@@ -236,12 +250,21 @@ def _act(command: Acting, controls: Controls) -> Problem | None:
             return UNDER_WAY
         case Stop() | StopRun():
             _end(command, controls)
-        case Cancel(path=path):
-            controls.choices.cancel(path)
-        case Retry(path=path):
-            return controls.choices.retry(path)
+        case Cancel() | CancelTransfer() | Retry():
+            return _choose(command, controls.choices)
         case SetChannels() | SetBandwidth():
             _limit(command, controls.limits)
+    return None
+
+
+def _choose(command: Cancel | CancelTransfer | Retry, choices: Choices) -> Problem | None:
+    match command:
+        case Cancel(path=path):
+            choices.cancel(path)
+        case CancelTransfer(transfer=number):
+            return choices.cancel_transfer(number)
+        case Retry(path=path):
+            return choices.retry(path)
     return None
 
 

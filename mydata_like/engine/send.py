@@ -56,7 +56,7 @@ class Send:
 
     def _send_wanted(self, payload: Payload) -> Iterator[list[Staged | Registered]]:
         if payload.members:
-            with self._channels.borrowed() as channel:
+            with self._channels.borrowed() as channel, self._choices.carrying(payload):
                 yield from self._carry(channel, payload)
 
     def _carry(self, channel: Channel, payload: Payload) -> Iterator[list[Staged | Registered]]:
@@ -94,15 +94,17 @@ class Send:
             self._gate.wait_released()
             self._channels.ensure_open(channel)
             results = self._gate.call(lambda: self._send(channel, payload, attempts))
-        except CutOffError as error:
-            if error.begun:
+        except CutOffError:
+            if attempts.told:
                 self._tell_end(channel, payload, [], begun)
+                attempts.told = False
             return self._attempt(channel, payload, attempts)
         except TransientError as error:
             results = [Unsent(i, error.problem, again=True) for i in range(len(payload.members))]
         staged, refused = self._sort(payload, results)
         self._keep(staged)
         self._tell_end(channel, payload, staged, begun)
+        attempts.told = False
         return staged, refused
 
     def _drop_unwanted(self, payload: Payload) -> Payload:
@@ -111,7 +113,7 @@ class Send:
             return payload
         kept = []
         for wanted in payload.members:
-            objection = self._choices.find_objection(wanted)
+            objection = self._choices.find_objection(wanted, payload.id)
             if objection is None:
                 kept.append(wanted)
             else:
@@ -160,6 +162,7 @@ class Send:
             self._channels.carrying(channel, payload) as reach,
         ):
             self._tell_start(channel, payload, attempts.made)
+            attempts.told = True
             results = channel.send(payload, follow)
             reach(payload.size)
             return results

@@ -102,6 +102,23 @@ def test_a_file_under_way_is_cancelled_alone_and_sent_again_when_wanted(site):
     assert (again["path"], again["outcome"]) == (LARGE, "waiting")
 
 
+def test_a_cancelled_transfer_waits_for_the_next_run_with_all_of_its_files(site):
+    run = Commanded(site, SLOW)
+    batch = run.wait("transfer_started")
+    while batch["files"] == 1:
+        batch = run.wait("transfer_started")
+
+    run.ask_successfully("cancel_transfer", transfer=batch["transfer"])
+    again = run.ask("cancel_transfer", transfer=10_000)
+    run.ask_successfully("set_bandwidth", bandwidth=0)
+    ended = run.finish()
+
+    assert again["problem"]["code"] == "command.no-transfer"
+    check_sums(ended)
+    assert ended.sums["waiting"] == len(run.of_kind("file_waiting")) == batch["files"]
+    check_complete(site, site.run())
+
+
 def test_a_cancelled_folder_waits_for_the_next_run(site):
     run = Commanded(site, SLOW)
     run.wait("run_started")

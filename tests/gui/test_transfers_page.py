@@ -5,6 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 
+from mydata_like import bootstrap
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState
 from mydata_like.gui.live import Transfer
@@ -227,6 +228,22 @@ def test_the_path_of_a_row_is_copied(still_desk, written, open_page, tmp_path):
     page._actions._copy.trigger()
 
     assert QGuiApplication.clipboard().text() == str(tmp_path / "data" / "b" / "one.dat")
+
+
+def test_cancelling_a_batch_leaves_all_of_its_files(qtbot, desk, site, open_page):
+    bootstrap.save_settings(site.config, {"limits.bandwidth": 0.1})
+    page = open_page(desk)
+    batches = lambda: [it for it in page._travelling.transfers if it.files > 1]  # noqa: E731
+    desk.controller.start()
+    qtbot.waitUntil(lambda: bool(batches()))
+    batch = batches()[0]
+    page._live.selectRow(page._travelling.transfers.index(batch))
+
+    page._cancel.trigger()
+    desk.controller._order("set_bandwidth", bandwidth=0)
+
+    qtbot.waitUntil(lambda: bool(desk.controller.state.last) and not desk.controller.state.at_work)
+    assert desk.controller.state.last.waiting == batch.files
 
 
 def test_transfers_keep_their_rows_until_they_end(qapp):

@@ -159,8 +159,8 @@ class TransfersPage(Page):
     @Slot()
     def _cancel_transfers(self) -> None:
         for index in self._live.selectionModel().selectedRows():
-            name = self._travelling.transfers[index.row()].name
-            self._controller.cancel(name.encode())
+            number = self._travelling.transfers[index.row()].number
+            self._controller.cancel_transfer(number)
 
     @Slot()
     def _choose_files(self) -> None:

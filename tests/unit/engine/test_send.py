@@ -113,16 +113,17 @@ class Bench:
         self.clock = FakeClock()
         self.clock_cancel = self.clock.cancel()
         self.events = []
+        self.hear = id  # called with each event
         self.ledger = MemoryLedger()
         self.transport = ScriptedTransport(*script, **transport)
         gate = Gate(
             self.clock,
             self.clock_cancel,
-            self.events.append,
+            self.emit,
             Random(1),
             patience=lambda error: 0.0 if isinstance(error, HostKeyError) else patience,
         )
-        emit = self.events.append
+        emit = self.emit
         self.channels = Channels(self.transport, gate, emit, Bandwidth(self.clock))
         self.choices = Choices(emit)
         limits = Limits(settings.Limits(), self.channels, self.clock, emit)
@@ -130,6 +131,10 @@ class Bench:
             gate, limits, self.choices, Sources(Settings(), MemoryRoll()), self.clock_cancel
         )
         self.send = Send(self.controls, self.ledger, emit, attempts)
+
+    def emit(self, event):
+        self.events.append(event)
+        self.hear(event)
 
     def __call__(self, *payloads):
         source = ListSource(list(payloads), self.clock)
@@ -354,6 +359,44 @@ def test_a_cancelled_member_is_left_and_the_others_are_sent_at_once():
     started, finished = bench.of_kind(TransferStarted), bench.of_kind(TransferFinished)
     assert [event.attempt for event in started] == [1, 1]
     assert [event.files for event in finished] == [0, 2]
+
+
+def test_a_cancelled_transfer_is_left_with_all_of_its_members():
+    bench = Bench()
+    both = batch("a", "b"), batch("c")._replace(id=2)
+    bench.transport.script = [lambda _: bench.choices.cancel_transfer(both[0].id)]
+
+    staged = bench(*both)
+
+    assert bench.transport.sent == [["a", "b"], ["c"]]
+    assert names(staged) == ["c"]
+    assert [event.problem.code for event in bench.of_kind(FileWaiting)] == ["file.cancelled"] * 2
+    assert [event.files for event in bench.of_kind(TransferFinished)] == [0, 1]
+    assert bench.choices.cancel_transfer(both[0].id).code == "command.no-transfer"
+
+
+def test_a_transfer_can_be_cancelled_while_the_run_waits_for_its_host():
+    bench = Bench(StagingError("The disk is full.", code="staging.full"))
+
+    def cancel(event):
+        if isinstance(event, RunPaused):
+            bench.choices.cancel_transfer(1)
+
+    bench.hear = cancel
+    assert bench(batch("a", "b")) == []
+
+    assert len(bench.of_kind(FileWaiting)) == 2
+    assert len(bench.of_kind(TransferStarted)) == len(bench.of_kind(TransferFinished)) == 1
+
+
+def test_what_a_cancelled_transfer_left_can_be_wanted_again():
+    bench = Bench()
+    bench.transport.script = [lambda _: bench.choices.cancel_transfer(1)]
+    bench(batch("a"))
+
+    assert bench.choices.retry("alice/Set 1/a") is None
+    again = bench.choices.take_again()
+    assert names(bench(Payload(2, tuple(again), batched=False))) == ["a"]
 
 
 def test_what_was_cancelled_before_its_turn_opens_no_channel():
