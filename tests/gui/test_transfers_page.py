@@ -97,6 +97,8 @@ def test_another_page_can_ask_for_a_state_or_a_folder(qtbot, filled_page, wish, 
     qtbot.waitUntil(lambda: names(page) == expected)
 
 
+
+
 def test_what_leaves_nothing_says_so_and_can_be_lifted(qtbot, still_desk, written, open_page):
     fill(written)
     page = open_page(still_desk)
@@ -177,7 +179,7 @@ def test_columns_stay_as_a_person_left_them(qtbot, still_desk, written, open_pag
     menu = first.column_menu()
     next(action for action in menu.actions() if action.text() == "Folder").trigger()
     first.setColumnWidth(0, 123)
-    qtbot.waitUntil(lambda: not first._saving.isActive())
+    qtbot.waitUntil(lambda: not first._kept._saving.isActive())
 
     another = open_page(still_desk)
 

@@ -20,6 +20,7 @@ from mydata_like.core.views import FolderGroup
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.memory import KeptColumns
 from mydata_like.gui.pages.page import Desk, Page, Wish
 from mydata_like.gui.pages.transfers import FOLDER
 from mydata_like.gui.state import Phase
@@ -83,6 +84,7 @@ class FoldersPage(Page):
         width = tree.fontMetrics().averageCharWidth()
         for number, characters in enumerate((46, 15, 18, 11, 12)):
             tree.setColumnWidth(number, width * characters)
+        KeptColumns("folders", tree.header(), self._desk.memory).restore()
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._words.setWordWrap(True)
 

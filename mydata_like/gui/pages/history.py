@@ -12,6 +12,7 @@ from mydata_like.core.views import RunRow, Table, View
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.memory import KeptHalves
 from mydata_like.gui.pages.page import Desk, Page
 from mydata_like.gui.tables import source
 from mydata_like.gui.tables.actions import RowActions, action_button
@@ -84,6 +85,7 @@ class HistoryPage(Page):
         halves.setChildrenCollapsible(False)
         halves.addWidget(self._runs)
         halves.addWidget(self._lower)
+        KeptHalves("history", halves, self._desk.memory)
         QVBoxLayout(self).addWidget(halves)
 
     def _connect(self) -> None:

@@ -27,6 +27,7 @@ from mydata_like.gui.logbook.source import Come, Follower, Sieve, Sifted
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.memory import KeptColumns
 from mydata_like.gui.pages.page import Desk, Page
 from mydata_like.gui.tables.table import set_looks
 
@@ -118,6 +119,7 @@ class LogPage(Page):
         header = table.horizontalHeader()
         header.setStretchLastSection(False)
         header.setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
+        KeptColumns("log", header, self._desk.memory).restore()
         self._copy.setShortcut(QKeySequence.StandardKey.Copy)
         self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         table.addAction(self._copy)

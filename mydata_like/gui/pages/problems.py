@@ -17,6 +17,7 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.look.toast import Toast
+from mydata_like.gui.memory import KeptHalves
 from mydata_like.gui.pages.page import Desk, Page, Wish
 from mydata_like.gui.remedies import Act, Remedy
 from mydata_like.gui.state import Phase, RunState
@@ -80,6 +81,7 @@ class ProblemsPage(Page):
         halves.setStretchFactor(0, 1)
         halves.setStretchFactor(1, 2)
         halves.setSizes([width * 36, width * 72])
+        KeptHalves("problems", halves, self._desk.memory)
         self._stack.addWidget(halves)
         self._stack.addWidget(self._well)
         layout = QVBoxLayout(self)

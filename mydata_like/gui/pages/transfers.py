@@ -18,6 +18,7 @@ from mydata_like.gui.live import Snapshot
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.memory import KeptColumns, KeptHalves
 from mydata_like.gui.pages.page import Desk, Page
 from mydata_like.gui.state import Phase, RunState
 from mydata_like.gui.tables.actions import RowActions, action_button
@@ -37,6 +38,7 @@ class TransfersPage(Page):
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._controller = desk.controller
+        self._memory = desk.memory
         self._travelling = TravellingModel(self)
         self._upper = QWidget(self)
         self._live = QTableView(self)
@@ -71,6 +73,7 @@ class TransfersPage(Page):
 
     def _set_up(self) -> None:
         set_live_looks(self._live, self._travelling)
+        KeptColumns("travelling", self._live.horizontalHeader(), self._memory).restore()
         self._live.setAccessibleName(self.tr("Travelling now"))
         self._files.table.setAccessibleName(self.tr("Files"))
         self._files.nothing = self.tr("No file has been sent yet.")
@@ -107,6 +110,7 @@ class TransfersPage(Page):
         halves.addWidget(lower)
         halves.setStretchFactor(0, LIVE_SHARE)
         halves.setStretchFactor(1, FILES_SHARE)
+        KeptHalves("transfers", halves, self._memory)
         QVBoxLayout(self).addWidget(halves)
 
     def _connect(self) -> None:

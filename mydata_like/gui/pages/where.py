@@ -26,6 +26,7 @@ from mydata_like.gui.drop.field import Field
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.memory import KeptHalves
 from mydata_like.gui.pages.page import Desk, Page
 from mydata_like.gui.where import source
 from mydata_like.gui.where.free import FreeDialog
@@ -105,6 +106,7 @@ class WherePage(Page):
         halves.setStretchFactor(1, 1)
         width = self.fontMetrics().averageCharWidth()
         halves.setSizes([width * 38, width * 80])
+        KeptHalves("where", halves, self._desk.memory)
         layout = QVBoxLayout(self)
         layout.addLayout(head)
         layout.addWidget(halves, 1)

@@ -164,14 +164,13 @@ class TablePanel(QWidget):
         if not self._working:
             return
         self._typing.stop()
-        shown = self.model.view
+        shown = self.model.view  # whose order is the person's, not the page's
         view = replace(
             self._base,
             text=self.field.text().strip(),
             states=self._base.states or self.states.currentData() or frozenset(),
         )
-        if shown.table is view.table:  # the order is the person's, not the page's
-            view = view.ordered(shown.order, descending=shown.descending)
+        view = view.ordered(shown.order, descending=shown.descending)
         self.model.show(source.opener(self._desk.controller), view)
 
     @Slot()

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import (
-    QByteArray,
     QItemSelection,
     QItemSelectionModel,
     QPoint,
     Qt,
-    QTimer,
     Signal,
     Slot,
 )
@@ -17,15 +15,16 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 from mydata_like.core.views import Row
-from mydata_like.gui.memory import Memory
+from mydata_like.gui.memory import KeptColumns, Memory
 from mydata_like.gui.tables.model import WindowedModel
 
 MOST_ANCHORS = 1000  # selected rows that are found again when the rows have new places
 MOST_COPIED = 100_000  # rows
+ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 
 
 class Table(QTableView):
-    """A table over the ledger. What a person chose of its columns is remembered by `name`."""
+    """A table over the ledger. What a person chose of its columns and its order is remembered."""
 
     chosen = Signal(object)  # the row that was double-clicked, or entered
     menu_wanted = Signal(object)  # the QMenu to which may be added what can be done with `rows()`
@@ -38,19 +37,18 @@ class Table(QTableView):
         self._model = model
         self._memory = memory
         self._places = _Places((), None, None)
-        # A header tells of a new size before it has it.
-        self._saving = QTimer(self, singleShot=True, interval=0)
         self.setModel(model)
         set_looks(self)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self._set_header()
+        self._kept = KeptColumns(name, self.horizontalHeader(), memory)
         self._copy = QAction(self.tr("Copy rows"), self)
         self._copy.setShortcut(QKeySequence.StandardKey.Copy)
         self._copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         self.addAction(self._copy)
         model.anchors = self._anchors
+        self._restore()
         self._connect()
-        self.restore_layout()
 
     def rows(self) -> list[Row]:
         """Return the selected rows, as far as they have been read."""
@@ -72,17 +70,6 @@ class Table(QTableView):
             everything = QItemSelection(self._model.index(0, 0), self._model.index(last, 0))
             self.selectionModel().select(everything, _ROWS)
 
-    def restore_layout(self) -> None:
-        """Arrange the columns as the person left them."""
-        kept = self._memory.value(f"{self._name}/columns")
-        if not isinstance(kept, QByteArray) or not self.horizontalHeader().restoreState(kept):
-            self._arrange()
-        self._show_order()
-
-    def save_layout(self) -> None:
-        """Remember how the columns are arranged."""
-        self._memory.setValue(f"{self._name}/columns", self.horizontalHeader().saveState())
-
     def _set_header(self) -> None:
         header = self.horizontalHeader()
         header.setSectionsMovable(True)
@@ -93,12 +80,9 @@ class Table(QTableView):
 
     def _connect(self) -> None:
         header = self.horizontalHeader()
-        self._show_order()
         self.setSortingEnabled(True)
+        header.sortIndicatorChanged.connect(self._keep_order)
         header.customContextMenuRequested.connect(self._choose_columns)
-        header.sectionMoved.connect(self._saving.start)
-        header.sectionResized.connect(self._saving.start)
-        self._saving.timeout.connect(self._arranged)
         self.customContextMenuRequested.connect(self._show_menu)
         self.activated.connect(self._choose)
         self._copy.triggered.connect(self.copy_rows)
@@ -112,18 +96,38 @@ class Table(QTableView):
             self.setColumnWidth(number, width * column.width)
             self.setColumnHidden(number, column.hidden)
 
-    def _show_order(self) -> None:
-        """Let the header tell the order in force."""
-        names = [column.order for column in self._model.columns]
-        view = self._model.view
-        order = Qt.SortOrder.DescendingOrder if view.descending else Qt.SortOrder.AscendingOrder
-        if view.order in names:
-            self.horizontalHeader().setSortIndicator(names.index(view.order), order)
+    def _restore(self) -> None:
+        """Arrange the columns, and the rows by one of them, as the person left them."""
+        if not self._kept.restore():
+            self._arrange()
+        model = self._model
+        self._order = number, way = self._recall_order()
+        if number >= 0:
+            order = model.columns[number].order
+            model.view = model.view.ordered(order, descending=way == DESCENDING)
+        self.horizontalHeader().setSortIndicator(number, way)
 
-    @Slot()
-    def _arranged(self) -> None:
-        if self.isVisible():
-            self.save_layout()
+    def _recall_order(self) -> tuple[int, Qt.SortOrder]:
+        """Return the column that orders the rows, -1 for none, and which way."""
+        kept = str(self._memory.value(f"{self._name}/order", ""))
+        descending, view = kept.startswith("-"), self._model.view
+        columns = list(enumerate(self._model.columns))
+        chosen = [at for at, it in columns if it.order and it.name == kept.removeprefix("-")]
+        if not chosen:
+            descending = view.descending
+            chosen = [at for at, it in columns if it.order == view.order]
+        return next(iter(chosen), -1), DESCENDING if descending else ASCENDING
+
+    @Slot(int, Qt.SortOrder)
+    def _keep_order(self, number: int, way: Qt.SortOrder) -> None:
+        """Remember the order; a column that makes none is not marked as if it did."""
+        column = self._model.columns[number]
+        if not column.order:
+            self.horizontalHeader().setSortIndicator(*self._order)
+            return
+        self._order = number, way
+        sign = "-" if way == DESCENDING else ""
+        self._memory.setValue(f"{self._name}/order", f"{sign}{column.name}")
 
     @Slot(QPoint)
     def _choose_columns(self, place: QPoint) -> None:
@@ -144,7 +148,7 @@ class Table(QTableView):
     @Slot(QAction)
     def _show_column(self, action: QAction) -> None:
         self.setColumnHidden(action.data(), not action.isChecked())
-        self.save_layout()
+        self._kept.save()
 
     @Slot(QPoint)
     def _show_menu(self, place: QPoint) -> None:
