@@ -97,6 +97,10 @@ def test_another_page_can_ask_for_a_state_or_a_folder(qtbot, filled_page, wish, 
     qtbot.waitUntil(lambda: names(page) == expected)
 
 
+def test_a_folder_is_named_on_the_button_as_it_is(filled_page):
+    filled_page.look_for("folder:R&D")
+
+    assert filled_page._files._only.text() == "Only in R&&D"  # which is shown as R&D
 
 
 def test_what_leaves_nothing_says_so_and_can_be_lifted(qtbot, still_desk, written, open_page):

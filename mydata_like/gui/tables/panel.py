@@ -89,7 +89,7 @@ class TablePanel(QWidget):
         `only` says what it is restricted to, where the person may lift that.
         """
         self._base = view
-        self._only.setText(only)
+        self._only.setText(only.replace("&", "&&"))  # else Qt takes it for the mark of a key
         self._only.setVisible(bool(only))
         self._apply()
 
