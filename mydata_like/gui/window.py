@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.gui.contact import ContactSign
 from mydata_like.gui.drop.field import Field
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon, size_beside_text
@@ -22,7 +23,7 @@ from mydata_like.gui.pages.page import Desk, Page, Wish
 from mydata_like.gui.state import Phase, RunState
 
 FIRST_SIZE = QSize(1100, 720)
-CLOSABLE = "window/close"
+PAGE = "window/page"  # the name of the last page in the memory
 
 
 class Window(QMainWindow):
@@ -45,6 +46,9 @@ class Window(QMainWindow):
         self._navigation = Navigation(self._leaves, self)
         self._stack = QStackedWidget(self)
         self._search = Field(self)
+        self._seek = QAction(self.tr("Look for a file or folder"), self)
+        # Its menu could only hide the tool bar, which nothing would bring back.
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self._make_actions()
         self._make_tool_bar()
         self._make_status_line()
@@ -118,6 +122,8 @@ class Window(QMainWindow):
         self._settings.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Key.Key_Comma))
         self._help = QAction(icon("help"), self.tr("&Help"), self)
         self._help.setShortcut(QKeySequence.StandardKey.HelpContents)
+        self._seek.setShortcut(QKeySequence(Qt.Modifier.CTRL | Qt.Modifier.SHIFT | Qt.Key.Key_F))
+        self.addAction(self._seek)
 
         for number, leaf in enumerate(self._leaves, 1):
             turn = QAction(leaf.title, self)
@@ -144,6 +150,8 @@ class Window(QMainWindow):
         bar.addWidget(space)
         self._search.setPlaceholderText(self.tr("Where is…"))
         self._search.setAccessibleName(self.tr("Look for a file or folder"))
+        key = self._seek.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        self._search.setToolTip(f"{self._seek.text()} ({key})")
         self._search.setClearButtonEnabled(True)
         self._search.setMaximumWidth(self.fontMetrics().averageCharWidth() * 32)
         bar.addWidget(self._search)
@@ -153,10 +161,10 @@ class Window(QMainWindow):
         self._said = ElidedLabel("", self)
         self._speed = PlainLabel("", self)
         self._next = PlainLabel("", self)
-        self._server = PlainLabel("", self)
+        self._server = ContactSign(self._desk.controller, self)
         self.statusBar().addWidget(self._said, 1)
-        for label in (self._speed, self._next, self._server):
-            self.statusBar().addPermanentWidget(label)
+        for part in (self._speed, self._next, self._server):
+            self.statusBar().addPermanentWidget(part)
 
     def _lay_out(self) -> None:
         middle = QWidget(self)
@@ -178,15 +186,17 @@ class Window(QMainWindow):
         self._settings.triggered.connect(self._want_settings)
         self._help.triggered.connect(self.help_wanted)
         self._search.returnPressed.connect(self._look_for)
+        self._seek.triggered.connect(self._go_to_search)
         self._navigation.currentRowChanged.connect(self._turn_to)
         controller.run_changed.connect(self._show_state)
-        controller.settings_changed.connect(self._show_server)
 
     def _restore(self) -> None:
         geometry = self._desk.memory.value("window/geometry")
         if not isinstance(geometry, QByteArray) or not self.restoreGeometry(geometry):
             self.resize(FIRST_SIZE)
-        self._navigation.setCurrentRow(0)
+        names = [leaf.name for leaf in self._leaves]
+        last = self._desk.memory.value(PAGE)
+        self._navigation.setCurrentRow(names.index(last) if last in names else 0)
 
     def _remember(self) -> None:
         self._desk.memory.setValue("window/geometry", self.saveGeometry())
@@ -197,6 +207,7 @@ class Window(QMainWindow):
         if before is not None and before is not page:
             before.hide_page()
         self._stack.setCurrentWidget(page)
+        self._desk.memory.setValue(PAGE, self._leaves[row].name)
         page.show_page()
 
     @Slot()
@@ -208,6 +219,11 @@ class Window(QMainWindow):
     @Slot()
     def _want_settings(self) -> None:
         self.settings_wanted.emit("")
+
+    @Slot()
+    def _go_to_search(self) -> None:
+        self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._search.selectAll()
 
     @Slot()
     def _look_for(self) -> None:
@@ -231,7 +247,3 @@ class Window(QMainWindow):
         if state.at_work or state.next_start is None:
             return ""
         return self.tr("Next run %1").replace("%1", words.moment(state.next_start))
-
-    @Slot()
-    def _show_server(self) -> None:
-        self._server.setText(words.plain(self._desk.controller.settings.server.url))

@@ -1,0 +1,154 @@
+"""The window's frame: status line, tool bar, keys."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QToolBar
+
+from mydata_like import bootstrap
+from mydata_like.core.errors import Problem
+from mydata_like.gui.contact import Contact, ContactSign, follow
+from mydata_like.gui.live import NOTHING
+from mydata_like.gui.state import PastRun, Phase, RunState
+from mydata_like.gui.window import Window
+
+AWAY = Problem("server.unreachable", "It does not answer.", "Wait.")
+REFUSED = Problem("server.forbidden", "It refuses.", "Ask.")
+UNAPPROVED = Problem("uploader.not-approved", "The key is not approved.", "Ask.")
+BY_PERSON = Problem("run.paused", "Paused.", "")
+IDLE, RUNNING = RunState(phase=Phase.IDLE), RunState(phase=Phase.RUNNING)
+PAUSED = RunState(phase=Phase.PAUSED)
+
+
+def ended(problem=None, minute=0):
+    started = datetime(2027, 1, 1, 12, minute, tzinfo=UTC)
+    return replace(IDLE, last=PastRun(started=started, finished=started, problem=problem))
+
+
+@pytest.fixture
+def window(qtbot, still_desk):
+    window = Window(still_desk)
+    qtbot.addWidget(window)
+    window.show()
+    return window
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ([IDLE], Contact.UNKNOWN),
+        ([ended(AWAY)], Contact.UNKNOWN),
+        ([RUNNING], Contact.ANSWERS),
+        ([RUNNING, ended()], Contact.ANSWERS),
+        ([RUNNING, replace(PAUSED, problem=AWAY)], Contact.AWAY),
+        ([RUNNING, replace(PAUSED, problem=AWAY), RUNNING], Contact.ANSWERS),
+        ([replace(PAUSED, problem=AWAY), replace(PAUSED, problem=BY_PERSON)], Contact.AWAY),
+        ([replace(PAUSED, problem=UNAPPROVED)], Contact.AWAITED),
+        ([replace(IDLE, awaited=UNAPPROVED)], Contact.AWAITED),
+        ([replace(IDLE, awaited=UNAPPROVED), IDLE], Contact.ANSWERS),
+        ([ended(), RUNNING, ended(AWAY, 1)], Contact.AWAY),
+        ([RUNNING, ended(REFUSED)], Contact.ANSWERS),
+        ([replace(RUNNING, phase=Phase.STARTING), replace(IDLE, problem=AWAY)], Contact.AWAY),
+    ],
+    ids=[
+        "nothing yet",
+        "only of an earlier day",
+        "a run began",
+        "a run ended well",
+        "it went away",
+        "it came back",
+        "away, and a person paused",
+        "approval awaited in a run",
+        "approval awaited at rest",
+        "approved",
+        "away at the end",
+        "a refusal is an answer",
+        "away at the start",
+    ],
+)
+def test_what_a_run_tells_is_what_is_known_of_the_server(states, expected):
+    known, was = Contact.UNKNOWN, RunState()
+
+    for state in states:
+        known, was = follow(known, was, state), state
+
+    assert known is expected
+
+
+def test_the_status_line_tells_state_speed_time_left_and_the_server(window, still_desk):
+    sums = replace(NOTHING, wanted=20, sent=8, byte_rate=2.5e6, remaining=240.0)
+
+    still_desk.controller.run_changed.emit(replace(RUNNING, sums=sums))
+
+    assert window._said.whole == "Sending 12 file(s), 4 min left"
+    assert window._speed.text() == "2.5 MB/s"
+    assert window.findChild(ContactSign).said == "Server reachable"
+
+
+def test_at_rest_the_status_line_tells_the_next_run_and_of_no_speed(window, still_desk):
+    start = datetime(2040, 1, 1, 12, tzinfo=UTC)
+
+    still_desk.controller.run_changed.emit(replace(IDLE, next_start=start))
+
+    assert window._next.text().startswith("Next run ")
+    assert window._speed.text() == ""
+    assert window.findChild(ContactSign).said == "No answer yet"
+
+
+def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
+    window = Window(desk)
+    qtbot.addWidget(window)
+    sign = window.findChild(ContactSign)
+    desk.controller.run_changed.emit(RUNNING)
+    assert sign.contact is Contact.ANSWERS
+    assert sign.toolTip() == desk.controller.settings.server.url
+    bootstrap.save_settings(site.config, {"server.url": "https://other.example"})
+
+    with qtbot.waitSignal(desk.controller.settings_changed):
+        desk.controller.reload_settings()
+
+    assert sign.contact is Contact.UNKNOWN
+    assert sign.toolTip() == "https://other.example"
+
+
+def test_after_a_run_the_server_is_known_to_answer(desk, qtbot):
+    window = Window(desk)
+    qtbot.addWidget(window)
+    sign = window.findChild(ContactSign)
+    assert sign.said == "No answer yet"
+
+    desk.controller.start()
+
+    qtbot.waitUntil(lambda: bool(desk.controller.state.last))
+    assert sign.said == "Server reachable"
+
+
+def test_a_key_leads_to_the_search_field_and_its_tool_tip_names_it(window, qtbot):
+    field = window.findChild(QToolBar, "actions").findChild(QLineEdit)
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    window._navigation.setFocus()
+
+    qtbot.keyClick(
+        window,
+        Qt.Key.Key_F,
+        Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
+    )
+
+    assert window.focusWidget() is field
+    assert "Ctrl+Shift+F" in field.toolTip()
+
+
+def test_no_menu_takes_the_tool_bar_away(window):
+    bar = window.findChild(QToolBar, "actions")
+    event = QContextMenuEvent(
+        QContextMenuEvent.Reason.Mouse, QPoint(3, 3), bar.mapToGlobal(QPoint(3, 3))
+    )
+
+    QApplication.sendEvent(bar, event)
+
+    assert QApplication.activePopupWidget() is None
+    assert not window.findChildren(QMenu)
