@@ -89,10 +89,11 @@ class ProblemGroup(NamedTuple):
 
 
 class FolderGroup(NamedTuple):
-    """An owner, an experiment of one, or a dataset folder, and how its files stand.
+    """An owner, an experiment of one, a dataset folder or one in it, and how its files stand.
 
-    `title` is None for an owner, and where the server names the experiment; `dataset` and `path`
-    are None for all but dataset folders.
+    `title` is None for an owner, and where the server names the experiment; `dataset` is None for
+    all but dataset folders, `path` for owners and experiments. A folder in one has only its path;
+    `rest` stands for all that is not listed by itself beside it.
     """
 
     owner: str
@@ -108,3 +109,4 @@ class FolderGroup(NamedTuple):
     waiting: int
     skipped: int
     failed: int
+    rest: bool = False

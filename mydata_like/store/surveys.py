@@ -1,6 +1,7 @@
 """Sums over the ledger: which problems there are, and how the folders stand."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from mydata_like.store import schema
 from mydata_like.store.ledger import NO_ROOT
 from mydata_like.store.listing import connect_to_current
 from mydata_like.store.statements import FIND_ROOT
+
+FOLDERS_AT_ONCE = 1000  # that are listed in a folder; nobody looks through more of them
 
 # With `min` SQLite takes the other columns from the row that has the least.
 _GROUP_PROBLEMS: Final = (
@@ -34,6 +37,37 @@ _DATASETS: Final = (
     " waiting, skipped, failed FROM folders WHERE root = ?"
     " AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path"
 )
+# The first folder within a range of keys, all of which begin with so many bytes: it is found by
+# its first file, and the next one beyond its last, so that not every file is looked at.
+_NEXT_FOLDER: Final = """
+    SELECT substr(key, 1, :known + instr(substr(key, :known + 1), x'2f') - 1) FROM (
+        SELECT key FROM (
+            SELECT key FROM entries WHERE root = :root AND key >= :low AND key < :high
+                AND instr(substr(key, :known + 1), x'2f') ORDER BY key LIMIT 1
+        )
+        UNION ALL SELECT path FROM (
+            SELECT path FROM outcomes WHERE root = :root AND path >= :low AND path < :high
+                AND outcome IN ('waiting', 'skipped', 'failed')
+                AND instr(substr(path, :known + 1), x'2f') ORDER BY path LIMIT 1
+        )
+    ) ORDER BY key LIMIT 1
+"""
+_IS_DATASET: Final = (
+    "SELECT EXISTS (SELECT 1 FROM folders WHERE root = :root AND path = :path)"
+    " OR EXISTS (SELECT 1 FROM folders WHERE root = :root AND path >= :low AND path < :high)"
+)
+_STATES_BELOW: Final = (
+    "SELECT state, count(*), sum(size) FROM entries"
+    " WHERE root = :root AND key >= :low AND key < :high GROUP BY state"
+)
+# What is not well counts as that, whatever is known of earlier bytes.
+_ILL_BELOW: Final = """
+    SELECT outcome, state, count(*), sum(outcomes.size), sum(entries.size) FROM outcomes
+    LEFT JOIN entries ON entries.root = outcomes.root AND entries.key = outcomes.path
+    WHERE outcomes.root = :root AND path >= :low AND path < :high
+        AND outcome IN ('waiting', 'skipped', 'failed')
+    GROUP BY outcome, state
+"""
 _FIND_DATASET: Final = "SELECT dataset FROM entries WHERE root = ? AND key >= ? AND key < ? LIMIT 1"
 
 
@@ -61,7 +95,19 @@ class Survey:
         `parents` are the owner, the group, and the experiment's title, as far as they are given.
         """
         query = {0: _OWNERS, 2: _EXPERIMENTS, 3: _DATASETS}[len(parents)]
-        return [FolderGroup._make(row) for row in self._ask(query, *parents)]
+        return [FolderGroup(*row) for row in self._ask(query, *parents)]
+
+    def list_inside(self, folder: bytes) -> list[FolderGroup]:
+        """Return the folders in a dataset folder, or in one inside, as the ledger knows them.
+
+        Folders that are datasets by themselves are not its own. Of very many the first are listed,
+        and one that stands for the rest.
+        """
+        with self._opened() as connection:
+            if connection is None:
+                return []
+            row = connection.execute(FIND_ROOT, (self._directory,)).fetchone()
+            return list(_Inside(connection, row[0] if row else NO_ROOT, folder).list_folders())
 
     def find_dataset(self, folder: bytes) -> int | None:
         """Return the server's number of the dataset that a folder's files are in."""
@@ -86,3 +132,67 @@ class Survey:
                 yield connection
             except schema.FAILURES as error:
                 raise schema.failure(self._file, error) from error
+
+
+class _Inside:
+    """The folders of one folder, with the sums of all files at whatever depth in each."""
+
+    def __init__(self, connection: sqlite3.Connection, root: int, folder: bytes) -> None:
+        self._connection = connection
+        self._chosen = {"root": root, "known": len(folder) + 1}
+        self._low, self._high = folder + b"/", folder + b"0"  # "0" is the character after "/"
+
+    def list_folders(self) -> Iterator[FolderGroup]:
+        """Yield the first folders, and where there are more, all that is beyond them as one."""
+        after = self._low
+        for _ in range(FOLDERS_AT_ONCE):
+            folder = self._find_next(after)
+            if folder is None:
+                return
+            after = folder + b"0"
+            yield self._sum(folder, folder + b"/", after)
+        if self._find_next(after) is not None:
+            yield self._sum(None, after, self._high)
+
+    def _find_next(self, after: bytes) -> bytes | None:
+        """Return the first folder beyond a key that is no dataset, and holds none."""
+        while row := self._ask(_NEXT_FOLDER, after, self._high).fetchone():
+            folder: bytes = row[0]
+            after = folder + b"0"
+            if not self._ask(_IS_DATASET, folder + b"/", after, folder).fetchone()[0]:
+                return folder
+        return None
+
+    def _sum(self, path: bytes | None, low: bytes, high: bytes) -> FolderGroup:
+        """Return how all files in a range stand."""
+        files: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        for state, count, size in self._ask(_STATES_BELOW, low, high):
+            files[state] += count
+            sizes[state] += size
+        for outcome, state, count, size, known in self._ask(_ILL_BELOW, low, high):
+            files[outcome] += count
+            sizes[outcome] += size
+            if state is not None:
+                files[state] -= count
+                sizes[state] -= known
+        return FolderGroup(
+            owner="",
+            group="",
+            title=None,
+            dataset=None,
+            path=path,
+            folders=1,
+            found=files.total(),
+            found_bytes=sizes.total(),
+            verified=files["verified"],
+            verified_bytes=sizes["verified"],
+            waiting=files["waiting"],
+            skipped=files["skipped"],
+            failed=files["failed"],
+            rest=path is None,
+        )
+
+    def _ask(self, query: str, low: bytes, high: bytes, path: bytes = b"") -> sqlite3.Cursor:
+        chosen = self._chosen | {"low": low, "high": high, "path": path}
+        return self._connection.execute(query, chosen)

@@ -1,7 +1,12 @@
 """The page of folders: how every dataset stands."""
 
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import QModelIndex
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 
 from mydata_like.core.model import FolderSums
@@ -9,7 +14,10 @@ from mydata_like.core.views import FolderGroup
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.pages.folders import FoldersPage
 from mydata_like.gui.pages.page import Wish
-from mydata_like.gui.tables.tree import FolderTree
+from mydata_like.gui.state import Phase
+from mydata_like.gui.tables.bars import FRACTION
+from mydata_like.gui.tables.tree import TOP, FolderTree, Parents
+from tests.gui.ledgers import an_entry, an_outcome
 
 ROOT = QModelIndex()
 WELL = {"found": 4, "found_bytes": 40, "verified": 4, "verified_bytes": 40}
@@ -115,14 +123,89 @@ def test_the_tree_is_a_sound_model_while_lines_come_and_go(qapp):
     owner = FolderGroup("ann", "", None, None, None, 1, *([0] * 7))
     folder = owner._replace(title="x", dataset="1", path=b"1")
 
-    model.show((), [owner])
-    model.show(("ann", ""), [owner._replace(title="x")])
-    model.show(("ann", "", "x"), [folder, folder._replace(path=b"2")])
-    model.show(("ann", "", "x"), [folder._replace(path=b"0"), folder._replace(path=b"2")])
-    model.show((), [owner._replace(owner="bob")])
+    experiment, inner = Parents(("ann", "", "x")), owner._replace(owner="", path=b"2/a")
+
+    model.show(TOP, [owner])
+    model.show(Parents(("ann", "")), [owner._replace(title="x")])
+    model.show(experiment, [folder, folder._replace(path=b"2")])
+    model.show(experiment, [folder._replace(path=b"0"), folder._replace(path=b"2")])
+    model.show(Parents(("ann", "", "x"), b"2"), [inner, inner._replace(path=None, rest=True)])
+    model.show(Parents(("", "", None), b"2/a"), [])
+    model.show(TOP, [owner._replace(owner="bob")])
 
     assert texts(model) == ["bob"]
-    assert model.opened() == [()]
+    assert model.opened() == [TOP]
+
+
+@pytest.fixture
+def page_with_files(page, written):
+    """A page on which the dataset folder ann/x/2 has folders with files in them."""
+    keys = (b"ann/x/2/raw/day 1/a", b"ann/x/2/raw/day 2/b", b"ann/x/2/raw/c", b"ann/x/2/d")
+    written.ledger.record([an_entry(key, 10) for key in keys])
+    written.ledger.record_outcomes([an_outcome(b"ann/x/2/raw/day 2/b"), an_outcome(b"ann/x/2/e/f")])
+    return page
+
+
+def test_a_dataset_is_opened_down_to_the_last_of_its_folders(qtbot, page_with_files):
+    model = page_with_files._model
+
+    dataset = open_to(qtbot, page_with_files, 0, 0, 1)
+    raw = open_to(qtbot, page_with_files, 0, 0, 1, 1)
+
+    assert texts(model, dataset) == ["e", "raw"]
+    assert texts(model, dataset, 1) == ["Failed", "Failed"]
+    assert texts(model, dataset, 2) == ["0 of 1", "2 of 3"]
+    assert texts(model, raw) == ["day 1", "day 2"]
+    assert texts(model, raw, 1) == ["Verified", "Failed"]
+    assert model.index(0, 2, raw).data(FRACTION) == 1.0
+
+
+def test_what_has_no_folders_no_longer_offers_to_be_opened(qtbot, page_with_files):
+    page, model = page_with_files, page_with_files._model
+    leaf = model.index(0, 0, open_to(qtbot, page, 0, 0, 1, 1))
+    assert model.hasChildren(leaf)
+
+    page._tree.expand(leaf)
+
+    qtbot.waitUntil(lambda: not model.hasChildren(leaf))
+    shown = page._tree.grab().toImage()
+    page._tree.doItemsLayout()
+    assert page._tree.grab().toImage() == shown
+
+
+def test_a_folder_of_a_dataset_is_opened_copied_and_shown_but_not_uploaded_alone(
+    qtbot, page_with_files, tmp_path
+):
+    page = page_with_files
+    dataset = open_to(qtbot, page, 0, 0, 1)
+    page._controller.state = replace(page._controller.state, phase=Phase.IDLE)
+    page._tree.setCurrentIndex(dataset)
+    assert page._only.isEnabled()
+
+    page._tree.setCurrentIndex(page._model.index(1, 0, dataset))
+
+    enabled = [action for action in page._actions if action.isEnabled()]
+    assert enabled == [page._files, page._open, page._web, page._copy]
+    page._copy.trigger()
+    folder = tmp_path / "data" / "ann" / "x" / "2" / "raw"
+    assert QGuiApplication.clipboard().text() == str(folder)
+    with qtbot.waitSignal(page.wanted) as wanted:
+        page._files.trigger()
+    assert wanted.args == [Wish("transfers", "folder:ann/x/2/raw")]
+
+
+def test_after_a_failure_every_line_can_be_opened_again(qtbot, page, written):
+    owner = open_to(qtbot, page, 0)
+    with closing(sqlite3.connect(written.file)) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute("PRAGMA user_version = 1")
+        page._tree.expand(page._model.index(0, 0, owner))
+        qtbot.waitUntil(lambda: page._model.rowCount() == 0)
+        connection.execute(f"PRAGMA user_version = {version}")
+
+    qtbot.waitUntil(lambda: texts(page._model) == ["ann", "bob"])
+
+    assert texts(page._model, open_to(qtbot, page, 0, 0)) == ["1", "2"]
 
 
 def test_only_one_folder_is_uploaded_when_a_person_wants_that(qtbot, desk, site):

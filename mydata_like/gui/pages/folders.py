@@ -1,8 +1,11 @@
 """The page of folders: how every dataset stands, below its experiment and its owner."""
 
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QGuiApplication
@@ -27,20 +30,22 @@ from mydata_like.gui.state import Phase
 from mydata_like.gui.tables import source
 from mydata_like.gui.tables.actions import action_bar, dataset_address, path_of
 from mydata_like.gui.tables.bars import BarDelegate
-from mydata_like.gui.tables.tree import PROGRESS, FolderTree, Parents
+from mydata_like.gui.tables.tree import PROGRESS, TOP, FolderTree, Parents
 
 FEW = 20  # owners whose experiments are shown at once
-RENEW_AFTER = 2000  # milliseconds between two looks at all that is open, at least
+RENEW_AFTER = 2000  # milliseconds between two looks at all that is open, at least,
+RENEW_SHARE = 10  # and so many times as long as the last one took
 
 
 class FoldersPage(Page):
-    """A tree with counts, sizes and states, and what can be done with one dataset folder."""
+    """A tree with counts, sizes and states, and what can be done with one folder of a dataset."""
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._desk = desk
         self._controller = desk.controller
         self._active = self._stale = self._asking = False
+        self._asked_at = 0.0
         self._opened = False  # owners, once: what a person closes stays closed
         self._model = FolderTree(self)
         self._tree = QTreeView(self)
@@ -67,7 +72,7 @@ class FoldersPage(Page):
 
     @property
     def _group(self) -> FolderGroup | None:
-        """The dataset folder that is selected."""
+        """The dataset folder, or the folder in one, that is selected."""
         group = self._model.group(self._tree.currentIndex())
         return group if group is not None and group.path is not None else None
 
@@ -125,36 +130,50 @@ class FoldersPage(Page):
         if self._asking or self._controller.loaded is None:
             return
         self._asking, self._stale = True, False
-        self._run([(), *filter(None, self._model.opened())])
+        self._asked_at = monotonic()
+        opened = [parents for parents in self._model.opened() if parents != TOP]
+        self._run([TOP, *opened], self._take_all)
 
     @Slot(object)
     def _ask_below(self, parents: Parents) -> None:
         if self._controller.loaded is not None:
-            self._run([parents])
+            self._run([parents], self._take)
 
-    def _run(self, wanted: list[Parents]) -> None:
+    def _run(self, wanted: list[Parents], done: Callable[[Any], None]) -> None:
         settings, config = self._controller.settings, self._controller.config
         ask = partial(source.list_levels, settings, config, wanted)
-        self._desk.background.run(ask, self._take, self._fail)
+        self._desk.background.run(ask, done, self._fail)
+
+    @Slot(object)
+    def _take_all(self, levels: dict[Parents, list[FolderGroup]]) -> None:
+        took = monotonic() - self._asked_at
+        self._rest(max(RENEW_AFTER, round(RENEW_SHARE * took * 1000)))
+        self._take(levels)
 
     @Slot(object)
     def _take(self, levels: dict[Parents, list[FolderGroup]]) -> None:
         for parents, groups in levels.items():
             self._model.show(parents, groups)
-            if not parents and groups and not self._opened:
+            if parents == TOP and groups and not self._opened:
                 self._opened = True
                 if len(groups) <= FEW:
                     self._tree.expandToDepth(0)
-        self._rest(self.tr("The folders appear here after the first run."))
+        self._tell(self.tr("The folders appear here after the first run."))
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._model.show((), ())
-        self._rest(words.plain(f"{error.message}\n{error.hint}".strip()))
+        self._model.clear()
+        self._opened, self._stale = False, True  # it is asked again, and shown as at first
+        self._rest(RENEW_AFTER)
+        self._tell(words.plain(f"{error.message}\n{error.hint}".strip()))
 
-    def _rest(self, otherwise: str) -> None:
+    def _rest(self, milliseconds: int) -> None:
+        """Ask nothing of all that is open for so long."""
         self._asking = False
-        self._timer.start()
+        self._timer.start(milliseconds)
+
+    def _tell(self, otherwise: str) -> None:
+        """Show the tree, or these words where it is empty."""
         self._words.setText(otherwise)
         self._stack.setCurrentIndex(0 if self._model.rowCount() else 1)
         self._choose()
@@ -163,8 +182,10 @@ class FoldersPage(Page):
     def _choose(self) -> None:
         for action in self._actions:
             action.setEnabled(self._group is not None)
-        # What lies outside of the data directory is carried by itself, not by a run over a folder.
-        inside = bool(self._path) and not Path(os.fsdecode(self._path)).is_absolute()
+        # What lies outside of the data directory is carried by itself, not by a run over a folder;
+        # of a dataset a run always takes the whole.
+        whole = self._group is not None and self._group.dataset is not None
+        inside = whole and not Path(os.fsdecode(self._path)).is_absolute()
         can_start = self._controller.state.phase in (Phase.IDLE, Phase.BROKEN)
         self._only.setEnabled(inside and can_start)
 

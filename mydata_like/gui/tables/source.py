@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mydata_like.core.views import FolderGroup, ProblemGroup, View
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.tables.ordering import Listing, Open
 from mydata_like.gui.tables.tree import Parents
 from mydata_like.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from mydata_like.bootstrap.reading import Survey
 
 
 def opener(controller: Controller) -> Open:
@@ -34,11 +38,17 @@ def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup
 def list_levels(
     settings: Settings, config: Path | None, wanted: Sequence[Parents]
 ) -> dict[Parents, list[FolderGroup]]:
-    """Return the folders below each of these owners and experiments; raises `UploaderError`."""
+    """Return what is below each of these lines of the tree; raises `UploaderError`."""
     from mydata_like.bootstrap import reading
 
     survey = reading.open_survey(settings, config)
-    return {parents: survey.list_folders(*parents) if survey else [] for parents in wanted}
+    return {parents: _list_level(survey, parents) if survey else [] for parents in wanted}
+
+
+def _list_level(survey: "Survey", parents: Parents) -> list[FolderGroup]:
+    if parents.folder is not None:
+        return survey.list_inside(parents.folder)
+    return survey.list_folders(*parents.names)
 
 
 def find_dataset(settings: Settings, config: Path | None, folder: bytes) -> int | None:

@@ -1,7 +1,7 @@
-"""Owners, experiments and dataset folders as a tree that is filled where it is opened."""
+"""Owners, experiments, datasets and their folders as a tree that is filled where it is opened."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import (
     QAbstractItemModel,
@@ -20,11 +20,23 @@ from mydata_like.gui.tables.bars import FRACTION, STATUS
 from mydata_like.gui.tables.marks import Mark, mark_of
 
 Index = QModelIndex | QPersistentModelIndex
-Parents = tuple[str | None, ...]
 NOWHERE = QModelIndex()
-DEPTH = 3  # owners, experiments, dataset folders
-ICONS = ("person", "experiment", "dataset")
+ICONS = ("person", "experiment", "dataset", "folder")  # of owners and so on, downwards
 STATE, PROGRESS = 1, 2  # the numbers of columns
+
+
+class Parents(NamedTuple):
+    """What the ledger is asked for the lines below one line; it is the line's name as well.
+
+    `names` are the owner, the group and the experiment's title, as far as they are known;
+    `folder` is the path of a folder, whose own folders are below it.
+    """
+
+    names: tuple[str | None, ...] = ()
+    folder: bytes | None = None
+
+
+TOP = Parents()
 
 
 class Node:
@@ -41,9 +53,9 @@ class Node:
     def parents(self) -> Parents:
         """What the ledger is asked for the lines below this one."""
         if self.group is None:
-            return ()
+            return TOP
         names = (self.group.owner, self.group.group, self.group.title)
-        return names[: self.depth + 1]
+        return Parents(names[: self.depth + 1], self.group.path)
 
     @property
     def row(self) -> int:
@@ -99,6 +111,11 @@ class FolderTree(QAbstractItemModel):
         corner = self.createIndex(len(node.children) - 1, len(self._columns) - 1, last.number)
         self.dataChanged.emit(self.createIndex(0, 0, top.number), corner)
 
+    def clear(self) -> None:
+        """Show nothing; what is shown again can be opened again."""
+        self.show(TOP, ())
+        self._asked.clear()
+
     def group(self, index: Index) -> FolderGroup | None:
         """Return what a line is about."""
         return self._nodes[index.internalId()].group if index.isValid() else None
@@ -125,13 +142,13 @@ class FolderTree(QAbstractItemModel):
 
     def hasChildren(self, parent: Index = NOWHERE) -> bool:
         node = self._node(parent)
-        if node.children is not None or node.depth == DEPTH:
+        if node.children is not None or _is_rest(node):
             return bool(node.children)
         return not parent.isValid() or parent.column() == 0
 
     def canFetchMore(self, parent: Index) -> bool:
         node = self._node(parent)
-        unknown = node.children is None and node.depth < DEPTH
+        unknown = node.children is None and not _is_rest(node)
         return unknown and node.parents not in self._asked
 
     def fetchMore(self, parent: Index) -> None:
@@ -161,7 +178,7 @@ class FolderTree(QAbstractItemModel):
 
     def _icon(self, index: Index, group: FolderGroup) -> QIcon | None:
         if index.column() == 0:
-            return icon(ICONS[self._node(index).depth - 1])
+            return icon(ICONS[min(self._node(index).depth, len(ICONS)) - 1])
         return mark_of_folder(group).icon if index.column() == STATE else None
 
     def _fill(self, node: Node, groups: list[FolderGroup]) -> None:
@@ -171,6 +188,9 @@ class FolderTree(QAbstractItemModel):
             self.beginInsertRows(self._index(node), 0, len(groups) - 1)
             node.children = [self._make(node, group) for group in groups]
             self.endInsertRows()
+        else:  # a view takes back its offer to open the line only when all is laid out anew
+            self.layoutAboutToBeChanged.emit()
+            self.layoutChanged.emit()
 
     def _make(self, parent: Node, group: FolderGroup) -> Node:
         node = Node(self._next, parent, group)
@@ -198,13 +218,15 @@ class FolderTree(QAbstractItemModel):
 
     def _find(self, parents: Parents) -> Node | None:
         nodes = self._nodes.values()
-        depth = max(0, len(parents) - 1)
-        fitting = (node for node in nodes if node.depth == depth and node.parents == parents)
-        return next(fitting, None)
+        return next((node for node in nodes if node.parents == parents), None)
 
     def _name(self, group: FolderGroup) -> str:
+        if group.rest:
+            return self.tr("All that follows")
         if group.dataset is not None:
             return words.plain(group.dataset)
+        if group.path is not None:
+            return words.plain(group.path.rpartition(b"/")[2])
         if group.title is not None:
             return words.plain(group.title)
         return words.plain(group.group or group.owner) or self.tr("Your account")
@@ -240,6 +262,10 @@ def mark_of_folder(group: FolderGroup) -> Mark:
 def _fraction(group: FolderGroup) -> float:
     wanted = group.found - group.skipped
     return group.verified / wanted if wanted > 0 else 1.0
+
+
+def _is_rest(node: Node) -> bool:
+    return node.group is not None and node.group.rest
 
 
 def _key(group: FolderGroup) -> object:

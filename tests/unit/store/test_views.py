@@ -14,7 +14,7 @@ from mydata_like.core.views import ProblemGroup, Table, View
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.listing import Listing
 from mydata_like.store.rows import PastRun
-from mydata_like.store.surveys import Survey
+from mydata_like.store.surveys import FOLDERS_AT_ONCE, Survey
 from tests.fakes.clock import FakeClock
 
 ROOT = b"/data"
@@ -213,6 +213,41 @@ def test_folders_are_listed_level_by_level(ledger: SqliteLedger, file: Path) -> 
     assert [it.title for it in survey.list_folders("bob", "")] == [None]
     assert [it.path for it in survey.list_folders("ann", "", "x")] == [b"ann/x/1", b"ann/x/2"]
     assert [it.path for it in survey.list_folders("bob", "", None)] == [b"bob/1"]
+
+
+def test_the_folders_of_a_dataset_have_the_sums_of_all_below_them(ledger, file) -> None:
+    ledger.record([entry(b"d/one/a/x", 4), entry(b"d/one/y", 2), entry(b"d/loose", 9)])
+    ledger.record([entry(b"d/one/sent", 1, EntryState.STAGED), entry(b"d.old/z"), entry(b"d0/z")])
+    # Of what is not well counts the size that it has now, not that of earlier bytes.
+    ledger.record_outcomes([ill(b"d/one/y"), ill(b"d/two/new", "waiting"), ill(b"d/loose")])
+    ledger.record_outcomes([ill(b"d/three", "folder-failed"), ill(b"d/two/odd", "skipped")])
+
+    one, two = Survey(file, ROOT).list_inside(b"d")
+
+    assert (one.path, one.found, one.found_bytes) == (b"d/one", 3, 10)
+    assert (one.verified, one.verified_bytes, one.failed) == (1, 4, 1)
+    assert (two.path, two.found, two.waiting, two.skipped) == (b"d/two", 2, 1, 1)
+    assert [it.path for it in Survey(file, ROOT).list_inside(b"d/one")] == [b"d/one/a"]
+    assert Survey(file, ROOT).list_inside(b"d/one/a") == []
+
+
+def test_a_folder_that_is_a_dataset_by_itself_is_in_no_other(ledger, file) -> None:
+    keys = b"ann/loose", b"ann/1/a", b"ann/2/in/b", b"ann/3/c"
+    ledger.record([entry(key) for key in keys])
+    paths = b"ann", b"ann/1", b"ann/2/in"
+    ledger.record_folders([FolderSums(path, "d", None, "ann", "") for path in paths])
+
+    assert [it.path for it in Survey(file, ROOT).list_inside(b"ann")] == [b"ann/3"]
+
+
+def test_of_very_many_folders_the_rest_is_summed_up(ledger, file) -> None:
+    ledger.record([entry(b"d/%06d/a" % number) for number in range(FOLDERS_AT_ONCE + 2)])
+
+    *listed, rest = Survey(file, ROOT).list_inside(b"d")
+
+    assert len(listed) == FOLDERS_AT_ONCE
+    assert not any(it.rest for it in listed)
+    assert (rest.rest, rest.path, rest.found) == (True, None, 2)
 
 
 def test_the_dataset_of_a_folder_is_known_by_its_files(full: Path) -> None:
