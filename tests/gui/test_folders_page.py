@@ -226,3 +226,48 @@ def test_only_one_folder_is_uploaded_when_a_person_wants_that(qtbot, desk, site)
     owner, experiment = open_to(qtbot, page, 0), open_to(qtbot, page, 0, 0)
     assert (len(texts(page._model)), len(texts(page._model, owner))) == (1, 1)
     assert texts(page._model, experiment) == [chosen.name]
+
+
+@pytest.mark.parametrize(
+    ("taken_up_again", "waiting"), [(False, 1), (True, 0)], ids=["left", "taken up again"]
+)
+def test_what_is_queued_of_a_folder_can_be_left_for_the_next_run(
+    qtbot, desk, site, taken_up_again, waiting
+):
+    site.run()
+    left, kept = sorted(path for path in site.data.glob("*/*") if path.is_dir())[:2]
+    for folder in (left, kept):
+        (folder / "new.raw").write_bytes(bytes(folder))
+    page = FoldersPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    page.show_page()
+    page._tree.setCurrentIndex(open_path(qtbot, page, left.relative_to(site.data)))
+    assert not page._leave.isEnabled()
+    desk.controller.start()
+    desk.controller.pause()
+    qtbot.waitUntil(lambda: desk.controller.state.phase == "paused")
+
+    page._leave.trigger()
+    if taken_up_again:
+        page._again.trigger()
+    desk.controller.resume()
+
+    qtbot.waitUntil(lambda: desk.controller.state.phase == "idle")
+    last = desk.controller.state.last
+    assert (last.waiting, last.sent) == (waiting, 2 - waiting)
+
+
+def open_path(qtbot, page, path):
+    """Open the tree down to the dataset folder with this path."""
+    model = page._model
+    qtbot.waitUntil(lambda: bool(texts(model)))
+    for owner in range(model.rowCount()):
+        above = open_to(qtbot, page, owner)
+        for experiment in range(model.rowCount(above)):
+            below = open_to(qtbot, page, owner, experiment)
+            for row in range(model.rowCount(below)):
+                index = model.index(row, 0, below)
+                if model.group(index).path == bytes(path):
+                    return index
+    raise AssertionError(f"{path} is not shown")

@@ -56,7 +56,11 @@ class FoldersPage(Page):
         self._web = QAction(icon("server"), self.tr("Open on server"), self)
         self._copy = QAction(icon("copy"), self.tr("Copy path"), self)
         self._only = QAction(icon("start"), self.tr("Only this one now"), self)
-        self._actions = (self._only, self._files, self._open, self._web, self._copy)
+        self._leave = QAction(icon("cancel"), self.tr("Leave for next run"), self)
+        self._again = QAction(icon("retry"), self.tr("Send after all"), self)
+        self._moves = (self._leave, self._again)  # of what is queued in a run of this window
+        self._looks = (self._files, self._open, self._web, self._copy)
+        self._actions = (self._only, *self._moves, *self._looks)
         self._timer = QTimer(self, singleShot=True, interval=RENEW_AFTER)
         self._set_up()
         self._lay_out()
@@ -90,6 +94,8 @@ class FoldersPage(Page):
         for number, characters in enumerate((46, 15, 18, 11, 12)):
             tree.setColumnWidth(number, width * characters)
         KeptColumns("folders", tree.header(), self._desk.memory).restore()
+        self._leave.setToolTip(self.tr("Send nothing more of this folder in this run"))
+        self._again.setToolTip(self.tr("Send in this run what was left or has failed"))
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._words.setWordWrap(True)
 
@@ -109,6 +115,8 @@ class FoldersPage(Page):
         self._tree.customContextMenuRequested.connect(self._show_menu)
         self._controller.run_changed.connect(self._choose)
         self._only.triggered.connect(self._start_only)
+        self._leave.triggered.connect(self._leave_folder)
+        self._again.triggered.connect(self._take_up_again)
         self._files.triggered.connect(self._show_files)
         self._open.triggered.connect(self._open_folder)
         self._web.triggered.connect(self._open_on_server)
@@ -180,8 +188,11 @@ class FoldersPage(Page):
 
     @Slot()
     def _choose(self) -> None:
-        for action in self._actions:
+        for action in self._looks:
             action.setEnabled(self._group is not None)
+        obeys = self._controller.state.phase in (Phase.RUNNING, Phase.PAUSED)
+        for action in self._moves:
+            action.setEnabled(self._group is not None and obeys)
         # What lies outside of the data directory is carried by itself, not by a run over a folder;
         # of a dataset a run always takes the whole.
         whole = self._group is not None and self._group.dataset is not None
@@ -205,6 +216,14 @@ class FoldersPage(Page):
     @Slot()
     def _start_only(self) -> None:
         self._controller.start_only(self._path)
+
+    @Slot()
+    def _leave_folder(self) -> None:
+        self._controller.cancel(self._path)
+
+    @Slot()
+    def _take_up_again(self) -> None:
+        self._controller.retry(self._path)
 
     @Slot()
     def _show_files(self) -> None:
