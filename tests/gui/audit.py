@@ -99,7 +99,7 @@ def find_unreachable(window: QWidget) -> list[str]:
     """Every action has a key, or a place that Tab or a menu leads to."""
     shown = {
         action
-        for holder in (QMenu, QMenuBar, QToolBar)
+        for holder in (QMenu, QMenuBar)
         for widget in window.findChildren(holder)
         for action in widget.actions()
     }
@@ -148,9 +148,12 @@ def _stops(window: QWidget) -> Iterator[QWidget]:
 
 
 def _is_of_qt(thing: QWidget | QAction) -> bool:
-    return thing.objectName().startswith("qt_") or (
-        isinstance(thing, QAction) and isinstance(thing.parent(), QLineEdit | QToolBar)
-    )
+    if thing.objectName().startswith("qt_"):
+        return True
+    parent = thing.parent() if isinstance(thing, QAction) else None
+    if isinstance(parent, QToolBar):
+        return thing is parent.toggleViewAction()
+    return isinstance(parent, QLineEdit)
 
 
 def _name(widget: QWidget) -> str:

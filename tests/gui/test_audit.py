@@ -9,6 +9,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QPushButton,
+    QToolBar,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -134,6 +135,16 @@ def test_an_action_that_nobody_shows_is_unreachable(window):
     button.setFocusPolicy(button.focusPolicy().StrongFocus)
     button.setDefaultAction(action)
     show(window, button)
+    assert audit.find_unreachable(window) == []
+
+
+def test_a_tool_bar_without_stops_of_tab_is_unreachable(window):
+    bar = QToolBar()
+    bar.addAction("Burn")
+    show(window, bar)
+    assert audit.find_unreachable(window) == ["the action 'Burn' is nowhere"]
+    for button in bar.findChildren(QToolButton):
+        button.setFocusPolicy(button.focusPolicy().TabFocus)
     assert audit.find_unreachable(window) == []
 
 

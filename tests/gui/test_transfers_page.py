@@ -226,6 +226,32 @@ def test_what_failed_is_tried_again_only_where_a_run_can_do_it(filled_page, phas
     assert filled_page._actions._retry.isEnabled() is enabled
 
 
+def test_enter_and_a_double_click_show_the_journey_of_a_file(qtbot, filled_page):
+    table = filled_page._files.table
+    table.selectRow(3)
+    place = table.visualRect(table.model().index(3, 0)).center()
+
+    with qtbot.waitSignal(filled_page.wanted) as entered:
+        qtbot.keyClick(table, Qt.Key.Key_Return)
+    with qtbot.waitSignal(filled_page.wanted) as clicked:
+        qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+    assert entered.args == clicked.args == [Wish("where", "b/one.dat")]
+
+
+def test_tab_leads_from_the_table_to_what_can_be_done_with_a_row(qtbot, filled_page):
+    table = filled_page._files.table
+    filled_page.activateWindow()
+    qtbot.waitUntil(filled_page.isActiveWindow)
+    table.selectRow(3)
+    table.setFocus()
+
+    qtbot.keyClick(table, Qt.Key.Key_Tab)
+
+    assert filled_page.focusWidget().text() == "Open folder"  # of what can be done now the first
+
+
 def test_the_path_of_a_row_is_copied(still_desk, written, open_page, tmp_path):
     fill(written)
     page = open_page(still_desk)

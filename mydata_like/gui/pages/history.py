@@ -92,6 +92,7 @@ class HistoryPage(Page):
         self._runs.selected.connect(self._open_run)
         self._files.selected.connect(self._choose_files)
         self._files.table.menu_wanted.connect(self._actions.fill)
+        self._files.table.chosen.connect(self._actions.choose)
         self._actions.wanted.connect(self.wanted)
         self._export.triggered.connect(self._ask_where_to)
         self._timer.timeout.connect(self._said.clear)

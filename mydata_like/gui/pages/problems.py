@@ -113,6 +113,7 @@ class ProblemsPage(Page):
         self._toast.undone.connect(self._kinds.unhide)
         self._files.selected.connect(self._choose_files)
         self._files.table.menu_wanted.connect(self._actions.fill)
+        self._files.table.chosen.connect(self._actions.choose)
         self._actions.wanted.connect(self.wanted)
 
     @Slot()

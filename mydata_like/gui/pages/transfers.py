@@ -123,6 +123,7 @@ class TransfersPage(Page):
         self._live.selectionModel().selectionChanged.connect(self._choose_transfer)
         self._files.selected.connect(self._choose_files)
         self._files.table.menu_wanted.connect(self._actions.fill)
+        self._files.table.chosen.connect(self._actions.choose)
         self._actions.wanted.connect(self.wanted)
 
     def _show_folder(self, folder: bytes) -> None:

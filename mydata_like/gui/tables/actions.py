@@ -51,6 +51,12 @@ class RowActions(QObject):
         left = any(row.state in AGAIN for row in self._rows)
         self._retry.setEnabled(left and self._controller.can_retry)
 
+    @Slot(object)
+    def choose(self, row: Row) -> None:
+        """Show the journey of a row that was double-clicked, or entered."""
+        if isinstance(row, FileRow):
+            self.wanted.emit(Wish("where", os.fsdecode(row.key)))
+
     def fill(self, menu: QMenu) -> None:
         """Add the actions to a menu."""
         menu.addActions(self._actions)
@@ -85,7 +91,7 @@ class RowActions(QObject):
 
     @Slot()
     def _ask_where(self) -> None:
-        self.wanted.emit(Wish("where", os.fsdecode(self._rows[0].key)))
+        self.choose(self._rows[0])
 
     @Slot()
     def _copy_paths(self) -> None:
@@ -100,6 +106,8 @@ def action_bar(actions: Sequence[QAction], parent: QWidget) -> QToolBar:
     bar.setIconSize(QSize(side, side))
     bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
     bar.addActions(actions)
+    for button in bar.findChildren(QToolButton):  # else no key would lead to them
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return bar
 
 
