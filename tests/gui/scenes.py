@@ -9,10 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QSize, Qt
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
 
+from mydata_like.gui.drop.settings_sheet import SettingsSheet
 from mydata_like.gui.drop.sheet import DropSheet
 from mydata_like.gui.dry_run import DryRunDialog
 from mydata_like.gui.help import HelpDialog
@@ -22,6 +24,8 @@ from mydata_like.gui.look.shades import DARK, LIGHT, Shades
 from mydata_like.gui.pages.catalogue import list_pages
 from mydata_like.gui.pages.page import Desk, Wish
 from mydata_like.gui.settings.dialog import SettingsDialog
+from mydata_like.gui.settings.errands import Attempt
+from mydata_like.gui.settings.trial import TrialDialog
 from mydata_like.gui.tray.banner import Banner
 from mydata_like.gui.tray.emblem import Emblem, Shape, draw_emblem
 from mydata_like.gui.tray.herald import Kind, Message
@@ -30,9 +34,18 @@ from mydata_like.gui.where.free import FreeDialog
 from mydata_like.gui.window import Window
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step import Readiness
+from mydata_like.gui.wizard.takeover import TakeoverSheet
 from tests.gui.speed_records import a_record, costly_encryption, keep
 
-SETTINGS = ("server.url", "schedule.kind", "transfer.method")  # each on a tab of its own
+# Each on a tab of its own.
+SETTINGS = (
+    "server.url",
+    "data.directory",
+    "filters.includes",
+    "schedule.kind",
+    "transfer.method",
+    "advanced.log_level",
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,8 @@ class Moment(Enum):
 
     FIRST_START = "nothing is set up"
     RUNNING = "files are on their way"
+    PAUSED = "the server is away, and is waited for"
+    BROKEN = "the engine has ended unexpectedly"
     AFTER = "a run has ended"
     SAFE = "nothing is left to do"
 
@@ -66,6 +81,12 @@ def list_scenes() -> list[Scene]:
         Scene("first-start", partial(_open_page, "overview"), Moment.FIRST_START),
         Scene("overview-running", partial(_open_page, "overview"), Moment.RUNNING),
         Scene("transfers-running", partial(_open_page, "transfers"), Moment.RUNNING),
+        Scene("overview-paused", partial(_open_page, "overview"), Moment.PAUSED),
+        Scene("transfers-paused", partial(_open_page, "transfers"), Moment.PAUSED),
+        Scene("problems-paused", partial(_open_page, "problems"), Moment.PAUSED),
+        Scene("folders-running", partial(_open_page, "folders"), Moment.RUNNING),
+        Scene("overview-broken", partial(_open_page, "overview"), Moment.BROKEN),
+        Scene("problems-broken", partial(_open_page, "problems"), Moment.BROKEN),
         Scene("support-bundle", _show_bundle),
         Scene("tray", _show_tray),
         Scene("banner", _show_banner),
@@ -85,6 +106,9 @@ def list_scenes() -> list[Scene]:
         Scene("where-file", _find_file),
         Scene("free", _free_space),
         Scene("drop", _drop_folders),
+        Scene("drop-settings", _drop_settings),
+        Scene("takeover", _take_over),
+        Scene("connection", _try_connection),
         Scene("overview-safe", partial(_open_page, "overview"), Moment.SAFE),
     ]
 
@@ -183,6 +207,42 @@ def _drop_folders(stage: Stage) -> QWidget:
     sheet = DropSheet(stage.desk, paths, stage.window)
     sheet.open()
     return sheet
+
+
+def _drop_settings(stage: Stage) -> QWidget:
+    """What the settings of another installation would change here."""
+    other = _write_beside(stage, "other.toml", '[instrument]\nname = "Confocal 9"\n')
+    sheet = SettingsSheet(stage.desk, other, stage.window)
+    sheet.open()
+    _wait_until(lambda: bool(sheet.notes.rowCount()))
+    return sheet
+
+
+def _take_over(stage: Stage) -> QWidget:
+    """What would be taken over from MyData."""
+    old = "[MyData]\nusername = ada\ninstrument_name = Confocal 9\nfolder_structure = Dataset\n"
+    sheet = TakeoverSheet(stage.desk, _write_beside(stage, "MyData.cfg", old), stage.window)
+    sheet.open()
+    _wait_until(lambda: bool(sheet.report.toPlainText()))
+    return sheet
+
+
+def _try_connection(stage: Stage) -> QWidget:
+    """The way to the server, step by step."""
+    controller = stage.desk.controller
+    attempt = Attempt(controller.settings, controller.config)
+    trial = TrialDialog(attempt, stage.desk.background, stage.window)
+    trial.show()
+    _wait_until(lambda: not stage.desk.background.busy)
+    return trial
+
+
+def _write_beside(stage: Stage, name: str, text: str) -> Path:
+    """Write a file beside the settings, as if it had been dropped on the window."""
+    assert stage.desk.controller.config
+    path = stage.desk.controller.config.parent / name
+    path.write_text(text)
+    return path
 
 
 def _open_wizard(number: int, stage: Stage) -> QWidget:

@@ -11,16 +11,19 @@ from mydata_like.gui.look.language import speak
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.window import Window
 from tests.gui import audit
+from tests.gui.poses import move, pose
 from tests.gui.pseudo import PseudoTranslator
-from tests.gui.scenes import Moment, Stage, list_scenes
+from tests.gui.scenes import Moment, Scene, Stage, list_scenes
 
 SMALL, USUAL = QSize(1024, 700), QSize(1366, 768)
+LAYERS = 3
 Check = Callable[[QWidget], list[str]]
 
 
 @pytest.fixture
 def desks(open_desk, site, tmp_path, qtbot):
     """A desk after a first run, and one that is not set up."""
+    (site.data / "notes.txt").write_text("belongs to no dataset")
     after, first = open_desk(site.config), open_desk(tmp_path / "nowhere.toml")
     qtbot.waitUntil(lambda: after.controller.state.phase == "idle", timeout=60_000)
     after.controller.start()
@@ -36,18 +39,17 @@ def look(desks, qapp, qtbot):
     font = qapp.font()
 
     def look_at(checks: list[Check], size: QSize) -> dict[str, list[str]]:
-        complaints = {}
+        controller = desks[Moment.AFTER].controller
+        last = controller.state.last
         stages = {moment: open_stage(desk, size) for moment, desk in desks.items()}
+        found = {}
         for scene in list_scenes():
-            stage = stages[scene.moment]
-            shown = scene.open(stage)
-            qtbot.waitUntil(lambda stage=stage: not stage.desk.background.busy, timeout=60_000)
-            complaints[scene.name] = examine(shown, checks, size)
-            if shown is not stage.window:
-                shown.close()
+            pose(controller, scene.moment, last)
+            found[scene.name] = audit_scene(qtbot, scene, stages[scene.moment], checks, size)
+        pose(controller, Moment.AFTER, last)
         for stage in stages.values():
             stage.window.close()
-        return {name: found for name, found in complaints.items() if found}
+        return {name: complaints for name, complaints in found.items() if complaints}
 
     def open_stage(desk: Desk, size: QSize) -> Stage:
         window = Window(desk)
@@ -64,9 +66,20 @@ def look(desks, qapp, qtbot):
     QLocale.setDefault(QLocale.c())
 
 
+def audit_scene(qtbot, scene: Scene, stage: Stage, checks: list[Check], size: QSize) -> list[str]:
+    shown = scene.open(stage)
+    move(stage.desk.controller)
+    qtbot.waitUntil(lambda: not stage.desk.background.busy, timeout=60_000)
+    complaints = examine(shown, checks, size)
+    if shown is not stage.window:
+        shown.close()
+    return complaints
+
+
 def examine(shown: QWidget, checks: list[Check], size: QSize) -> list[str]:
     shown.resize(shown.size().boundedTo(size))
-    QApplication.processEvents()  # texts that have just come are laid out
+    for _ in range(LAYERS):  # texts that have just come are laid out, one layout after the other
+        QApplication.processEvents()
     found = [complaint for check in checks for complaint in check(shown)]
     if shown.width() > size.width() or shown.height() > size.height():
         found.append(f"needs {shown.width()} x {shown.height()}")

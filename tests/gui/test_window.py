@@ -104,14 +104,14 @@ def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
     sign = window.findChild(ContactSign)
     desk.controller.run_changed.emit(RUNNING)
     assert sign.contact is Contact.ANSWERS
-    assert sign.toolTip() == desk.controller.settings.server.url
+    assert desk.controller.settings.server.url in sign.toolTip()
     bootstrap.save_settings(site.config, {"server.url": "https://other.example"})
 
     with qtbot.waitSignal(desk.controller.settings_changed):
         desk.controller.reload_settings()
 
     assert sign.contact is Contact.UNKNOWN
-    assert sign.toolTip() == "https://other.example"
+    assert "https://other.example" in sign.toolTip()
 
 
 def test_after_a_run_the_server_is_known_to_answer(desk, qtbot):

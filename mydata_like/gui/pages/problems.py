@@ -5,6 +5,8 @@ from functools import partial
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
+    QFrame,
+    QScrollArea,
     QSplitter,
     QStackedWidget,
     QVBoxLayout,
@@ -31,6 +33,7 @@ from mydata_like.gui.tables.marks import Mark
 from mydata_like.gui.tables.panel import TablePanel
 
 MOST_RETRIED = 1000  # files of a kind that are asked for one by one
+LEAST_LINES = 22  # of text, in the height of what shows one kind
 AT_ONCE = 3000  # milliseconds between two looks at the sums, at least
 
 
@@ -73,6 +76,25 @@ class ProblemsPage(Page):
     def _lay_out(self) -> None:
         self._well.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._well.setWordWrap(True)
+        self._stack.addWidget(self._make_halves())
+        self._stack.addWidget(self._well)
+        content = QWidget(self)
+        layout = QVBoxLayout(content)
+        layout.addWidget(self._run)
+        layout.addWidget(self._stack, 1)
+        layout.addWidget(self._toast)
+        # With large text two problems may need more room than there is.
+        scroll = QScrollArea(self)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(content)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(scroll)
+
+    def _make_halves(self) -> QSplitter:
+        """Return the kinds, with the chosen one beside."""
         width = self.fontMetrics().averageCharWidth()
         halves = QSplitter(self)
         halves.setChildrenCollapsible(False)
@@ -81,19 +103,17 @@ class ProblemsPage(Page):
         halves.setStretchFactor(0, 1)
         halves.setStretchFactor(1, 2)
         halves.setSizes([width * 36, width * 72])
+        halves.setMinimumHeight(self.fontMetrics().height() * LEAST_LINES)
         KeptHalves("problems", halves, self._desk.memory)
-        self._stack.addWidget(halves)
-        self._stack.addWidget(self._well)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self._run)
-        layout.addWidget(self._stack, 1)
-        layout.addWidget(self._toast)
+        return halves
 
     def _make_right_side(self) -> QWidget:
         """Return what shows the kind that is chosen."""
         self._files.table.setAccessibleName(self.tr("Files of this kind"))
         right = QWidget(self)
-        self._card.add_button(action_button(self._hide, self._card))
+        hide = action_button(self._hide, right)
+        self._files.add_beside_count(hide)
+        self.setTabOrder(hide, self._files.table)
         layout = QVBoxLayout(right)
         layout.setContentsMargins(self.fontMetrics().height() // 2, 0, 0, 0)
         layout.addWidget(self._card)

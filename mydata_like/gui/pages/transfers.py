@@ -99,6 +99,8 @@ class TransfersPage(Page):
         above.setContentsMargins(0, 0, 0, 0)
         above.addLayout(head)
         above.addWidget(self._live, 1)
+        self.setTabOrder(self._resume_button, self._live)
+        self.setTabOrder(self._live, self._files.field)
         lower = QWidget(self)
         below = QVBoxLayout(lower)
         below.setContentsMargins(0, self.fontMetrics().height() // 2, 0, 0)

@@ -3,7 +3,6 @@
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
-    QAbstractButton,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -66,10 +65,6 @@ class ProblemCard(QFrame):
         """Let a person try again, or not because nothing would come of it now."""
         self._retry_allowed = allowed
         self._enable()
-
-    def add_button(self, button: QAbstractButton) -> None:
-        """Offer something more to do about it."""
-        self._buttons.addWidget(button)
 
     def as_text(self) -> str:
         """Return all of it for a mail to somebody who can mend it."""

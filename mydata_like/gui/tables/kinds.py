@@ -75,7 +75,7 @@ class KindsList(QWidget):
         self._list.setResizeMode(QListView.ResizeMode.Adjust)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._list.setSpacing(3)
-        self._list.setMinimumWidth(self.fontMetrics().averageCharWidth() * 28)
+        self._list.setMinimumWidth(self.fontMetrics().averageCharWidth() * 14)
         self._show_hidden.setVisible(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
