@@ -14,6 +14,7 @@ from mydata_like.gui.pages.problems import ProblemsPage
 from mydata_like.gui.pages.transfers import TransfersPage
 from mydata_like.gui.pages.where import WherePage
 from mydata_like.gui.window import Window
+from mydata_like.store.rows import PastRun
 from tests.gui.ledgers import an_entry
 
 
@@ -28,6 +29,7 @@ def open_page(qtbot, still_desk):
         page.resize(1000, 700)
         page.show()
         page.show_page()
+        qtbot.waitUntil(lambda: not still_desk.background.busy)
         return page
 
     return open_it
@@ -71,7 +73,8 @@ def test_rows_are_sorted_as_a_person_left_them(qtbot, written, open_page, column
     qtbot.waitUntil(lambda: files(after)[:1] == [first])
 
 
-def test_runs_are_sorted_as_a_person_left_them(qtbot, open_page):
+def test_runs_are_sorted_as_a_person_left_them(qtbot, written, open_page):
+    written.ledger.record_run(PastRun("a", written.clock.now(), None, {}))
     sort(qtbot, open_page(HistoryPage)._runs.table, 3)
 
     view = open_page(HistoryPage)._runs.model.view

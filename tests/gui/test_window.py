@@ -138,6 +138,7 @@ def test_a_key_leads_to_the_search_field_and_its_tool_tip_names_it(window, qtbot
         Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
     )
 
+    qtbot.keyRelease(field, Qt.Key.Key_F)  # else the modifiers would stay pressed for other tests
     assert window.focusWidget() is field
     assert "Ctrl+Shift+F" in field.toolTip()
 
