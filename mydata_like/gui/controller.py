@@ -142,6 +142,10 @@ class Controller(QObject):
         self._set(phase=Phase.STOPPING)
         self._order("stop_run")
 
+    def cancel(self, path: bytes) -> None:
+        """Leave a file, or all in a folder, for the next run."""
+        self._order("cancel", path=format_path(path))
+
     def cancel_transfer(self, number: int) -> None:
         """Leave all files of a transfer for the next run."""
         self._order("cancel_transfer", transfer=number)
