@@ -25,7 +25,7 @@ from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
 
-LOOK_AFTER = 3000  # milliseconds after which it is looked again whether a run goes on elsewhere
+LOOK_AFTER = 5000  # milliseconds after which it is looked again whether a run goes on elsewhere
 SHOW_AFTER = 250  # milliseconds after which the window is shown what goes on
 LEDGER_AFTER = 4  # so many times later it is told that the ledger has changed
 SHORT_LIFE = 10.0  # seconds; an engine that ends so soon is not simply started again

@@ -217,10 +217,28 @@
     </message>
 </context>
 <context>
+    <name>ContactSign</name>
+    <message>
+        <source>Server</source>
+        <translation>Server</translation>
+    </message>
+</context>
+<context>
     <name>DateEditor</name>
     <message>
         <source>no day</source>
         <translation>kein Tag</translation>
+    </message>
+</context>
+<context>
+    <name>Demonstration</name>
+    <message>
+        <source>This computer could not start another program.</source>
+        <translation>Dieser Computer konnte kein weiteres Programm starten.</translation>
+    </message>
+    <message>
+        <source>The demo could not be started.</source>
+        <translation>Die Demo konnte nicht gestartet werden.</translation>
     </message>
 </context>
 <context>
@@ -269,6 +287,14 @@
     <message>
         <source>Nothing can be uploaded before the set-up is complete.</source>
         <translation>Vor dem Abschluss der Einrichtung kann nichts hochgeladen werden.</translation>
+    </message>
+    <message>
+        <source>Another upload is under way. This can begin when that has ended.</source>
+        <translation>Ein anderer Lauf lädt gerade hoch. Dies kann beginnen, wenn er beendet ist.</translation>
+    </message>
+    <message>
+        <source>A speed test is under way. This can begin when that has ended.</source>
+        <translation>Ein Geschwindigkeitstest läuft gerade. Dies kann beginnen, wenn er beendet ist.</translation>
     </message>
     <message numerus="yes">
         <source>%Ln file(s) to send, %1</source>
@@ -497,6 +523,10 @@
         <translation>Nicht in Ordnung</translation>
     </message>
     <message>
+        <source>All that follows</source>
+        <translation>Alles Weitere</translation>
+    </message>
+    <message>
         <source>Your account</source>
         <translation>Ihr Konto</translation>
     </message>
@@ -550,8 +580,24 @@
         <translation>Jetzt nur diesen</translation>
     </message>
     <message>
+        <source>Leave for next run</source>
+        <translation>Dem nächsten Lauf überlassen</translation>
+    </message>
+    <message>
+        <source>Send after all</source>
+        <translation>Doch senden</translation>
+    </message>
+    <message>
         <source>Folders</source>
         <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>Send nothing more of this folder in this run</source>
+        <translation>In diesem Lauf nichts mehr aus diesem Ordner senden</translation>
+    </message>
+    <message>
+        <source>Send in this run what was left or has failed</source>
+        <translation>In diesem Lauf senden, was liegen blieb oder fehlschlug</translation>
     </message>
     <message>
         <source>The folders appear here after the first run.</source>
@@ -1124,6 +1170,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Copy lines</source>
         <translation>Zeilen kopieren</translation>
+    </message>
+    <message>
+        <source>Find</source>
+        <translation>Suchen</translation>
     </message>
     <message>
         <source>Open folder</source>
@@ -2442,6 +2492,25 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Show pro&amp;blems</source>
         <translation>Pro&amp;bleme zeigen</translation>
+    </message>
+</context>
+<context>
+    <name>contact</name>
+    <message>
+        <source>Server reachable</source>
+        <translation>Server erreichbar</translation>
+    </message>
+    <message>
+        <source>Server not reachable</source>
+        <translation>Server nicht erreichbar</translation>
+    </message>
+    <message>
+        <source>Waiting for approval</source>
+        <translation>Wartet auf Freigabe</translation>
+    </message>
+    <message>
+        <source>No answer yet</source>
+        <translation>Noch keine Antwort</translation>
     </message>
 </context>
 <context>

@@ -5,7 +5,7 @@ from html import escape
 
 from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
 
-from mydata_like.core.errors import UploaderError
+from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.format import format_path, format_text
 
 translate = QCoreApplication.translate
@@ -75,7 +75,7 @@ def plain(text: str | bytes) -> str:
     return shown if len(shown) <= LONGEST else shown[:LONGEST] + "…"
 
 
-def told(error: UploaderError) -> str:
+def told(error: UploaderError | Problem) -> str:
     """Return what an error says and, on a line of its own, what to do."""
     return "\n".join(plain(part) for part in (error.message, error.hint) if part)
 

@@ -173,7 +173,7 @@ class FoldersPage(Page):
         self._model.clear()
         self._opened, self._stale = False, True  # it is asked again, and shown as at first
         self._rest(RENEW_AFTER)
-        self._tell(words.plain(f"{error.message}\n{error.hint}".strip()))
+        self._tell(words.told(error))
 
     def _rest(self, milliseconds: int) -> None:
         """Ask nothing of all that is open for so long."""

@@ -197,7 +197,7 @@ class TablePanel(QWidget):
     def _say_why_empty(self) -> str:
         problem, view = self.model.problem, self.model.view
         if problem is not None:
-            return words.plain(f"{problem.message}\n{problem.hint}".strip())
+            return words.told(problem)
         if view.text:
             return self.tr("Nothing here has “%1” in its name.").replace(
                 "%1", words.plain(view.text)
