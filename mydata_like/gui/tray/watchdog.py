@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 PATIENCE: Final = 5.0  # seconds without a turn of the event loop
 NAME: Final = "mydata-like-stalls.log"
-_INTERVAL: Final = 2.0  # seconds between two turns that are noted
+_INTERVAL: Final = 2.5  # seconds between two turns that are noted
 _FILE_BYTES: Final = 1_000_000
 
 
