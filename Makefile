@@ -67,6 +67,7 @@ bench: setup
 	sh benchmarks/setup.sh
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.gui
+	$(BIN)/python -m benchmarks.window
 
 kill-test: setup
 	$(BIN)/python -m tests.killtest --rounds 40

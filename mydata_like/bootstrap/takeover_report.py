@@ -53,8 +53,8 @@ def _sentences(keys: Iterable[OldKey]) -> Iterator[str]:
 def _kept_lines(takeover: Takeover) -> Iterator[str]:
     for kept in takeover.kept:
         now, offered = (_text(kept.key, value) for value in (kept.value, kept.offered))
-        why = f"locked by {kept.locked_by}" if kept.locked_by else "--force replaces it"
-        yield f"{kept.key} = {now}; MyData has {offered} ({why})"
+        locked = f" (locked by {kept.locked_by})" if kept.locked_by else ""
+        yield f"{kept.key} = {now}; MyData has {offered}{locked}"
 
 
 def _text(key: str, value: object) -> str:

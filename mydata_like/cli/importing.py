@@ -103,6 +103,8 @@ def _key_lines(takeover: Takeover, fate: ApiKeyFate | None, store: Store) -> Ite
 def _next_steps(takeover: Takeover, *, preview: bool) -> Iterator[str]:
     for key in takeover.missing:
         yield f"{key} is still missing: mydata-like settings set {key} VALUE"
+    if any(not kept.locked_by for kept in takeover.kept):
+        yield "What is kept here is replaced by MyData's with --force."
     if preview:
         yield "This was a preview: nothing has been changed."
     else:

@@ -31,6 +31,7 @@ from mydata_like.core.events import (
     RunFinished,
     RunPaused,
     RunResumed,
+    event_name,
     event_record,
 )
 from mydata_like.core.format import LIMITS, format_duration, format_path, format_size
@@ -221,6 +222,25 @@ class Preview:
             f"{totals.skipped:,} are left out, {totals.failed:,} cannot be read."
         )
         return lines
+
+
+def log_line(event: Event) -> str:
+    """Return an event as a line of the log: its name, and what of its fields says something."""
+    fields = [(name, value) for name, value in event_record(event).items() if value]
+    told = (f"{name}={_brief(value)}" for name, value in fields if name != "event")
+    return " ".join((event_name(event), *told))
+
+
+def _brief(value: object) -> str:
+    match value:
+        case {"code": code, "message": message}:
+            return f"{code} ({message})"
+        case str() if not value.isprintable():
+            return json.dumps(value)
+        case str() if " " in value:
+            return f'"{value}"'
+        case _:
+            return str(value)
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -20,6 +20,7 @@ from mydata_like.cli.report import (
     PlainLines,
     Preview,
     Report,
+    log_line,
     print_json,
     print_lines,
     summarise,
@@ -289,4 +290,6 @@ def _tell_end(task: Task, finished: RunFinished, preview: list[str]) -> None:
 
 def log_event(event: Event) -> None:
     """Keep for the maintainer what a person may ask about later."""
-    logger.log(LEVELS.get(type(event), logging.DEBUG), "%s", event)
+    level = LEVELS.get(type(event), logging.DEBUG)
+    if logger.isEnabledFor(level):
+        logger.log(level, "%s", log_line(event))

@@ -259,7 +259,7 @@ def test_another_installations_settings_are_taken_over(target, tmp_path, still_d
     write(tmp_path / "ours.toml", '[instrument]\nname = "Scope"\n')
     sheet = target.drop(tmp_path / "ours.toml")
     qtbot.waitUntil(sheet.take_over.isEnabled, timeout=DEADLINE)
-    assert notes(sheet, "good") == ["instrument.name = Scope"]
+    assert notes(sheet, "good") == ["Instrument: Scope"]
     QTest.mouseClick(sheet.take_over, BUTTON)
 
     settings = still_desk.controller

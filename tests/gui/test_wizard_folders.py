@@ -175,7 +175,7 @@ def test_settings_of_mydata_are_shown_before_they_are_taken_over(open_wizard, le
     person = open_wizard()
     sheet = person.wizard.address.open_takeover(legacy)
     person.wait(sheet.take_over.isEnabled)
-    assert "instrument.name = Röntgen 3" in sheet.report.toPlainText()
+    assert "“Instrument” = Röntgen 3" in sheet.report.toPlainText()
     assert not config.exists()
 
     sheet.take_over.click()

@@ -14,6 +14,9 @@ from mydata_like.gui.drop.notes import Note, NotesModel
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import LARGE, PlainLabel
 from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.settings import terms
+from mydata_like.settings.schema import settings_by_key
+from mydata_like.settings.text import format_value
 
 if TYPE_CHECKING:
     from mydata_like.bootstrap import Copying
@@ -79,11 +82,16 @@ class SettingsSheet(QDialog):
         locked = self.tr("%1 stays as it is: it is locked.")
         self.notes.show(
             [
-                *(Note("good", words.plain(f"{key} = {value}")) for key, value in changes.items()),
-                *(Note("skipped", locked.replace("%1", words.plain(it.key))) for it in kept),
+                *(Note("good", self._tell(key, value)) for key, value in changes.items()),
+                *(Note("skipped", locked.replace("%1", terms.with_labels(it.key))) for it in kept),
             ]
         )
         self.take_over.setEnabled(bool(changes))
+
+    @staticmethod
+    def _tell(key: str, value: object) -> str:
+        setting = settings_by_key()[key]
+        return words.plain(f"{terms.label_of(setting)}: {format_value(setting, value)}")
 
     @Slot()
     def _take_over(self) -> None:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from mydata_like.core.errors import UploaderError
 from mydata_like.gui.look import words
 from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.settings import terms
 from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.verdict import Verdict
@@ -97,7 +98,7 @@ class TakeoverSheet(QDialog):
         for paragraph in paragraphs:
             cursor.insertText(words.plain(paragraph.heading) + "\n", bold)
             for line in paragraph.lines:
-                cursor.insertText(f"    {words.plain(line)}\n", plain)
+                cursor.insertText(f"    {words.plain(terms.with_labels(line))}\n", plain)
             cursor.insertText("\n", plain)
         cursor.insertText(self._tell_key(), plain)
         self.report.moveCursor(QTextCursor.MoveOperation.Start)

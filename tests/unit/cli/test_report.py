@@ -15,6 +15,7 @@ from mydata_like.cli.report import (
     PlainLines,
     Preview,
     describe_event,
+    log_line,
     summarise,
 )
 from mydata_like.core.errors import Problem
@@ -48,6 +49,13 @@ def finished(**sums):
 
 def failed(name: bytes = b"a.txt"):
     return FileFailed(path=name, size=1, problem=CUT)
+
+
+def test_the_log_tells_of_an_event_what_there_is_to_tell_in_one_line():
+    broken = 'file_failed path="a\\nb c" size=1 problem=link.lost (The line broke.)'
+
+    assert log_line(failed(b"a\nb c")) == broken
+    assert log_line(LimitsChanged(channels=2, reason="")) == "limits_changed channels=2"
 
 
 def test_an_event_is_one_line_of_json_whatever_the_name():
