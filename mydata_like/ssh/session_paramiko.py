@@ -8,6 +8,7 @@ and with it every wait. The streams of a session may belong to different threads
 import io
 import logging
 import socket
+import struct
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,12 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 import paramiko
+from paramiko.common import (
+    MSG_CHANNEL_CLOSE,
+    MSG_CHANNEL_DATA,
+    MSG_CHANNEL_EOF,
+    MSG_CHANNEL_REQUEST,
+)
 from paramiko.packet import Packetizer
 
 from mydata_like.core.errors import SettingsError, TransientError
@@ -31,6 +38,8 @@ logging.getLogger("paramiko").setLevel(logging.CRITICAL)
 
 _WINDOW: Final = 2 * 1024 * 1024
 _PACKET: Final = 32 * 1024
+_HEAD: Final = struct.Struct(">BI")  # what a message of a channel is, and for which (RFC 4254, 5)
+_CARRYING: Final = (MSG_CHANNEL_DATA, MSG_CHANNEL_EOF)
 _FAREWELL: Final = 1.0  # seconds for the library's thread to notice that its socket is closed
 _KEYS: Final[dict[str, type[paramiko.PKey]]] = {
     "ssh-ed25519": paramiko.Ed25519Key,
@@ -91,18 +100,44 @@ class _Packets(Packetizer):
     REKEY_PACKETS = 2**31
 
 
+class _Transport(paramiko.Transport):
+    """Sends nothing on a channel that it has closed, for which sshd would end the connection.
+
+    The library makes a message while it holds the channel, and sends it when it holds it no more;
+    in between its own thread may answer that the host has closed the channel.
+    """
+
+    def __init__(self, wire: socket.socket) -> None:
+        self._order = threading.Lock()
+        self._closed: set[int] = set()  # channels, by the host's numbers
+        super().__init__(
+            wire,
+            default_window_size=_WINDOW,
+            default_max_packet_size=_PACKET,
+            packetizer_class=_Packets,
+        )
+
+    def _send_user_message(self, data: paramiko.Message) -> None:
+        kind, channel = _HEAD.unpack(bytes(data.packet.getbuffer()[: _HEAD.size]))
+        with self._order:
+            if (
+                kind == MSG_CHANNEL_REQUEST
+            ):  # the first that a channel sends; numbers are used again
+                self._closed.discard(channel)
+            if kind in _CARRYING and channel in self._closed:
+                return
+            super()._send_user_message(data)  # type: ignore[misc]
+            if kind == MSG_CHANNEL_CLOSE:
+                self._closed.add(channel)
+
+
 class Line:
     """The library's transport, made to wait within bounds and to fail in our words."""
 
     def __init__(self, endpoint: Endpoint, wire: socket.socket) -> None:
         self.endpoint = endpoint
         self._socket = WatchedSocket.adopt(wire, endpoint.stall_timeout)
-        self.transport = paramiko.Transport(
-            self._socket,
-            default_window_size=_WINDOW,
-            default_max_packet_size=_PACKET,
-            packetizer_class=_Packets,
-        )
+        self.transport = _Transport(self._socket)
         self._stalled = False
 
     def greet(self, host_keys: tuple[str, ...]) -> PublicKey:

@@ -196,3 +196,16 @@ def test_a_host_that_asks_whether_we_live_is_answered_while_nobody_listens(tmp_p
         threading.Event().wait(5)  # all threads have something else to do
         for session in sessions:
             assert session.run(b"echo here").output == b"here\n"
+
+
+def test_what_paramiko_still_has_for_a_channel_that_was_closed_is_not_sent(sshd, tmp_path):
+    with open_session(endpoint_of(sshd, tmp_path, stack="paramiko")) as session:
+        stream = session.start(b"true")
+        channel = stream._channel
+        with channel.lock:
+            late = channel._send_eof()
+        while not channel.closed:
+            channel.status_event.wait(0.01)
+        channel.transport._send_user_message(late)
+
+        assert session.run(b"cat", b"in the next channel").output == b"in the next channel"
