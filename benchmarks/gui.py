@@ -13,7 +13,7 @@ import random
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from multiprocessing.synchronize import Event
@@ -62,11 +62,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         fill(file, root, options.rows)
         with load(file, root, options.burners):
             found = measure(config, options.rows)
-    print(f"| {options.rows:,} rows, {options.burners + 1} processes beside | ms | bar |")
-    print("|---|---|---|")
-    for name, milliseconds in found.items():
-        print(f"| {name} | {milliseconds:.1f} | {BARS.get(name, '')} |")
+    tell(f"{options.rows:,} rows, {options.burners + 1} processes beside, ms", found, BARS)
     return 0
+
+
+def tell(title: str, found: Mapping[str, float], bars: Mapping[str, float]) -> None:
+    """Print a table of what was found, beside what is asked for."""
+    print(f"| {title} | found | bar |")
+    print("|---|---|---|")
+    for name, value in found.items():
+        print(f"| {name} | {value:.3g} | {bars.get(name, '')} |")
 
 
 def fill(file: Path, root: bytes, rows: int) -> None:

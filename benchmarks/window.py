@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QApplication
 from benchmarks.arena import Arena
 from benchmarks.corpus import Corpus, Scale, make_tiny
 from benchmarks.ground import open_sshd
-from benchmarks.gui import Probe, fill, judge, timed, wait
+from benchmarks.gui import Probe, fill, judge, tell, timed, wait
 from benchmarks.reserve import Reserve
 from benchmarks.whole import Installation
 from mydata_like.bootstrap import find_places, load_settings, save_settings
@@ -44,19 +44,19 @@ _SETTLING = 30.0  # seconds after which a window that is hidden rests
 _WOKEN = re.compile(r"^voluntary_ctxt_switches:\s+(\d+)$", re.MULTILINE)
 _MIB = 2**20
 # What is asked for: milliseconds, but for what says otherwise.
-BARS: Mapping[str, str] = {
-    "stall p99": "30",
-    "stall max": "100",
-    "settings, opened": "150",
-    "another palette": "300",
-    "Stop, acknowledged": "100",
-    "Stop, all stopped": "3000",
-    "Quit": "5000",
-    "memory of the window, MiB": "300",
-    "memory of the window at rest, MiB": "150",
-    "processor of the window at rest, %": "0.1",
-    "wake-ups of the window at rest, each second": "2",
-    "writes of the window at rest, KiB each minute": "0",
+BARS: Mapping[str, float] = {
+    "stall p99": 30,
+    "stall max": 100,
+    "settings, opened": 150,
+    "another palette": 300,
+    "Stop, acknowledged": 100,
+    "Stop, all stopped": 3000,
+    "Quit": 5000,
+    "memory of the window, MiB": 300,
+    "memory of the window at rest, MiB": 150,
+    "processor of the window at rest, %": 0.1,
+    "wake-ups of the window at rest, each second": 2,
+    "writes of the window at rest, KiB each minute": 0,
 }
 
 
@@ -79,10 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         root = os.fsencode(str(settings.data.directory))
         fill(ledger_file(settings, find_places(config), root), root, options.rows)
         found = _measure_apart(config, options.rest)
-    print(f"| {options.rows:,} rows, {options.files:,} files on their way | found | bar |")
-    print("|---|---|---|")
-    for name, value in found.items():
-        print(f"| {name} | {value:.3g} | {BARS.get(name, '')} |")
+    tell(f"{options.rows:,} rows, {options.files:,} files on their way", found, BARS)
     return 0
 
 

@@ -67,9 +67,12 @@ class Added:
 def split_orders(orders: Sequence[Order]) -> tuple[list[str], list[Order], list[Order]]:
     """Return the options of a run of its own, what they say, and what it is to be told besides.
 
-    Where nothing but added folders is wanted, it looks at nothing else. What no option can say
-    (a path that is no text, a name with a slash) is told to a run over the data directory, too.
+    Where nothing but added folders, or one folder of the data directory, is wanted, it looks at
+    nothing else. What no option can say (a path that is no text, a name with a slash) is told to a
+    run over the data directory, too.
     """
+    if len(orders) == 1 and "only" in orders[0][1]:
+        return [f"--only={orders[0][1]['only']}"], [], []
     if any(name != ADD for name, _ in orders):
         return [], [], [order for order in orders if order[0] != "start"]
     said = [order for order in orders if _can_be_said(order)]

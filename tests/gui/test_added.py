@@ -65,6 +65,8 @@ def test_what_an_engine_was_started_with_waits_for_its_run():
         ([NO_TEXT, MICE, SLASH], MICE_WORDS, [NO_TEXT, SLASH]),
         ([NO_TEXT], [], [NO_TEXT]),
         ([("start", {}), MICE], [], [MICE]),
+        ([("start", {"only": "ann/day 1"})], ["--only=ann/day 1"], []),
+        ([("start", {"only": "ann/day 1"}), MICE], [], [MICE]),
     ],
 )
 def test_a_run_of_its_own_looks_at_nothing_else_where_that_can_be_said(orders, options, rest):
