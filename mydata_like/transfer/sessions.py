@@ -55,7 +55,10 @@ class Sessions:
     """
 
     def __init__(
-        self, endpoints: Sequence[Endpoint], start: Callable[[str], WorkerProcess]
+        self,
+        endpoints: Sequence[Endpoint],
+        start: Callable[[str], WorkerProcess],
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.rungs: dict[str, Rung] = {}
         self.round_trip = 0.0  # seconds, the shortest that a channel saw as it was opened
@@ -64,6 +67,7 @@ class Sessions:
         self.failure: UploaderError | None = None  # of what was given up last
         self._rota = Rota(endpoints)
         self._start = start
+        self._now = now
         self._changed = Condition()
         self._workers: dict[WorkerProcess, Endpoint] = {}
         self._standing: set[WorkerProcess] = set()
@@ -102,7 +106,7 @@ class Sessions:
                         return self._found(number, endpoint)
                     if len(self._standing) < self._count_near():
                         return None
-                    self._granted = len(self._workers), time.monotonic() + _ASK_AGAIN
+                    self._granted = len(self._workers), self._now() + _ASK_AGAIN
                 worker = self._find_emptiest(crowded)
                 if worker is None:
                     return None
@@ -192,7 +196,7 @@ class Sessions:
         """Return how many sessions there should be, as far as they are granted."""
         granted, until = self._granted
         wanted = count_sessions(self._cpus, self.round_trip)
-        return wanted if time.monotonic() >= until else max(self._count_near(), granted)
+        return wanted if self._now() >= until else max(self._count_near(), granted)
 
     def _count_near(self) -> int:
         return count_sessions(self._cpus, 0.0)
