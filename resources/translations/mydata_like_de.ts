@@ -1438,6 +1438,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Alles ist in Ordnung.</translation>
     </message>
     <message>
+        <source>Nothing else is wrong.</source>
+        <translation>Sonst ist alles in Ordnung.</translation>
+    </message>
+    <message>
         <source>Files of this kind</source>
         <translation>Dateien dieser Art</translation>
     </message>

@@ -154,6 +154,9 @@ def test_what_holds_the_run_is_on_top(open_page, still_desk):
 
     assert page._run.isVisible()
     assert "Your administrator can mend this." in page._run.as_text()
+    assert page._well.text() == "Nothing else is wrong."
+    still_desk.controller.run_changed.emit(still_desk.controller.state)
+    assert page._well.text() == "Nothing is wrong."
 
 
 def test_what_the_engine_writes_appears_while_one_looks(qtbot, ill, open_page, still_desk):

@@ -52,7 +52,8 @@ class ProblemsPage(Page):
         self._files = TablePanel(desk, "problems", problem_columns(), self)
         self._actions = RowActions(desk.controller, self)
         self._toast = Toast(self)
-        self._well = PlainLabel(self.tr("Nothing is wrong."), self)
+        self._well = PlainLabel("", self)
+        self._trouble = ""  # with the ledger
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=AT_ONCE)
         self._lay_out()
@@ -156,18 +157,26 @@ class ProblemsPage(Page):
 
     @Slot(object)
     def _take(self, groups: list[ProblemGroup]) -> None:
-        self._show_kinds(groups, self.tr("Nothing is wrong."))
+        self._trouble = ""
+        self._show_kinds(groups)
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._show_kinds([], words.plain(f"{error.message}\n{error.hint}".strip()))
+        self._trouble = words.told(error)
+        self._show_kinds([])
 
-    def _show_kinds(self, groups: list[ProblemGroup], otherwise: str) -> None:
+    def _show_kinds(self, groups: list[ProblemGroup]) -> None:
         self._asking = False
         self._timer.start()
         self._kinds.show_groups(groups)
-        self._well.setText(otherwise)
+        self._tell_well()
         self._stack.setCurrentIndex(1 if self._kinds.empty else 0)
+
+    def _tell_well(self) -> None:
+        """Say what there is to say where no file has a problem."""
+        alone = self._run.isHidden()  # nor has the run
+        well = self.tr("Nothing is wrong.") if alone else self.tr("Nothing else is wrong.")
+        self._well.setText(self._trouble or well)
 
     @Slot()
     def _show_group(self) -> None:
@@ -190,6 +199,7 @@ class ProblemsPage(Page):
         for card in (self._run, self._card):
             card.allow_retry(allowed=self._controller.can_retry)
         self._run.setVisible(problem is not None)
+        self._tell_well()
         if problem is None:
             return
         if state.phase is Phase.PAUSED or state.awaited is problem:
