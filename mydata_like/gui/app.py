@@ -126,7 +126,8 @@ def run_window(start: Start, address: str) -> int:
     program = Program(start)
     last_resort.problem_raised.connect(program.controller.problem_raised)
     door.rung.connect(program.presence.answer)
-    program.presence.leaving.left.connect(app.quit)
+    # A signal may come before the event loop runs, when there is nothing to quit yet.
+    program.presence.leaving.left.connect(app.quit, Qt.ConnectionType.QueuedConnection)
     with collected_here(app):
         program.open()
         code = app.exec()

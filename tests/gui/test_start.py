@@ -1,8 +1,10 @@
 """What comes before the window: the words, and plain words where none can open."""
 
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +75,24 @@ def test_a_display_that_does_not_work_is_told_of(environment, words):
 
 def test_the_libraries_that_are_asked_for_are_those_of_this_system():
     assert set(find_missing()) <= set(PACKAGES)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no system tells of handlers")
+def test_a_signal_that_comes_before_the_window_has_begun_ends_the_program(tmp_path):
+    shown = {"MYDATA_LIKE_HOME": str(tmp_path), "QT_QPA_PLATFORM": "offscreen"}
+    words = [sys.executable, "-m", "mydata_like", "gui"]
+    with subprocess.Popen(words, env=os.environ | shown, stderr=subprocess.DEVNULL) as process:
+        try:
+            while process.poll() is None and not handles(process.pid, signal.SIGTERM):
+                pass  # the window's own loop begins within milliseconds
+            process.terminate()
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+
+
+def handles(pid, number):
+    """Return whether a process has a handler for a signal, as Linux tells."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    caught = next(line.split()[1] for line in lines if line.startswith("SigCgt:"))
+    return bool(int(caught, 16) >> (number - 1) & 1)
