@@ -14,7 +14,15 @@ from mydata_like.doctor.findings import (
     in_usual_batches,
     local,
 )
-from mydata_like.doctor.verdict import Prediction, Way, Workload, encryption, inverse, predict
+from mydata_like.doctor.verdict import (
+    Prediction,
+    Way,
+    Workload,
+    encryption,
+    inverse,
+    is_short_of_processors,
+    predict,
+)
 from mydata_like.settings.transfer import Transfer
 
 _WORTH: Final = 1.05  # times as fast is the least that is worth a change
@@ -112,13 +120,16 @@ def find_way(findings: Findings, settings: Transfer, *, archived: bool = False) 
     """Return how files go by the settings.
 
     Channels whose number is not set become two, as a run begins, or as many as there are cores
-    for what they do besides sending; and more where these carry clearly more.
+    for what they do besides sending; and more where these carry clearly more, and not by chance:
+    what processors hold back no further channel carries.
     """
     rates = {number: one.value for number, one in findings.floods().items()}
     enough = max(2, findings.here.cpus or 1)
     best = max((number for number in rates if number <= enough), default=1)
     for number in sorted(rates):
-        if number > best and rates[number] >= _CLEARLY * rates.get(best, 0.0):
+        if number <= best or is_short_of_processors(findings, best):
+            continue
+        if rates[number] >= _CLEARLY * rates.get(best, 0.0):
             best = number
     return Way(findings.cipher, settings.channels or best, archived=archived)
 

@@ -55,17 +55,23 @@ class Pumps:
             one.kill()
 
     def flood(
-        self, channels: int, ciphers: tuple[str, ...] = (), files: Sequence[bytes] = ()
+        self,
+        channels: int,
+        ciphers: tuple[str, ...] = (),
+        files: Sequence[bytes] = (),
+        share: float = 1.0,
     ) -> Flow:
         """Flood over so many channels; sessions share them as they do in a run.
 
+        It takes a `share` of the time and of the bytes that a flood may take.
         Raises `TransientError` where a session does not come about, or breaks.
         """
         effort = self._budget.effort
         sessions = min(channels, self.sessions)
         endpoint = self._endpoint._replace(ciphers=ciphers or self._endpoint.ciphers)
-        seconds = self._warm_up + effort.seconds * effort.looks / (1 - _WARM)
-        size = effort.flood * min(channels, 2) // sessions  # several take longer to fill
+        seconds = self._warm_up + share * effort.seconds * effort.looks / (1 - _WARM)
+        # Several take longer to fill.
+        size = int(share * effort.flood) * min(channels, 2) // sessions
         self._budget.take(size * sessions)
         pumps = self._take(sessions)
         try:
@@ -170,14 +176,15 @@ def slice_up(
 ) -> tuple[float, ...]:
     """Return the bytes a second of all floods together, in looks at as many bytes each.
 
-    The beginning is left out, also so many seconds, as far as enough goes after them; and what
-    came after the first of them had ended.
+    The beginning is left out, in bytes and in time, since buffers on the way may swallow much at
+    once; also so many seconds, as far as enough goes after them; and what came after the first of
+    them had ended.
     """
     end = min(ticks[-1].seconds for ticks in floods)
     moments = sorted({tick.seconds for ticks in floods for tick in ticks if tick.seconds <= end})
     sums = [sum(_find(ticks, moment) for ticks in floods) for moment in moments]
     whole = [Tick(moment, moved) for moment, moved in zip(moments, sums, strict=True)]
-    slow = min(_find(whole, warm_up), _MOST * sums[-1])
+    slow = min(_find(whole, max(warm_up, _WARM * end)), _MOST * sums[-1])
     size = (sums[-1] - max(slow, _WARM * sums[-1])) / looks
     edges = [sums[-1] - size * number for number in range(looks, -1, -1)]
     times = [_find([Tick(moved, moment) for moment, moved in whole], edge) for edge in edges]

@@ -278,6 +278,11 @@ def _wire(findings: Findings, way: Way) -> Iterator[Load]:
     yield Load(stage, needed * way.shrunk * _compare(findings, way.cipher, stage))
 
 
+def is_short_of_processors(findings: Findings, channels: int) -> bool:
+    """Return whether a processor held back a flood over so many channels."""
+    return channels in findings.floods() and _name_wire(findings, channels) in _PROCESSORS
+
+
 def _name_wire(findings: Findings, number: int) -> Stage:
     """Return what held back a flood over so many channels."""
     flood = findings.floods()[number]

@@ -76,7 +76,7 @@ def mark_of_contact(contact: Contact) -> Mark:
         case Contact.AWAITED:
             return Mark(translate("contact", "Waiting for approval"), "waiting", "waiting")
         case Contact.UNKNOWN:
-            return Mark(translate("contact", "No answer yet"), "server", "skipped")
+            return Mark(translate("contact", "Server not asked yet"), "server", "skipped")
 
 
 class ContactSign(QWidget):

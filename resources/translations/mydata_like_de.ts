@@ -2513,8 +2513,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wartet auf Freigabe</translation>
     </message>
     <message>
-        <source>No answer yet</source>
-        <translation>Noch keine Antwort</translation>
+        <source>Server not asked yet</source>
+        <translation>Server noch nicht gefragt</translation>
     </message>
 </context>
 <context>

@@ -95,7 +95,7 @@ def test_at_rest_the_status_line_tells_the_next_run_and_of_no_speed(window, stil
 
     assert window._next.text().startswith("Next run ")
     assert window._speed.text() == ""
-    assert window.findChild(ContactSign).said == "No answer yet"
+    assert window.findChild(ContactSign).said == "Server not asked yet"
 
 
 def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
@@ -118,7 +118,7 @@ def test_after_a_run_the_server_is_known_to_answer(desk, qtbot):
     window = Window(desk)
     qtbot.addWidget(window)
     sign = window.findChild(ContactSign)
-    assert sign.said == "No answer yet"
+    assert sign.said == "Server not asked yet"
 
     desk.controller.start()
 

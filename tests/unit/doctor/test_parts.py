@@ -144,3 +144,9 @@ def test_no_more_than_a_gigabyte_is_sent_whatever_is_tested_and_applied(effort):
     assert effort.most == 1_000_000_000
     with pytest.raises(RejectedError):
         budget.take(effort.most)
+
+
+def test_what_buffers_on_the_way_swallow_at_once_is_no_speed():
+    swallowed = [Tick(0.0, 0), Tick(0.01, 500), Tick(1.01, 1500)]
+
+    assert slice_up([swallowed], 3) == pytest.approx((1000.0, 1000.0, 1000.0))

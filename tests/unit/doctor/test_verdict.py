@@ -471,3 +471,16 @@ def test_all_of_it_becomes_json():
 
     assert again["verdict"]["workloads"][0]["limit"] == "network"
     assert again["findings"]["stages"][0]["median"] == 900 * MB
+
+
+def test_where_processors_hold_back_a_flood_more_channels_are_faster_by_chance_only():
+    short = Cost(1.2e-9, 1e-9, 0.0, 9e-9)
+    floods = {
+        "2": of(Stage.CHANNELS, flooded(2), 168 * MB, short),
+        "4": of(Stage.CHANNELS, flooded(4), 172 * MB, short),
+        "8": of(Stage.CHANNELS, flooded(8), 198 * MB, short),
+    }
+    free = {"2": of(Stage.CHANNELS, flooded(2), 168 * MB), "8": floods["8"]}
+
+    assert find_way(findings(floods, sessions=2, cpus=2), Transfer()).channels == 2
+    assert find_way(findings(free, sessions=2, cpus=2), Transfer()).channels == 8
