@@ -1,7 +1,6 @@
 """Whether the server answers, as far as runs and the approval tell: nobody asks it for this."""
 
 from enum import Enum
-from html import escape
 from typing import Final
 
 from PySide6.QtCore import QCoreApplication, Qt, Slot
@@ -116,7 +115,7 @@ class ContactSign(QWidget):
         address = words.plain(self._controller.settings.server.url)
         if address != self._address:  # of another server nothing is known
             self._address, self.contact = address, Contact.UNKNOWN
-        self.setToolTip(f"<qt>{escape(address)}</qt>")
+        self.setToolTip(words.tip(address))
         self.setVisible(bool(address))
         self._show()
 
