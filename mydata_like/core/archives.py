@@ -92,6 +92,8 @@ class Archive(NamedTuple):
             self.remote,
             self.datafile,
             archive=self.path,
+            ctime_ns=file.ctime_ns,
+            inode=file.inode,
         )
 
 

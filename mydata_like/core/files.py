@@ -20,6 +20,7 @@ class LocalFile(NamedTuple):
     modified_ns: int
     device: int
     inode: int
+    ctime_ns: int = 0  # when the system last noted a change of content or attributes
 
 
 class ArchiveMember(NamedTuple):

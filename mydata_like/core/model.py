@@ -313,7 +313,10 @@ class EntryState(StrEnum):
 
 
 class Entry(NamedTuple):
-    """A row of the ledger: what became of one local file of one size and time."""
+    """A row of the ledger: what became of one local file of one size and time.
+
+    `ctime_ns` and `inode` are those of the file when it was seen, None in rows of older versions.
+    """
 
     key: bytes
     size: int
@@ -325,6 +328,8 @@ class Entry(NamedTuple):
     datafile: DatafileId | None = None
     problem: str = ""  # the stable code of what went wrong, for FAILED
     archive: str = ""  # where in its dataset the archive is that holds it; empty for none
+    ctime_ns: int | None = None
+    inode: int | None = None
 
     @classmethod
     def of(
@@ -345,6 +350,8 @@ class Entry(NamedTuple):
             checksum,
             wanted.remote,
             datafile,
+            ctime_ns=file.ctime_ns,
+            inode=file.inode,
         )
 
 

@@ -236,8 +236,19 @@ class _FolderWalk:
                     FileWaiting(path=key, size=size, problem=waiting, modified_ns=modified_ns)
                 )
                 return
-        device, inode, directory = status.st_dev, status.st_ino, folder.directory
-        batch.files.append(LocalFile(path, key, directory, name, size, modified_ns, device, inode))
+        batch.files.append(
+            LocalFile(
+                path,
+                key,
+                folder.directory,
+                name,
+                size,
+                modified_ns,
+                status.st_dev,
+                status.st_ino,
+                status.st_ctime_ns,
+            )
+        )
         batch.count += 1
         batch.size += size
 

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 KEYS_AT_ONCE = 900  # older SQLite takes no more than 999 values in a statement
 FILES_AT_ONCE = 250  # of three values each
-ENTRIES_AT_ONCE = 99  # of ten
+ENTRIES_AT_ONCE = 83  # of twelve
 ROWS_AT_ONCE = 1000
 SEEN = attrgetter("key", "size", "modified_ns")
 

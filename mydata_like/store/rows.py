@@ -14,7 +14,9 @@ logger = logging.getLogger(__name__)
 
 STATE_BY_TEXT = {state.value: state for state in EntryState}
 KINDS = frozenset(
-    (bytes, int, int, str, int, str, str, datafile, str, str) for datafile in (int, NoneType)
+    (bytes, int, int, str, int, str, str, datafile, str, str, seen, seen)
+    for datafile in (int, NoneType)
+    for seen in (int, NoneType)
 )
 ARCHIVE_KINDS = frozenset(
     (int, str, int, int, str, str, str, datafile) for datafile in (int, NoneType)

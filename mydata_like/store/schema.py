@@ -118,22 +118,63 @@ CREATE TABLE sources (
     PRIMARY KEY (root, path)
 ) WITHOUT ROWID;
 """
+# What tells a file from another of its name, size and time; what the last full listing of each
+# dataset showed (`newest` is the highest id); which datasets a request may still be writing to,
+# and until when; which records describe bytes that are to come into their place.
+EVIDENCE = """
+ALTER TABLE entries ADD COLUMN ctime_ns INTEGER;
+ALTER TABLE entries ADD COLUMN inode INTEGER;
+DROP INDEX entries_by_dataset;
+CREATE INDEX entries_by_dataset ON entries (root, dataset, state, datafile);
+CREATE TABLE datasets (
+    root INTEGER NOT NULL,
+    dataset INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    newest INTEGER NOT NULL,
+    listed_at INTEGER NOT NULL,
+    PRIMARY KEY (root, dataset)
+) WITHOUT ROWID;
+CREATE TABLE writes (
+    root INTEGER NOT NULL,
+    dataset INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (root, dataset)
+) WITHOUT ROWID;
+CREATE TABLE replacements (
+    root INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    dataset INTEGER NOT NULL,
+    datafile INTEGER NOT NULL,
+    remote TEXT NOT NULL,
+    staged TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    checksum TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (root, key)
+) WITHOUT ROWID;
+"""
 MIGRATIONS: Sequence[str] = (
     FIRST,
     ARCHIVES,
     TIMES,
     SOURCES,
+    EVIDENCE,
 )  # the n-th leads to version n; never change one, add one
 PROBES = (
     "SELECT id, directory FROM roots LIMIT 1",
     "SELECT root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive, staged_at, registered_at, verified_at, changed_at FROM entries LIMIT 1",
+    " archive, staged_at, registered_at, verified_at, changed_at, ctime_ns, inode"
+    " FROM entries LIMIT 1",
     "SELECT root, dataset, path, size, modified_ns, state, checksum, remote, datafile"
     " FROM archives LIMIT 1",
     "SELECT root, path, size, modified_ns, outcome, code, message, hint, at FROM outcomes LIMIT 1",
     "SELECT root, path, dataset, title, owner, grp, found, found_bytes, verified, verified_bytes,"
     " waiting, skipped, failed, at FROM folders LIMIT 1",
     "SELECT root, path, owner, experiment, dataset, added_at, finished_at FROM sources LIMIT 1",
+    "SELECT root, dataset, total, newest, listed_at FROM datasets LIMIT 1",
+    "SELECT root, dataset, until FROM writes LIMIT 1",
+    "SELECT root, key, dataset, datafile, remote, staged, size, checksum, at FROM replacements"
+    " LIMIT 1",
     "SELECT id, root, started, finished, summary FROM runs LIMIT 1",
     "SELECT key, value FROM meta LIMIT 1",
 )

@@ -4,7 +4,7 @@ from mydata_like.core.model import ON_PURPOSE
 
 FIND = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive FROM entries WHERE root = ? AND key IN (%s)"
+    " archive, ctime_ns, inode FROM entries WHERE root = ? AND key IN (%s)"
 )
 # One answer for many files, in which nothing is made for those that are as they were.
 FIND_OPEN = (
@@ -15,13 +15,14 @@ FIND_OPEN = (
 # By the name of the file, or of the archive that holds it; every row is looked at.
 FIND_NAMED = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive FROM entries WHERE root = :root AND (key = :name OR archive = :text"
+    " archive, ctime_ns, inode FROM entries WHERE root = :root AND (key = :name OR archive = :text"
     " OR substr(key, -length(:ending)) = :ending"
     " OR substr(archive, -length(:text) - 1) = '/' || :text) ORDER BY key"
 )
 LIST = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive FROM entries WHERE root = ? AND key > ? AND key < ? ORDER BY key LIMIT ?"
+    " archive, ctime_ns, inode FROM entries WHERE root = ? AND key > ? AND key < ?"
+    " ORDER BY key LIMIT ?"
 )
 # Each part is answered by an index alone: all rows, but for those in archives, which count once.
 COUNT = """
@@ -39,12 +40,14 @@ COUNT = """
 # and between statements each waits for the others.
 RECORD = """
     WITH
-        new (key, size, modified_ns, state, dataset, checksum, remote, datafile, problem, archive)
-            AS (VALUES %s),
+        new (
+            key, size, modified_ns, state, dataset, checksum, remote, datafile, problem, archive,
+            ctime_ns, inode
+        ) AS (VALUES %s),
         one (root, now) AS (VALUES (?, ?))
     INSERT INTO entries (
         root, key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,
-        archive, staged_at, registered_at, verified_at, changed_at
+        archive, ctime_ns, inode, staged_at, registered_at, verified_at, changed_at
     ) SELECT
         root, new.*,
         CASE WHEN state = 'staged' THEN now END,
@@ -55,7 +58,7 @@ RECORD = """
         size = excluded.size, modified_ns = excluded.modified_ns, state = excluded.state,
         dataset = excluded.dataset, checksum = excluded.checksum, remote = excluded.remote,
         datafile = excluded.datafile, problem = excluded.problem, archive = excluded.archive,
-        changed_at = excluded.changed_at,
+        ctime_ns = excluded.ctime_ns, inode = excluded.inode, changed_at = excluded.changed_at,
         staged_at = CASE WHEN excluded.state = 'staged' THEN excluded.staged_at
             WHEN (size, modified_ns, checksum)
                 = (excluded.size, excluded.modified_ns, excluded.checksum)
@@ -67,7 +70,7 @@ RECORD = """
             THEN registered_at END,
         verified_at = excluded.verified_at
 """
-ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 RECORD_OUTCOME = (
     "INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,"
     " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -135,7 +135,7 @@ class ArchiveSource:
     def _stream(self, file: LocalFile) -> Iterator[Piece]:
         remaining = file.size
         try:
-            with open_source(file.path, *file[4:]) as source:
+            with open_source(file.path, *file[4:8]) as source:
                 for chunk in source.chunks(bytearray(_CHUNK)):
                     remaining -= len(chunk)
                     yield chunk

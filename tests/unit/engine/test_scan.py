@@ -116,7 +116,7 @@ def test_a_local_file_is_described_as_the_disk_has_it(tmp_path):
     status = path.stat()
     assert file == (
         os.fsencode(path), b"ds/a/b/c.tif", b"a/b", b"c.tif",
-        9, 1_000_500_000_000, status.st_dev, status.st_ino,
+        9, 1_000_500_000_000, status.st_dev, status.st_ino, status.st_ctime_ns,
     )  # fmt: skip
 
 
