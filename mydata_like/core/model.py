@@ -358,8 +358,8 @@ class Entry(NamedTuple):
 class Outcome(NamedTuple):
     """What became of a file, or of a folder with all in it, that is not well, and why.
 
-    `kind` is "waiting", "skipped" or "failed", of folders "folder-skipped" or "folder-failed";
-    `modified_ns` is 0 where it is not known.
+    `kind` is "found" (and not sent yet), "waiting", "skipped" or "failed", of folders
+    "folder-skipped" or "folder-failed"; `modified_ns` is 0 where it is not known.
     """
 
     path: bytes
@@ -367,6 +367,14 @@ class Outcome(NamedTuple):
     modified_ns: int
     kind: str
     problem: Problem
+
+
+# Why a file that was found, and is not known to be verified as it is, exists only here.
+UNSENT: Final = Problem(
+    "waiting.unsent",
+    "The file was found and has not been sent yet.",
+    "The next run sends it.",
+)
 
 
 class FolderSums(NamedTuple):

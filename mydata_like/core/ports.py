@@ -274,6 +274,15 @@ class Ledger(Protocol):
     def record(self, entries: Sequence[Entry]) -> None:
         """Keep these rows (written soon, in order, by one writer); replaces older ones."""
 
+    def record_found(
+        self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
+    ) -> None:
+        """Keep that these files exist only here, unless they are known as verified as they are.
+
+        With `unsent` the server lacks them, whatever is known. What has been recorded of a file
+        `since` the run began stays as it is; being verified ends it.
+        """
+
     def find_archives(self, dataset: DatasetId) -> Mapping[str, Archive]:
         """Return the archives of a dataset by their paths."""
 

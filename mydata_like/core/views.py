@@ -110,3 +110,8 @@ class FolderGroup(NamedTuple):
     skipped: int
     failed: int
     rest: bool = False
+
+    @property
+    def open(self) -> int:
+        """How many files have been found, and nothing has come of them yet."""
+        return self.found - self.verified - self.waiting - self.skipped - self.failed

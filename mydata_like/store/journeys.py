@@ -11,13 +11,14 @@ from mydata_like.core.journeys import Amount, Ill, Suggestion, Times
 from mydata_like.store import schema
 from mydata_like.store.ledger import NO_ROOT
 from mydata_like.store.listing import connect_to_current
-from mydata_like.store.statements import FIND_ROOT
+from mydata_like.store.statements import FIND_ROOT, SHOWN
 
 _TIMES: Final = (
     "SELECT staged_at, registered_at, verified_at FROM entries WHERE root = :root AND key = :key"
 )
 _ILL: Final = (
-    "SELECT outcome, code, message, hint, at, path FROM outcomes WHERE root = :root AND path = :key"
+    "SELECT outcome, code, message, hint, at, path FROM outcomes"  # noqa: S608 - all of it is ours
+    f" WHERE root = :root AND path = :key AND (outcome LIKE 'folder-%' OR {SHOWN})"
 )
 # In a folder are the keys between its own followed by "/" and by "0", which comes next; in the
 # data directory all that do not begin with "/", as those of dropped folders do.
@@ -25,14 +26,14 @@ _BELOW: Final = "{0} > :low AND {0} < :high"
 _INSIDE: Final = "substr({0}, 1, 1) != x'2f'"
 _SUM: Final = "SELECT state, count(*), sum(size) FROM entries WHERE root = :root AND {0} GROUP BY 1"
 _SUM_ILL: Final = (
-    "SELECT outcome, count(*), sum(size) FROM outcomes WHERE root = :root AND {0}"
-    " AND outcome IN ('waiting', 'skipped', 'failed') GROUP BY 1"
+    "SELECT outcome, count(*), sum(size) FROM outcomes WHERE root = :root AND {0}"  # noqa: S608
+    f" AND {SHOWN} GROUP BY 1"
 )
 # What is ill counts as that, even where an earlier state of it is safe.
 _SUM_BOTH: Final = (
-    "SELECT entries.state, -count(*), -sum(entries.size) FROM outcomes JOIN entries"
+    "SELECT entries.state, -count(*), -sum(entries.size) FROM outcomes JOIN entries"  # noqa: S608
     " ON entries.root = outcomes.root AND key = path WHERE outcomes.root = :root AND {0}"
-    " AND outcome IN ('waiting', 'skipped', 'failed') GROUP BY 1"
+    f" AND {SHOWN} GROUP BY 1"
 )
 _DATASET: Final = "SELECT min(dataset), max(dataset) FROM entries WHERE root = :root AND {0}"
 _FOLDERS: Final = (

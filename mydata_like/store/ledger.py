@@ -16,6 +16,7 @@ from mydata_like.core.archives import Archive
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import (
     NO_RISK,
+    UNSENT,
     AtRisk,
     DatasetId,
     DatasetStats,
@@ -39,6 +40,8 @@ FILES_AT_ONCE = 250  # of three values each
 ENTRIES_AT_ONCE = 83  # of twelve
 ROWS_AT_ONCE = 1000
 SEEN = attrgetter("key", "size", "modified_ns")
+FOUND_AT_ONCE = 190  # of five
+FOUND = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
 
 NO_ROOT = -1  # no row has it
 
@@ -179,6 +182,8 @@ class SqliteLedger:
                 cursor.execute(
                     statements.FOLLOW, (archive.state, archive.datafile, self._seconds(), *place)
                 )
+                if archive.state is EntryState.VERIFIED:
+                    cursor.execute(statements.FORGET_SAFE_MEMBERS, place)
             else:
                 cursor.execute(statements.EMPTY, place)
                 self._insert(cursor, members)
@@ -208,12 +213,33 @@ class SqliteLedger:
                 cursor.execute(query, (self._root, *part))
             cursor.executemany(statements.RECORD_OUTCOME, rows)
 
-    def measure_risk(self) -> AtRisk:
-        """Return how much waits or failed; nothing where the file is of an older version."""
+    def record_found(
+        self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
+    ) -> None:
+        """Keep that these files exist only here, unless they are known as verified as they are.
+
+        With `unsent` the server lacks them, whatever is known. What has been recorded of a file
+        `since` the run began stays as it is.
+        """
+        query = statements.RECORD_UNSENT if unsent else statements.RECORD_FOUND
+        began = int(since.timestamp())
+        one = self._root, began, self._seconds(), *UNSENT
+        for start in range(0, len(files), FOUND_AT_ONCE):
+            part = files[start : start + FOUND_AT_ONCE]
+            with self._file.transaction() as cursor:
+                values = *chain.from_iterable(map(FOUND, part)), *one, began
+                cursor.execute(query % ",".join([statements.SEEN] * len(part)), values)
+
+    def measure_risk(self, below: bytes | None = None) -> AtRisk:
+        """Return how much exists only here; nothing where the file is of an older version.
+
+        That is of everything, or of what a source is or has in it.
+        """
         if self.outdated:
             return NO_RISK
+        query = statements.RISK if below is None else statements.RISK_BELOW
         with self._file.used() as cursor:
-            files, size, oldest = cursor.execute(statements.RISK, (self._root,)).fetchone()
+            files, size, oldest = cursor.execute(query, self._below(below or b"")).fetchone()
         moment = datetime.fromtimestamp(oldest // 10**9, UTC) if oldest else None
         return AtRisk(files, size or 0, moment)
 
@@ -228,15 +254,21 @@ class SqliteLedger:
     def forget_before(self, moment: datetime, sources: Sequence[bytes], *, inside: bool) -> None:
         """Forget outcomes and folders that were not told again since then: they are gone.
 
-        That is of these sources, and with `inside` of all that is no source's.
+        That is of these sources, and with `inside` of all that is no source's. What lies in a
+        folder that could not be read since is still there, as far as anybody knows.
         """
         before = int(moment.timestamp())
+        times = {"root": self._root, "before": before}
         with self._file.transaction() as cursor:
+            cursor.execute(statements.FORGET_FOUND, times)
+            unread = cursor.execute(statements.FIND_FAILED_FOLDERS, times).fetchall()
+            for keep in statements.KEEP_BELOW:
+                cursor.executemany(keep, [times | self._below(path) for (path,) in unread])
             for forget in statements.FORGET_INSIDE if inside else ():
                 posix = self._directory.startswith(b"/")
-                cursor.execute(forget, {"root": self._root, "before": before, "posix": posix})
+                cursor.execute(forget, times | {"posix": posix})
             for forget in statements.FORGET_BELOW:
-                cursor.executemany(forget, [self._below(it) | {"before": before} for it in sources])
+                cursor.executemany(forget, [times | self._below(it) for it in sources])
 
     def record_run(self, past: PastRun) -> None:
         """Keep a run; the same run again replaces what was kept of it."""
@@ -282,6 +314,13 @@ class SqliteLedger:
         with self._file.transaction() as cursor:
             cursor.execute(statements.FINISH_SOURCE, self._below(path) | {"now": self._seconds()})
 
+    def remove_source(self, path: bytes) -> None:
+        """Forget a source, and what is known to exist only in it; what was sent stays known."""
+        below = self._below(path)
+        with self._file.transaction() as cursor:
+            for forget in (statements.FORGET_SOURCE, *statements.FORGET_ALL_BELOW):
+                cursor.execute(forget, below)
+
     def find_meta(self, key: str) -> str | None:
         """Return a fact about this installation, such as its uuid."""
         with self._file.used() as cursor:
@@ -320,6 +359,9 @@ class SqliteLedger:
             part = entries[start : start + ENTRIES_AT_ONCE]
             query = statements.RECORD % ",".join([statements.ROW] * len(part))
             cursor.execute(query, (*chain.from_iterable(part), self._root, now))
+            safe = [entry.key for entry in part if entry.state is EntryState.VERIFIED]
+            query = statements.FORGET_SAFE % ",".join("?" * len(safe))
+            cursor.execute(query, (self._root, *safe))
 
     def _below(self, path: bytes) -> dict[str, object]:
         return {"root": self._root, "path": path, "low": path + b"/", "high": path + b"0"}

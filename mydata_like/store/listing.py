@@ -15,7 +15,7 @@ from mydata_like.core.errors import Cancelled, RunError, SettingsError
 from mydata_like.core.views import FileRow, Row, RunRow, Table, View
 from mydata_like.store import schema
 from mydata_like.store.ledger import KEYS_AT_ONCE, NO_ROOT
-from mydata_like.store.statements import FIND_ROOT
+from mydata_like.store.statements import FIND_ROOT, SHOWN
 from mydata_like.store.views import query_keys
 
 logger = logging.getLogger(__name__)
@@ -26,17 +26,16 @@ _MAKE_ORDER: Final = "CREATE TEMP TABLE IF NOT EXISTS ordered (pos INTEGER PRIMA
 _COUNT: Final = "SELECT coalesce(max(pos), 0) FROM ordered"
 _FIND: Final = "SELECT key, pos - 1 FROM ordered WHERE key IN (%s)"
 _READ: Final = {
-    Table.FILES: """
-        SELECT ordered.key, coalesce(ill.size, entries.size),
-            coalesce(ill.outcome, entries.state, ''), coalesce(ill.at, entries.changed_at),
-            coalesce(ill.code, ''), coalesce(ill.message, ''), coalesce(ill.hint, ''),
+    Table.FILES: f"""
+        SELECT ordered.key, coalesce(outcomes.size, entries.size),
+            coalesce(outcome, entries.state, ''), coalesce(outcomes.at, entries.changed_at),
+            coalesce(code, ''), coalesce(message, ''), coalesce(hint, ''),
             entries.dataset, entries.verified_at, coalesce(entries.archive, '')
         FROM ordered
         LEFT JOIN entries ON entries.root = :root AND entries.key = ordered.key
-        LEFT JOIN outcomes AS ill ON ill.root = :root AND ill.path = ordered.key
-            AND ill.outcome IN ('waiting', 'skipped', 'failed')
+        LEFT JOIN outcomes ON outcomes.root = :root AND outcomes.path = ordered.key AND {SHOWN}
         WHERE pos BETWEEN :first AND :last ORDER BY pos
-    """,
+    """,  # noqa: S608 - all of it is ours
     Table.PROBLEMS: """
         SELECT ordered.key, coalesce(size, 0), coalesce(outcome, ''), at, coalesce(code, ''),
             coalesce(message, ''), coalesce(hint, ''), NULL, NULL, ''

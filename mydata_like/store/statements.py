@@ -70,17 +70,68 @@ RECORD = """
             THEN registered_at END,
         verified_at = excluded.verified_at
 """
+SEEN = "(?, ?, ?, ?, ?)"
 ROW = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 RECORD_OUTCOME = (
     "INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,"
     " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _ON_PURPOSE = ", ".join(map(repr, sorted(ON_PURPOSE)))
-RISK = f"""
-    SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes WHERE root = ? AND (
-        outcome IN ('waiting', 'failed') OR (outcome = 'skipped' AND code NOT IN ({_ON_PURPOSE}))
-    )
+# What exists only here, as far as is known: found, waiting, failed, or skipped by nobody's wish.
+AT_RISK = (
+    "(outcome IN ('found', 'waiting', 'failed')"
+    f" OR (outcome = 'skipped' AND code NOT IN ({_ON_PURPOSE})))"
+)
+_OF_ITS_ENTRY = "entries.root = outcomes.root AND entries.key = outcomes.path"
+_UNDER_WAY = (
+    "state IN ('staged', 'registered', 'repaired')"
+    " AND (entries.size, entries.modified_ns) = (outcomes.size, outcomes.modified_ns)"
+)
+# Outcomes of files that are shown as that; of found files that are on their way the entry is.
+SHOWN = (
+    "(outcome IN ('waiting', 'skipped', 'failed') OR (outcome = 'found' AND NOT EXISTS"  # noqa: S608
+    f" (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY} AND {_UNDER_WAY})))"
+)
+# The row of an outcome is about bytes that are verified now.
+_SAFE = (
+    "outcome IN ('found', 'waiting', 'failed') AND EXISTS"  # noqa: S608 - all of it is ours
+    f" (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY} AND state = 'verified'"
+    " AND entries.size = outcomes.size AND outcomes.modified_ns IN (entries.modified_ns, 0))"
+)
+# Files that the ledger does not know as verified just as they are. What a file failed of stays
+# for as long as it is the same; what this run has told of it already stays, too.
+_RECORD_FOUND = f"""
+    WITH
+        seen (key, size, modified_ns, ctime_ns, inode) AS (VALUES %s),
+        one (root, since, now, code, message, hint) AS (VALUES (?, ?, ?, ?, ?, ?))
+    INSERT INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint, at)
+    SELECT root, key, size, modified_ns, 'found', code, message, hint, now FROM seen, one
+    WHERE {{}} ON CONFLICT (root, path) DO UPDATE SET
+        size = excluded.size, modified_ns = excluded.modified_ns, outcome = excluded.outcome,
+        code = excluded.code, message = excluded.message, hint = excluded.hint, at = excluded.at
+    WHERE (outcomes.at < ? OR outcomes.code IN ({_ON_PURPOSE}) OR (outcome = 'found'
+        AND (size, modified_ns) != (excluded.size, excluded.modified_ns))
+    ) AND NOT (outcome = 'failed'
+        AND (size, modified_ns) = (excluded.size, excluded.modified_ns))
 """  # noqa: S608 - all of it is ours
+RECORD_UNSENT = _RECORD_FOUND.format("true")
+RECORD_FOUND = _RECORD_FOUND.format("""NOT EXISTS (
+        SELECT 1 FROM entries WHERE entries.root = one.root AND entries.key = seen.key
+        AND state = 'verified' AND entries.size = seen.size
+        AND entries.modified_ns = seen.modified_ns
+        AND coalesce(entries.ctime_ns, seen.ctime_ns) = seen.ctime_ns
+        AND coalesce(entries.inode, seen.inode) = seen.inode
+    )""")
+FORGET_SAFE = f"DELETE FROM outcomes WHERE root = ? AND path IN (%s) AND {_SAFE}"  # noqa: S608
+FORGET_SAFE_MEMBERS = (
+    "DELETE FROM outcomes WHERE root = ?1 AND path IN (SELECT key FROM entries"  # noqa: S608
+    " WHERE root = ?1 AND dataset = ?2 AND archive = ?3 AND archive != '' AND state = 'verified')"
+    f" AND {_SAFE}"
+)
+RISK = (
+    "SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes"  # noqa: S608
+    f" WHERE root = :root AND {AT_RISK}"
+)
 FORGET_OUTCOMES = "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"
 RECORD_FOLDER = (
     "INSERT OR REPLACE INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"
@@ -116,12 +167,15 @@ RECORD_SOURCE = (
 )
 # In it are the keys between its own followed by "/" and by "0", which comes next.
 BELOW = "root = :root AND (path = :path OR (path > :low AND path < :high))"
+RISK_BELOW = f"{RISK} AND (path = :path OR (path > :low AND path < :high))"
+# Folders that were left out for no one's wish may hold files that nobody has seen.
 FINISH_SOURCE = f"""
     UPDATE sources SET finished_at = :now WHERE root = :root AND path = :path AND NOT EXISTS (
         SELECT 1 FROM outcomes WHERE {BELOW}
-        AND (outcome IN ('waiting', 'failed', 'folder-failed') OR code = 'skipped.owner')
+        AND ({AT_RISK} OR outcome = 'folder-failed' OR code = 'skipped.owner')
     )
 """  # noqa: S608 - all of it is ours
+FORGET_SOURCE = "DELETE FROM sources WHERE root = :root AND path = :path"
 # Keys of the data directory are relative: those of sources begin with "/" or a drive's letter.
 INSIDE = "root = :root AND substr(path, 1, 1) != x'2f' AND (:posix OR substr(path, 2, 1) != x'3a')"
 FORGET_BELOW, FORGET_INSIDE = (
@@ -131,6 +185,18 @@ FORGET_BELOW, FORGET_INSIDE = (
     ]
     for which in (BELOW, INSIDE)
 )
+FORGET_ALL_BELOW = [
+    f"DELETE FROM {table} WHERE {BELOW}"  # noqa: S608 - all of it is ours
+    for table in ("outcomes", "folders")
+]
+FORGET_FOUND = f"DELETE FROM outcomes WHERE root = :root AND outcome = 'found' AND {_SAFE}"  # noqa: S608
+FIND_FAILED_FOLDERS = (
+    "SELECT path FROM outcomes WHERE root = :root AND outcome = 'folder-failed' AND at >= :before"
+)
+KEEP_BELOW = [
+    f"UPDATE {table} SET at = :before WHERE at < :before AND {BELOW}"  # noqa: S608
+    for table in ("outcomes", "folders")
+]
 ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
 FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
 RECORD_RUN = (

@@ -12,7 +12,7 @@ from mydata_like.core.views import FolderGroup, ProblemGroup
 from mydata_like.store import schema
 from mydata_like.store.ledger import NO_ROOT
 from mydata_like.store.listing import connect_to_current
-from mydata_like.store.statements import FIND_ROOT
+from mydata_like.store.statements import FIND_ROOT, SHOWN
 
 FOLDERS_AT_ONCE = 1000  # that are listed in a folder; nobody looks through more of them
 
@@ -39,7 +39,7 @@ _DATASETS: Final = (
 )
 # The first folder within a range of keys, all of which begin with so many bytes: it is found by
 # its first file, and the next one beyond its last, so that not every file is looked at.
-_NEXT_FOLDER: Final = """
+_NEXT_FOLDER: Final = f"""
     SELECT substr(key, 1, :known + instr(substr(key, :known + 1), x'2f') - 1) FROM (
         SELECT key FROM (
             SELECT key FROM entries WHERE root = :root AND key >= :low AND key < :high
@@ -47,11 +47,11 @@ _NEXT_FOLDER: Final = """
         )
         UNION ALL SELECT path FROM (
             SELECT path FROM outcomes WHERE root = :root AND path >= :low AND path < :high
-                AND outcome IN ('waiting', 'skipped', 'failed')
+                AND {SHOWN}
                 AND instr(substr(path, :known + 1), x'2f') ORDER BY path LIMIT 1
         )
     ) ORDER BY key LIMIT 1
-"""
+"""  # noqa: S608 - all of it is ours
 _IS_DATASET: Final = (
     "SELECT EXISTS (SELECT 1 FROM folders WHERE root = :root AND path = :path)"
     " OR EXISTS (SELECT 1 FROM folders WHERE root = :root AND path >= :low AND path < :high)"
@@ -61,13 +61,13 @@ _STATES_BELOW: Final = (
     " WHERE root = :root AND key >= :low AND key < :high GROUP BY state"
 )
 # What is not well counts as that, whatever is known of earlier bytes.
-_ILL_BELOW: Final = """
+_ILL_BELOW: Final = f"""
     SELECT outcome, state, count(*), sum(outcomes.size), sum(entries.size) FROM outcomes
     LEFT JOIN entries ON entries.root = outcomes.root AND entries.key = outcomes.path
     WHERE outcomes.root = :root AND path >= :low AND path < :high
-        AND outcome IN ('waiting', 'skipped', 'failed')
+        AND {SHOWN}
     GROUP BY outcome, state
-"""
+"""  # noqa: S608 - all of it is ours
 _FIND_DATASET: Final = "SELECT dataset FROM entries WHERE root = ? AND key >= ? AND key < ? LIMIT 1"
 
 

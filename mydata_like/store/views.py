@@ -6,8 +6,9 @@ from typing import Final, Self
 
 from mydata_like.core.model import EntryState
 from mydata_like.core.views import Table, View
+from mydata_like.store.statements import SHOWN
 
-FILE_KINDS: Final = frozenset({"waiting", "skipped", "failed"})  # of outcomes that are of files
+FILE_KINDS: Final = frozenset({"found", "waiting", "skipped", "failed"})  # of files
 ENTRY_STATES: Final = frozenset(state.value for state in EntryState)
 
 
@@ -43,13 +44,13 @@ _ENTRIES: Final = {
     "at": "SELECT key, changed_at AS at FROM entries WHERE root = ?",
 }
 _UNLESS_ILL: Final = (
-    "NOT EXISTS (SELECT 1 FROM outcomes WHERE outcomes.root = entries.root"
-    " AND outcomes.path = entries.key AND outcome IN ('waiting', 'skipped', 'failed'))"
+    "NOT EXISTS (SELECT 1 FROM outcomes WHERE outcomes.root = entries.root"  # noqa: S608
+    f" AND outcomes.path = entries.key AND {SHOWN})"
 )
 _OUTCOMES: Final = (
     "SELECT path AS key, size, outcome AS state, at, code FROM outcomes WHERE root = ?"
 )
-_ILL: Final = "FROM outcomes WHERE root = ? AND outcome IN ('waiting', 'skipped', 'failed')"
+_ILL: Final = f"FROM outcomes WHERE root = ? AND {SHOWN}"
 _ILL_FILES: Final = {
     "key": f"SELECT path AS key {_ILL}",
     "size": f"SELECT path AS key, size {_ILL}",

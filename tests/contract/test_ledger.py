@@ -222,3 +222,106 @@ def test_a_forgotten_archive_leaves_no_member(ledger: Ledger) -> None:
 
     assert ledger.find_archives(HERE) == {}
     assert ledger.find_entries([b"a"]) == {}
+
+
+BEGAN = FakeClock().now()
+
+
+def count_risk(ledger: MemoryLedger | SqliteLedger) -> tuple[int, int]:
+    risk = ledger.measure_risk()
+    return risk.files, risk.bytes
+
+
+def test_what_was_found_is_at_risk_until_it_is_verified(
+    ledger: MemoryLedger | SqliteLedger,
+) -> None:
+    files = [local(key) for key in (*AWKWARD, b"sent", b"safe")]
+    ledger.record([entry(b"safe")])
+    ledger.record_found(files, BEGAN)
+    assert count_risk(ledger) == (7, 21)
+    assert ledger.measure_risk().oldest is not None
+
+    for state in (EntryState.STAGED, EntryState.REGISTERED, EntryState.REPAIRED):
+        ledger.record([entry(b"sent", state)])
+        assert count_risk(ledger) == (7, 21)
+    ledger.record([entry(b"sent")])
+    ledger.record([entry(key) for key in AWKWARD])
+
+    assert count_risk(ledger) == (0, 0)
+
+
+def test_thousands_are_found_at_once(ledger: MemoryLedger | SqliteLedger) -> None:
+    keys = [b"%d" % number for number in range(5000)]
+    ledger.record([entry(key) for key in keys[:4000]])
+
+    ledger.record_found([local(key) for key in keys], BEGAN)
+    ledger.record_found([local(key) for key in keys], BEGAN)
+
+    assert count_risk(ledger) == (1000, 3000)
+
+
+def test_a_file_that_is_not_just_as_it_was_verified_is_at_risk(
+    ledger: MemoryLedger | SqliteLedger,
+) -> None:
+    seen = entry(b"")._replace(ctime_ns=5, inode=1)
+    keys = (b"same", b"larger", b"later", b"touched", b"replaced")
+    ledger.record([seen._replace(key=key) for key in keys])
+    same = local(b"same")._replace(ctime_ns=5)
+
+    ledger.record_found(
+        [
+            same,
+            same._replace(key=b"larger", size=4),
+            same._replace(key=b"later", modified_ns=1),
+            same._replace(key=b"touched", ctime_ns=6),
+            same._replace(key=b"replaced", inode=2),
+        ],
+        BEGAN,
+    )
+
+    assert count_risk(ledger) == (4, 13)
+
+
+def test_what_is_verified_of_earlier_bytes_leaves_the_file_at_risk(
+    ledger: MemoryLedger | SqliteLedger,
+) -> None:
+    ledger.record_found([local(b"a", size=4), local(b"b", modified_ns=1)], BEGAN)
+
+    ledger.record([entry(b"a"), entry(b"b")])
+
+    assert count_risk(ledger) == (2, 7)
+
+
+def test_what_the_server_lacks_is_at_risk_whatever_is_known(
+    ledger: MemoryLedger | SqliteLedger,
+) -> None:
+    ledger.record([entry(b"a")])
+
+    ledger.record_found([local(b"a")], BEGAN, unsent=True)
+    assert count_risk(ledger) == (1, 3)
+
+    ledger.record([entry(b"a")])
+    assert count_risk(ledger) == (0, 0)
+
+
+def test_files_of_an_archive_are_at_risk_until_it_is_verified(
+    ledger: MemoryLedger | SqliteLedger,
+) -> None:
+    ledger.record_found([local(b"a"), local(b"b"), local(b"c")], BEGAN)
+
+    ledger.record_archive(archive(), [inside(b"a", archive()), inside(b"b", archive())])
+    ledger.record_archive(archive(EntryState.REGISTERED))
+    assert count_risk(ledger) == (3, 9)
+    ledger.record_archive(archive(EntryState.VERIFIED))
+    assert count_risk(ledger) == (1, 3)
+
+
+def test_files_that_a_verified_archive_was_read_to_hold_are_safe(
+    ledger: MemoryLedger | SqliteLedger,
+) -> None:
+    ledger.record_found([local(b"a"), local(b"b", size=4)], BEGAN)
+    held = archive(EntryState.VERIFIED)
+
+    ledger.record_archive(held, [inside(b"a", held), inside(b"b", held)])
+
+    assert count_risk(ledger) == (1, 4)

@@ -1,10 +1,11 @@
 """A ledger that forgets when the test ends."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, Self
 
 from mydata_like.core.archives import Archive
-from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState, LocalFile
+from mydata_like.core.model import AtRisk, DatasetId, DatasetStats, Entry, EntryState, LocalFile
 
 
 class MemoryLedger:
@@ -14,6 +15,7 @@ class MemoryLedger:
         self.entries: dict[bytes, Entry] = {}
         self.history: list[Entry] = []
         self.archives: dict[tuple[DatasetId, str], Archive] = {}
+        self.found: dict[bytes, LocalFile] = {}  # files that exist only here
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
@@ -45,6 +47,28 @@ class MemoryLedger:
     def record(self, entries: Sequence[Entry]) -> None:
         self.history.extend(entries)
         self.entries.update((entry.key, entry) for entry in entries)
+        for key in [key for key, file in self.found.items() if self._is_verified(file)]:
+            del self.found[key]
+
+    def record_found(
+        self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
+    ) -> None:
+        left = [file for file in files if unsent or not self._is_verified(file, exactly=True)]
+        self.found.update((file.key, file) for file in left)
+
+    def measure_risk(self) -> AtRisk:
+        files = self.found.values()
+        oldest = min((file.modified_ns for file in files), default=0)
+        moment = datetime.fromtimestamp(oldest // 10**9, UTC) if oldest else None
+        return AtRisk(len(files), sum(file.size for file in files), moment)
+
+    def _is_verified(self, file: LocalFile, *, exactly: bool = False) -> bool:
+        entry = self.entries.get(file.key)
+        if entry is None or entry.state is not EntryState.VERIFIED:
+            return False
+        seen = entry.ctime_ns in (None, file.ctime_ns) and entry.inode in (None, file.inode)
+        same = (entry.size, entry.modified_ns) == (file.size, file.modified_ns)
+        return same and (seen or not exactly)
 
     def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
         found = {path: archive for (id_, path), archive in self.archives.items() if id_ == dataset}
