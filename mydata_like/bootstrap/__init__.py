@@ -67,11 +67,14 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.setup import show_key as show_key
     from mydata_like.bootstrap.sources import Conflict as Conflict
     from mydata_like.bootstrap.sources import SourcePreview as SourcePreview
+    from mydata_like.bootstrap.sources import UnfinishedSource as UnfinishedSource
     from mydata_like.bootstrap.sources import find_conflicts as find_conflicts
     from mydata_like.bootstrap.sources import find_source_of as find_source_of
     from mydata_like.bootstrap.sources import find_speed as find_speed
     from mydata_like.bootstrap.sources import find_unfinished_sources as find_unfinished_sources
+    from mydata_like.bootstrap.sources import list_unfinished_sources as list_unfinished_sources
     from mydata_like.bootstrap.sources import preview_sources as preview_sources
+    from mydata_like.bootstrap.sources import remove_source as remove_source
     from mydata_like.bootstrap.sparing import go_second as go_second
     from mydata_like.bootstrap.state import State as State
     from mydata_like.bootstrap.state import look_at_state as look_at_state
@@ -123,8 +126,8 @@ _HOMES: Final = {
         "list_facilities list_instruments show_key"
     ),
     "bootstrap.sources": (
-        "Conflict SourcePreview find_conflicts find_source_of find_speed "
-        "find_unfinished_sources preview_sources"
+        "Conflict SourcePreview UnfinishedSource find_conflicts find_source_of find_speed "
+        "find_unfinished_sources list_unfinished_sources preview_sources remove_source"
     ),
     "bootstrap.sparing": "go_second",
     "bootstrap.state": "State look_at_state",

@@ -32,7 +32,8 @@ from mydata_like.bootstrap.sparing import spared
 from mydata_like.bootstrap.staging import Staging, find_staging, open_staging
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
-from mydata_like.core.ports import Clock, Emit, Ledger, Transport
+from mydata_like.core.model import FileGroup
+from mydata_like.core.ports import Clock, Emit, Transport
 from mydata_like.core.shards import WHOLE
 from mydata_like.core.sources import Offer
 from mydata_like.core.values import dataclass
@@ -46,6 +47,7 @@ from mydata_like.engine.chronicle import Chronicle
 from mydata_like.engine.climb import Climb
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.datasets import Datasets
+from mydata_like.engine.discovery import Discovery, Lookahead
 from mydata_like.engine.knowledge import Knowledge
 from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.limits import Limits
@@ -58,10 +60,10 @@ from mydata_like.engine.send import Send
 from mydata_like.engine.shares import Shares
 from mydata_like.engine.sources import Sources, check_source
 from mydata_like.engine.tally import Tally
-from mydata_like.engine.ticker import begin, repeated
+from mydata_like.engine.ticker import begin, repeated, settle
 from mydata_like.engine.verify import Verify
 from mydata_like.engine.watching import FOLDER, SOURCE
-from mydata_like.engine.workers import Stoppable
+from mydata_like.engine.workers import CancelFlag, Stoppable
 from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
@@ -77,6 +79,7 @@ from mydata_like.transfer.sessions import count_cpus
 from mydata_like.transfer.unarchive import TarArchives
 
 KEEP_AFTER = 1.0  # seconds after which the ledger is told again how far a run has come
+LOOK_FOR = 30.0  # seconds of looking at what is there where a run cannot begin
 SWITCH_INTERVAL = 0.0005  # seconds a thread may keep those that send from going on
 
 
@@ -132,16 +135,31 @@ class Job:
     def _carry(self) -> RunEnd:
         """Run, and keep the sums of it, and why it began, in the ledger."""
         started = self.clock.now()
-        with repeated(
-            lambda: self._keep(started, None, self.audience.tally.progress()), KEEP_AFTER
-        ):
-            end = self.run.execute(self.root, reason=self.reason)
-        self._keep(started, end.finished.at, end.finished)
-        if end.finished.problem is None and self.reason != FOLDER:
+
+        def keep() -> None:
+            self._keep(started, None, self.audience.tally.progress())
+
+        try:
+            with repeated(keep, KEEP_AFTER):
+                end = self.run.execute(self.root, reason=self.reason)
+        except BaseException:
+            with suppress(UploaderError):  # what is raised says more
+                keep()
+            raise
+        try:
+            self._conclude(started, end.finished)
+        except UploaderError as error:  # the sums are to be told all the same
+            if end.finished.problem is None:
+                end = RunEnd(replace(end.finished, problem=error.problem), error.exit_code)
+        return end
+
+    def _conclude(self, started: datetime, finished: RunFinished) -> None:
+        """Keep the sums, and after a complete run that what it did not see is gone."""
+        self._keep(started, finished.at, finished)
+        if finished.problem is None and self.reason != FOLDER:
             sources = self.sources
             self.ledger.forget_before(started, sources.taken, inside=not sources.alone)
             sources.finish()
-        return end
 
     def _keep(
         self, started: datetime, finished: datetime | None, sums: RunProgressed | RunFinished
@@ -176,11 +194,11 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         if audience.controller:
             stack.enter_context(audience.controller.opening(gate, audience.cancel))
         places, root = _occupy(settings, order, clock, stack)
-        wait_for_ledger = _open_ledger(
-            ledger_file(settings, places, root, order.part.shard), root, audience, stack
-        )
+        begun = _begin(settings, order, audience, root, stack)
         settings, connection = connect(settings, order, audience, gate, stack)
-        ledger = wait_for_ledger()
+        ledger = begun.find_ledger()
+        if ledger.problem:
+            audience.emit(Notice(problem=ledger.problem))
         chronicle = Chronicle(ledger)
         audience = replace(audience, emit=both(audience.emit, chronicle.add))
         staging = stack.enter_context(_staging(settings, order, audience, gate, connection))
@@ -188,13 +206,39 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         datasets = Datasets(
             connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
         )
-        sources = _add_sources(settings, ledger, order)
+        sources = begun.find_sources()
         controls = _build_controls(settings, staging.transport, gate, audience, sources)
         outside = _Outside(connection.server, gate, controls, staging.box)
-        around = _surround(settings, staging.transport, ledger, audience, outside)
+        around = _surround(settings, staging.transport, begun, audience, outside)
         stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
         yield Job(run, root, ledger, clock, order.reason, audience, chronicle, sources)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What goes on while the server is asked: the first two wait until it is done."""
+
+    find_ledger: Callable[[], SqliteLedger]
+    find_sources: Callable[[], Sources]
+    discovery: Discovery
+
+
+def _begin(
+    settings: Settings, order: Order, audience: Audience, root: bytes, stack: ExitStack
+) -> _Begun:
+    """Begin with all that needs no server: what is to be carried is known before it is asked."""
+    file = ledger_file(settings, find_places(order.config), root, order.part.shard)
+    find_ledger = _open_ledger(file, root, stack)
+    discovery = Discovery(find_ledger, SystemClock(), dry_run=order.dry_run)
+    find_sources = begin(
+        lambda: _accept_sources(settings, find_ledger(), order, audience.controller)
+    )
+    stack.callback(settle, find_sources)  # it writes into the ledger
+    begun = _Begun(find_ledger, find_sources, discovery)
+    if not order.dry_run:
+        stack.enter_context(_looking_ahead(settings, order, begun, audience.cancel))
+    return begun
 
 
 def _occupy(
@@ -204,11 +248,15 @@ def _occupy(
     _check_order(settings, order)
     places = find_places(order.config)
     prepare_places(settings, places)
-    root = os.fsencode(settings.data.directory or "")
+    root = _find_root(settings)
     if not order.dry_run:
         state = find_state(settings, places)
         stack.enter_context(lock_data_directory(state, root, clock, order.part.shard))
     return places, root
+
+
+def _find_root(settings: Settings) -> bytes:
+    return os.fsencode(settings.data.directory or "")
 
 
 def _check_order(settings: Settings, order: Order) -> None:
@@ -234,17 +282,57 @@ def _staging(
         staging.transport.close()
 
 
-def _add_sources(settings: Settings, ledger: SqliteLedger, order: Order) -> Sources:
+def _accept_sources(
+    settings: Settings, ledger: SqliteLedger, order: Order, controller: Controller | None
+) -> Sources:
+    """Keep what is to be carried from outside, before the server is asked anything.
+
+    A run over everything also carries on with what earlier ones have left.
+    """
     sources = Sources(settings, ledger, alone=order.reason == SOURCE, dry_run=order.dry_run)
     for offer in order.sources:
         sources.add(offer)
+    if controller:
+        controller.accept(sources.remember)
+    if order.reason not in (SOURCE, FOLDER):
+        sources.carry_on()
     return sources
 
 
-def _open_ledger(
-    file: Path, root: bytes, audience: Audience, stack: ExitStack
-) -> Callable[[], SqliteLedger]:
-    """Begin to open the ledger; return what waits for it, and tells what was wrong with it.
+@contextmanager
+def _looking_ahead(
+    settings: Settings, order: Order, begun: _Begun, stop: Stoppable
+) -> Iterator[None]:
+    """Find what the run is to carry while it is held up, or where it cannot begin at all."""
+    clock, cancel = SystemClock(), CancelFlag()
+    ahead = Lookahead(begun.discovery, clock, cancel)
+    scan = Scan(settings, _ignore, clock, cancel, order.part)
+
+    def find() -> Iterator[FileGroup]:
+        sources = begun.find_sources()
+        for source in sources.waiting:
+            yield from scan.read(source)
+        if not sources.alone:
+            yield from scan.look_ahead(_find_root(settings), begun.discovery.has_passed)
+
+    ended = begin(lambda: ahead.work(find))
+    try:
+        yield
+    except UploaderError:
+        ahead.finish(LOOK_FOR, stop)
+        settle(ended)
+        raise
+    finally:
+        cancel.set("the run has ended")
+        settle(ended)
+
+
+def _ignore(_: Event) -> None:
+    """Leave it to the run to tell what it finds."""
+
+
+def _open_ledger(file: Path, root: bytes, stack: ExitStack) -> Callable[[], SqliteLedger]:
+    """Begin to open the ledger; return what waits for it.
 
     All of a large one is read, to see whether it is sound, while the server is asked.
     """
@@ -254,14 +342,8 @@ def _open_ledger(
         with suppress(UploaderError):  # it is raised where the ledger is waited for
             opened().close()
 
-    def wait() -> SqliteLedger:
-        ledger = opened()
-        if ledger.problem:
-            audience.emit(Notice(problem=ledger.problem))
-        return ledger
-
     stack.callback(close)
-    return wait
+    return opened
 
 
 def both(one: Emit, other: Emit) -> Emit:
@@ -308,11 +390,12 @@ def connect(
 
 
 def _surround(
-    settings: Settings, transport: Transport, ledger: Ledger, audience: Audience, outside: _Outside
+    settings: Settings, transport: Transport, begun: _Begun, audience: Audience, outside: _Outside
 ) -> Surroundings:
     return Surroundings(
         transport=transport,
-        ledger=ledger,
+        ledger=begun.find_ledger(),
+        discovery=begun.discovery,
         tally=audience.tally,
         shares=Shares(outside.controls.limits.channels, transport, audience.emit, count_cpus()),
         emit=audience.emit,

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from mydata_like.bootstrap.settings import find_places, ledger_file
+from mydata_like.bootstrap.settings import find_places, find_state, ledger_file
 from mydata_like.core.errors import Problem, SourceError
 from mydata_like.core.events import (
     Event,
@@ -19,7 +19,8 @@ from mydata_like.core.events import (
     FolderFailed,
     FolderSkipped,
 )
-from mydata_like.core.model import Entry, EntryState, FileGroup, LocalFile
+from mydata_like.core.format import format_path
+from mydata_like.core.model import AtRisk, Entry, EntryState, FileGroup, LocalFile
 from mydata_like.core.ports import Cancel
 from mydata_like.core.sources import Destination, KnownSource, Offer, Source, lies_in
 from mydata_like.engine.scan import Scan
@@ -27,6 +28,7 @@ from mydata_like.engine.sources import check_source
 from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
+from mydata_like.system.lock import lock_data_directory
 
 PARTS_SHOWN = 500  # sub-folders of a source that are told apart
 RUNS_ASKED = 20  # of which the latest that sent something tells how fast the next one will be
@@ -98,6 +100,65 @@ class Conflict(NamedTuple):
     @property
     def hinders(self) -> bool:
         return self.kind in ("inside", "same")
+
+
+class UnfinishedSource(NamedTuple):
+    """A source that is not safe as a whole, as far as is known.
+
+    `at_risk` is what is known to exist only there, `there` whether it can be seen now.
+    """
+
+    source: KnownSource
+    at_risk: AtRisk
+    there: bool
+
+    def as_record(self) -> Mapping[str, object]:
+        """Return this as plain values for JSON."""
+        return {
+            "path": format_path(self.source.path),
+            "destination": self.source.destination._asdict(),
+            "added": self.source.added.isoformat(),
+            "there": self.there,
+            "at_risk": self.at_risk.as_record(),
+        }
+
+
+def list_unfinished_sources(settings: Settings, config: Path | None) -> list[UnfinishedSource]:
+    """Return the sources of which something is not safe yet, and what is known to be open."""
+    with ExitStack() as stack:
+        ledger = _open_ledger(settings, config, stack)
+        known = ledger.find_sources() if ledger else []
+        return [
+            UnfinishedSource(
+                source,
+                ledger.measure_risk(source.path),
+                os.path.lexists(source.path),
+            )
+            for source in known
+            if ledger and source.finished is None
+        ]
+
+
+def remove_source(settings: Settings, config: Path | None, path: Path) -> None:
+    """Forget a source: no run carries on with it, and what is in it is at risk no longer.
+
+    What was sent stays sent, and known. Raises `AlreadyRunningError` while a run is at work,
+    `SourceError` where no such source is unfinished.
+    """
+    key = os.fsencode(path.absolute().as_posix()).rstrip(b"/")
+    places, clock = find_places(config), SystemClock()
+    root = os.fsencode(settings.data.directory or "")
+    if key not in [known.path for known in find_unfinished_sources(settings, config)]:
+        raise SourceError(
+            f"{format_path(key)} is no folder or file that a run is to carry on with.",
+            hint="`mydata-like sources` lists them.",
+            code="source.unknown",
+        )
+    with (
+        lock_data_directory(find_state(settings, places), root, clock),
+        SqliteLedger.open(ledger_file(settings, places, root), root, clock) as ledger,
+    ):
+        ledger.remove_source(key)
 
 
 def find_unfinished_sources(settings: Settings, config: Path | None) -> list[KnownSource]:

@@ -13,6 +13,7 @@ from mydata_like.cli import (
     importing,
     registering,
     settings,
+    sources,
     standing,
     support,
     uploading,
@@ -26,6 +27,7 @@ app = uploading.app  # "run" and "scan"
 app.command("doctor")(doctor.examine)
 app.command("free")(freeing.free)
 app.command("register")(registering.register)
+app.command("sources")(sources.sources)
 app.command("status")(standing.status)
 app.command("watch")(watching.watch)
 app.command("support-bundle")(support.support_bundle)

@@ -217,12 +217,18 @@ class FileFailed:
 class FileRetried:
     """A person wants a file sent again.
 
-    The `outcome` that was told of it before, `failed` or `waiting`, is taken back.
+    The `outcome` that was told of it before, `failed` or `waiting`, is taken back. `modified_ns` is
+    its time of modification in nanoseconds since 1970, 0 if it is not known.
     """
 
     path: bytes
     size: int
     outcome: str
+    modified_ns: int = 0
+
+    @classmethod
+    def of(cls, file: LocalFile, outcome: str) -> Self:
+        return cls(path=file.key, size=file.size, outcome=outcome, modified_ns=file.modified_ns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

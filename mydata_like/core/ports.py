@@ -276,11 +276,11 @@ class Ledger(Protocol):
 
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
-    ) -> None:
+    ) -> int:
         """Keep that these files exist only here, unless they are known as verified as they are.
 
         With `unsent` the server lacks them, whatever is known. What has been recorded of a file
-        `since` the run began stays as it is; being verified ends it.
+        `since` the run began stays as it is; being verified ends it. Return of how many it is news.
         """
 
     def find_archives(self, dataset: DatasetId) -> Mapping[str, Archive]:

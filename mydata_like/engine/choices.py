@@ -102,7 +102,7 @@ class Choices:
             for key in found:
                 wanted, outcome = self._left.pop(key)
                 for file in wanted.files:
-                    self._emit(FileRetried(path=file.key, size=file.size, outcome=outcome))
+                    self._emit(FileRetried.of(file, outcome))
                 self._again.append(wanted)
             return None if found or lifted else NOTHING_LEFT
 

@@ -17,7 +17,7 @@ from mydata_like.core.events import (
     FolderFound,
     FolderSkipped,
 )
-from mydata_like.core.model import FolderSums, Outcome
+from mydata_like.core.model import UNSENT, FolderSums, Outcome
 from mydata_like.engine.workers import Lock
 
 NO_FOLDER = FolderSums(b"", "", None, "", "")
@@ -48,7 +48,7 @@ class Chronicle:
             FilesSeen: self._count_group,
             FilesKnown: self._count_group,
             FileVerified: self._note_well,
-            FileRetried: self._note_well,
+            FileRetried: self._take_back,
             FileWaiting: self._note_ill,
             FileSkipped: self._note_ill,
             FileFailed: self._note_ill,
@@ -62,16 +62,25 @@ class Chronicle:
                 step(event)
 
     def write(self) -> None:
-        """Keep in the ledger what has come since the last time."""
+        """Keep in the ledger what has come since the last time; what fails comes the next time."""
         with self._lock:
-            outcomes, self._outcomes = list(self._outcomes.values()), {}
+            outcomes, self._outcomes = self._outcomes, {}
             well, self._well = self._well, []
-            folders = [self._folders[path] for path in sorted(self._changed)]
-            self._changed.clear()
-        if outcomes or well:
-            self._shelf.record_outcomes(outcomes, well)
-        if folders:
-            self._shelf.record_folders(folders)
+            changed, self._changed = self._changed, set()
+            folders = [self._folders[path] for path in sorted(changed)]
+        try:
+            if outcomes or well:
+                self._shelf.record_outcomes(list(outcomes.values()), well)
+            if folders:
+                self._shelf.record_folders(folders)
+        except BaseException:
+            with self._lock:
+                for path in self._well:
+                    outcomes.pop(path, None)
+                self._outcomes = outcomes | self._outcomes
+                self._well = well + self._well
+                self._changed |= changed
+            raise
 
     def _open_folder(self, event: FolderFound) -> None:
         sums = FolderSums(event.path, event.dataset, event.title, event.owner, event.group)
@@ -93,14 +102,18 @@ class Chronicle:
             verified, size = sums.verified + event.files, sums.verified_bytes + event.bytes
             self._change(sums._replace(verified=verified, verified_bytes=size))
 
-    def _note_well(self, event: FileVerified | FileRetried) -> None:
+    def _note_well(self, event: FileVerified) -> None:
         self._outcomes.pop(event.path, None)
         self._well.append(event.path)
         sums = self._find_folder(event.path)
-        if isinstance(event, FileVerified):
-            verified, size = sums.verified + 1, sums.verified_bytes + event.size
-            self._change(sums._replace(verified=verified, verified_bytes=size))
-        elif event.outcome == "failed":
+        verified, size = sums.verified + 1, sums.verified_bytes + event.size
+        self._change(sums._replace(verified=verified, verified_bytes=size))
+
+    def _take_back(self, event: FileRetried) -> None:
+        """Note that a file is to be sent after all: until then it exists only here."""
+        self._keep("found", event, UNSENT, event.modified_ns)
+        sums = self._find_folder(event.path)
+        if event.outcome == "failed":
             self._change(sums._replace(failed=sums.failed - 1))
         else:
             self._change(sums._replace(waiting=sums.waiting - 1))
@@ -121,7 +134,7 @@ class Chronicle:
     def _keep(
         self,
         kind: str,
-        event: FileWaiting | FileSkipped | FileFailed,
+        event: FileWaiting | FileSkipped | FileFailed | FileRetried,
         problem: Problem,
         modified_ns: int = 0,
     ) -> None:

@@ -1,7 +1,7 @@
 """Carries out commands while a run goes, and answers each with one event."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from mydata_like.core.commands import (
@@ -23,6 +23,7 @@ from mydata_like.core.commands import (
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import CommandDone, CommandRefused, Notice
 from mydata_like.core.ports import Emit
+from mydata_like.core.sources import Offer
 from mydata_like.core.values import dataclass
 from mydata_like.engine.choices import NO_TRANSFER, NOTHING_LEFT, Choices
 from mydata_like.engine.limits import Limits
@@ -94,6 +95,7 @@ class Controller:
         self._opening: Opening | None = None
         self._controls: Controls | None = None
         self._kept: list[Command] = []
+        self._remember: Callable[[Offer], None] | None = None
         self._coming = wishes is None  # a run was asked for, and has not begun to open
         self._over = False
 
@@ -116,8 +118,16 @@ class Controller:
             yield
         finally:
             with self._lock:
-                self._opening = None
+                self._opening, self._remember = None, None
                 self._over = self._wishes is None
+
+    def accept(self, remember: Callable[[Offer], None]) -> None:
+        """Have the sources that are kept for a run remembered at once, while one is opening."""
+        with self._lock:
+            self._remember = remember
+            for command in self._kept:
+                if isinstance(command, AddSource):
+                    self._remember_source(command)
 
     @contextmanager
     def over(self, controls: Controls) -> Iterator[None]:
@@ -219,7 +229,11 @@ class Controller:
 
     def _add_source(self, command: AddSource, controls: Controls) -> Problem | None:
         try:
-            taken = not controls.cancel.is_set() and controls.sources.add(command.offer)
+            if controls.cancel.is_set():
+                controls.sources.remember(command.offer)
+                taken = False
+            else:
+                taken = controls.sources.add(command.offer)
         except UploaderError as error:
             return error.problem
         if taken:
@@ -232,11 +246,18 @@ class Controller:
     def _put_off(self, command: AddSource) -> None:
         """Leave a source to the next run: one that is about to go, now, or after this one."""
         self._kept.append(command)
+        self._remember_source(command)
         if self._opening is not None and not self._opening.cancel.is_set():
             return
         self._coming = True
         if self._wishes:
             self._wishes.start(alone=True)
+
+    def _remember_source(self, command: AddSource) -> None:
+        """Remember a source as soon as that is possible; what is wrong with it is told later."""
+        if self._remember is not None:
+            with suppress(UploaderError):
+                self._remember(command.offer)
 
 
 def _act(command: Acting, controls: Controls) -> Problem | None:

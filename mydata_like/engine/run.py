@@ -15,6 +15,7 @@ from mydata_like.core.values import dataclass
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.controller import Controller, Controls
+from mydata_like.engine.discovery import Discovery
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.register import Register
@@ -73,6 +74,7 @@ class Surroundings:
     cancel: Stoppable
     controls: Controls
     controller: Controller
+    discovery: Discovery
     registrations: int = 3  # requests in flight
     beside: Callable[[], AbstractContextManager[None]] = nullcontext  # goes on meanwhile
 
@@ -129,12 +131,21 @@ class Run:
             problem, exit_code = error.problem, error.exit_code
         finally:
             around.transport.close()
-        around.ledger.flush()
+        if (failure := self._flush()) and not problem:
+            problem, exit_code = failure.problem, failure.exit_code
         self._tell_progress()
         finished = replace(
             around.tally.summary(self.name, around.clock.now(), problem), limit=around.shares.limit
         )
         return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
+
+    def _flush(self) -> UploaderError | None:
+        """Make what was recorded durable; return why that failed, if it did."""
+        try:
+            self._around.ledger.flush()
+        except UploaderError as error:
+            return error
+        return None
 
     def _tell_progress(self) -> None:
         """Tell the sums, unless nothing has changed since they were told, and what the limit is."""
@@ -165,7 +176,7 @@ class Run:
     def _pass_on(self, found: Iterable[FileGroup], again: list[Wanted]) -> list[Wanted]:
         """Carry what is found and what is sent again; return what is to be sent once more."""
         with self._group() as group:
-            checked = self._checked(group, found)
+            checked = self._checked(group, self._around.discovery.pass_on(found))
             bundled = stage(group, self._stages.bundle, checked, limit=AHEAD, weigh=count_files)
             repeats: list[Open] = [[*again]]
             return self._deliver(group, chain(repeats, bundled) if again else bundled)
@@ -198,6 +209,7 @@ class Run:
         for checked in self._stages.check(groups):
             if any(isinstance(file, Wanted) for file in checked.open):
                 self._around.transport.prepare()
+            self._around.discovery.record_open(checked)
             yield checked
 
     def _deliver(

@@ -1,7 +1,7 @@
 """The first stage: finds dataset folders by the layout, sources, and the local files in them."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mydata_like.core.errors import Problem, SourceError
@@ -47,6 +47,17 @@ class Scan:
             self._emit(Notice(problem=_no_folder(self.part.only)))
         walk.root.check()
 
+    def look_ahead(
+        self, root: bytes | Path, has_passed: Callable[[bytes], bool]
+    ) -> Iterator[FileGroup]:
+        """Yield what `scan` does, but for the folders that it has passed; raises as it does."""
+        walk = self._open(Root(root))
+
+        def open_dataset(folder: DatasetFolder, path: bytes) -> Iterator[FileGroup]:
+            return iter(()) if has_passed(folder.path) else walk.open(folder, path)
+
+        yield from self._visit(walk, open_dataset)
+
     def find_folders(self, root: bytes | Path) -> Iterator[DatasetFolder]:
         """Yield the dataset folders without reading what is in them; raises as `scan` does."""
         for group in self._visit(self._open(Root(root)), _unread):
@@ -63,7 +74,8 @@ class Scan:
                 yield group
         except SourceError as error:
             self._emit(FolderFailed(path=source.path, problem=error.problem))
-            yield FileGroup(folder, (), last=True, number=number)
+            if number:  # of what was never there, no dataset is made
+                yield FileGroup(folder, (), last=True, number=number)
 
     def _read_source(self, source: Source, folder: DatasetFolder) -> Iterator[FileGroup]:
         # With the last "/" the top of a drive is meant, and not where one is on it.

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from mydata_like.core.errors import SourceError
 from mydata_like.core.format import format_path
 from mydata_like.core.sources import (
     Destination,
+    KnownSource,
     Offer,
     Source,
     check_destination,
@@ -28,6 +29,8 @@ class Roll(Protocol):
     def find_destination(self, path: bytes) -> Destination | None: ...
 
     def record_source(self, source: Source) -> None: ...
+
+    def find_sources(self) -> Sequence[KnownSource]: ...
 
     def finish_source(self, path: bytes) -> None:
         """Remember that all of a source is safe, unless something of it is known not to be."""
@@ -49,22 +52,46 @@ class Sources:
         self._lock = Lock()
         self._waiting: dict[bytes, Source] = {}
         self._taken: set[bytes] = set()
+        self._again: set[bytes] = set()  # added when this run had read it: it is for the next one
         self._closed = False
 
     def add(self, offer: Offer) -> bool:
         """Let this run carry a source; return whether it can: else it is for the next one.
 
-        Raises `SourceError` where no run can, `RunError` where the ledger fails.
+        Either way it is remembered. Raises `SourceError` where no run can carry it, `RunError`
+        where the ledger fails.
         """
         source = self._complete(offer)
         with self._lock:
-            if self._closed or source.path in self._taken:
-                return False
-            self._refuse_overlap(source)
-            if not self._dry_run:
-                self._roll.record_source(source)
-            self._waiting[source.path] = source
-        return True
+            taken = not self._closed and source.path not in self._taken
+            if taken:
+                self._refuse_overlap(source)
+            self._record(source)
+            if taken:
+                self._waiting[source.path] = source
+            else:
+                self._again.add(source.path)
+        return taken
+
+    def remember(self, offer: Offer) -> None:
+        """Remember a source that a run carries later; raises as `add` does."""
+        source = self._complete(offer)
+        with self._lock:
+            self._record(source)
+            if source.path in self._taken:
+                self._again.add(source.path)
+
+    def carry_on(self) -> None:
+        """Let this run carry what earlier ones were to carry, and have not finished.
+
+        Of two that lie in each other it is what was added now.
+        """
+        left = [known for known in self._roll.find_sources() if known.finished is None]
+        with self._lock:
+            for known in left:
+                if not self._find_overlap(known.path):
+                    alone = _is_file(known.path)
+                    self._waiting[known.path] = Source(known.path, known.destination, alone)
 
     def take(self) -> Iterator[Source]:
         """Yield what has been added and not been taken yet."""
@@ -78,6 +105,12 @@ class Sources:
             return self._closed
 
     @property
+    def waiting(self) -> list[Source]:
+        """What has been added and not been taken yet."""
+        with self._lock:
+            return list(self._waiting.values())
+
+    @property
     def taken(self) -> list[bytes]:
         """The paths of all that this run has read, or begun to."""
         with self._lock:
@@ -86,7 +119,8 @@ class Sources:
     def finish(self) -> None:
         """Remember what is safe, after a run that came to its end."""
         for path in self.taken:
-            self._roll.finish_source(path)
+            if path not in self._again:
+                self._roll.finish_source(path)
 
     def _take_one(self) -> Source | None:
         with self._lock:
@@ -103,9 +137,18 @@ class Sources:
         known = self._roll.find_destination(source.path)
         return source._replace(destination=known) if known else source
 
+    def _record(self, source: Source) -> None:
+        if not self._dry_run:
+            self._roll.record_source(source)
+
+    def _find_overlap(self, path: bytes) -> list[bytes]:
+        """Return the sources of this run that a path is, lies in or holds."""
+        others = self._taken | self._waiting.keys()
+        return [other for other in others if lies_in(path, other) or lies_in(other, path)]
+
     def _refuse_overlap(self, source: Source) -> None:
-        for other in (self._taken | self._waiting.keys()) - {source.path}:
-            if lies_in(source.path, other) or lies_in(other, source.path):
+        for other in self._find_overlap(source.path):
+            if other != source.path:
                 raise SourceError(
                     f"{format_path(source.path)} and {format_path(other)} lie in each other.",
                     hint="Each file can become one datafile of a run: leave out one of the two.",
@@ -150,6 +193,14 @@ def _look(path: bytes) -> int:
             code="source.special",
         )
     return status.st_mode
+
+
+def _is_file(path: bytes) -> bool:
+    """Return whether there is something that is no folder; what is gone is told once it is read."""
+    try:
+        return not stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _refuse_relatives(settings: Settings, path: bytes) -> None:

@@ -4,8 +4,10 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
+
+from mydata_like.core.errors import Cancelled, UploaderError
 
 T = TypeVar("T")
 
@@ -50,3 +52,9 @@ def begin(work: Callable[[], T]) -> Callable[[], T]:
 
     threading.Thread(target=carry_out, name="beside", daemon=True).start()
     return future.result
+
+
+def settle(wait: Callable[[], object]) -> None:
+    """Wait for the end of what was begun, whatever comes of it: that is raised elsewhere."""
+    with suppress(UploaderError, Cancelled):
+        wait()

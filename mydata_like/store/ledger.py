@@ -215,20 +215,23 @@ class SqliteLedger:
 
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
-    ) -> None:
+    ) -> int:
         """Keep that these files exist only here, unless they are known as verified as they are.
 
         With `unsent` the server lacks them, whatever is known. What has been recorded of a file
-        `since` the run began stays as it is.
+        `since` the run began stays as it is. Return of how many it is news.
         """
+        news = 0
         query = statements.RECORD_UNSENT if unsent else statements.RECORD_FOUND
         began = int(since.timestamp())
         one = self._root, began, self._seconds(), *UNSENT
-        for start in range(0, len(files), FOUND_AT_ONCE):
-            part = files[start : start + FOUND_AT_ONCE]
-            with self._file.transaction() as cursor:
+        with self._file.transaction() as cursor:
+            for start in range(0, len(files), FOUND_AT_ONCE):
+                part = files[start : start + FOUND_AT_ONCE]
                 values = *chain.from_iterable(map(FOUND, part)), *one, began
                 cursor.execute(query % ",".join([statements.SEEN] * len(part)), values)
+                news += cursor.execute("SELECT changes()").fetchone()[0]
+        return news
 
     def measure_risk(self, below: bytes | None = None) -> AtRisk:
         """Return how much exists only here; nothing where the file is of an older version.
@@ -245,11 +248,11 @@ class SqliteLedger:
 
     def record_folders(self, folders: Sequence[FolderSums]) -> None:
         """Keep how the files of these dataset folders stand."""
-        now = self._seconds()
-        with self._file.transaction() as cursor:
-            cursor.executemany(
-                statements.RECORD_FOLDER, [(self._root, *sums, now) for sums in folders]
-            )
+        self._write_folders(statements.RECORD_FOLDER, folders)
+
+    def add_folders(self, folders: Sequence[FolderSums]) -> None:
+        """Keep these folders, unless something is known of them already."""
+        self._write_folders(statements.ADD_FOLDER, folders)
 
     def forget_before(self, moment: datetime, sources: Sequence[bytes], *, inside: bool) -> None:
         """Forget outcomes and folders that were not told again since then: they are gone.
@@ -362,6 +365,11 @@ class SqliteLedger:
             safe = [entry.key for entry in part if entry.state is EntryState.VERIFIED]
             query = statements.FORGET_SAFE % ",".join("?" * len(safe))
             cursor.execute(query, (self._root, *safe))
+
+    def _write_folders(self, query: str, folders: Sequence[FolderSums]) -> None:
+        now = self._seconds()
+        with self._file.transaction() as cursor:
+            cursor.executemany(query, [(self._root, *sums, now) for sums in folders])
 
     def _below(self, path: bytes) -> dict[str, object]:
         return {"root": self._root, "path": path, "low": path + b"/", "high": path + b"0"}

@@ -133,11 +133,12 @@ RISK = (
     f" WHERE root = :root AND {AT_RISK}"
 )
 FORGET_OUTCOMES = "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"
-RECORD_FOLDER = (
-    "INSERT OR REPLACE INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"
+_FOLDER = (
+    " INTO folders (root, path, dataset, title, owner, grp, found, found_bytes,"
     " verified, verified_bytes, waiting, skipped, failed, at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+RECORD_FOLDER, ADD_FOLDER = f"INSERT OR REPLACE{_FOLDER}", f"INSERT OR IGNORE{_FOLDER}"
 FIND_ARCHIVES = (
     "SELECT dataset, path, size, modified_ns, state, checksum, remote, datafile FROM archives"
     " WHERE root = ? AND dataset = ? ORDER BY path"

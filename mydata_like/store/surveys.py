@@ -21,9 +21,35 @@ _GROUP_PROBLEMS: Final = (
     "SELECT outcome, code, count(*), sum(size), max(at), min(path), message, hint FROM outcomes"
     " WHERE root = ? GROUP BY outcome, code"
 )
+# The found files in a folder of datasets are its own, unless they are those of a dataset in it. A
+# run that was cut off may have counted fewer than there are.
+_UNSENT_IN: Final = """
+    FROM outcomes WHERE outcomes.root = folders.root AND outcome = 'found'
+        AND code = 'waiting.unsent'
+        AND path > CAST(folders.path || x'2f' AS BLOB)
+        AND path < CAST(folders.path || x'30' AS BLOB)
+        AND (NOT instr(substr(path, length(folders.path) + 2), x'2f') OR NOT EXISTS (
+            SELECT 1 FROM folders AS inner WHERE inner.root = folders.root
+            AND inner.path > CAST(folders.path || x'2f' AS BLOB)
+            AND inner.path < CAST(folders.path || x'30' AS BLOB)
+        ))
+"""
+_COUNTED: Final = f"""
+    FROM (
+        SELECT owner, grp, title, dataset, path,
+            max(found, verified + waiting + skipped + failed + unsent) AS found,
+            max(found_bytes, verified_bytes + unsent_bytes) AS found_bytes,
+            verified, verified_bytes, waiting, skipped, failed
+        FROM (
+            SELECT folders.*, (SELECT count(*) {_UNSENT_IN}) AS unsent,
+                (SELECT coalesce(sum(size), 0) {_UNSENT_IN}) AS unsent_bytes
+            FROM folders WHERE root = ?
+        )
+    ) WHERE true
+"""  # noqa: S608 - all of it is ours
 _SUMS: Final = (
     "sum(found), sum(found_bytes), sum(verified), sum(verified_bytes), sum(waiting),"
-    " sum(skipped), sum(failed) FROM folders WHERE root = ?"
+    f" sum(skipped), sum(failed) {_COUNTED}"
 )
 _OWNERS: Final = " ".join(
     ("SELECT owner, grp, NULL, NULL, NULL, count(*),", _SUMS, "GROUP BY grp, owner")
@@ -34,7 +60,7 @@ _EXPERIMENTS: Final = " ".join(
 )
 _DATASETS: Final = (
     "SELECT owner, grp, title, dataset, path, 1, found, found_bytes, verified, verified_bytes,"
-    " waiting, skipped, failed FROM folders WHERE root = ?"
+    f" waiting, skipped, failed {_COUNTED}"
     " AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path"
 )
 # The first folder within a range of keys, all of which begin with so many bytes: it is found by

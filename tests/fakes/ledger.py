@@ -52,9 +52,11 @@ class MemoryLedger:
 
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
-    ) -> None:
+    ) -> int:
         left = [file for file in files if unsent or not self._is_verified(file, exactly=True)]
-        self.found.update((file.key, file) for file in left)
+        news = [file for file in left if self.found.get(file.key) != file]
+        self.found.update((file.key, file) for file in news)
+        return len(news)
 
     def measure_risk(self) -> AtRisk:
         files = self.found.values()

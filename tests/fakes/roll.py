@@ -1,6 +1,10 @@
 """Remembers sources until the test ends."""
 
-from mydata_like.core.sources import Destination, Source
+from datetime import UTC, datetime
+
+from mydata_like.core.sources import Destination, KnownSource, Source
+
+ADDED = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class MemoryRoll:
@@ -15,6 +19,14 @@ class MemoryRoll:
 
     def record_source(self, source: Source) -> None:
         self.destinations[source.path] = source.destination
+        self.finished = [path for path in self.finished if path != source.path]
+
+    def find_sources(self) -> list[KnownSource]:
+        ended = {path: ADDED for path in self.finished}
+        return [
+            KnownSource(path, destination, ADDED, ended.get(path))
+            for path, destination in sorted(self.destinations.items())
+        ]
 
     def finish_source(self, path: bytes) -> None:
         self.finished.append(path)

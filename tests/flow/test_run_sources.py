@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from mydata_like.bootstrap import find_unfinished_sources, load_settings
+from mydata_like.bootstrap import find_unfinished_sources, load_settings, remove_source
 from mydata_like.core.errors import SourceError
 from mydata_like.core.sources import Destination, Offer
 from tests.invariants import check_carried, check_law, check_untouched, find_falsehoods
@@ -123,6 +123,9 @@ def test_a_file_still_being_written_leaves_its_source_unfinished(site, dropped):
     assert (carried.code, carried.sums.verified, carried.sums.waiting) == (0, 6, 1)
     assert str(dropped) in unfinished(site)
 
+    assert run(site, dropped).sums.verified == 7
+    assert str(dropped) not in unfinished(site)
+
 
 def test_a_run_takes_a_source_in_after_its_scan_too(site, dropped):
     write(site.data / "alice" / "later" / f"{dropped.name}.tif", "new")
@@ -162,6 +165,7 @@ def test_of_two_folders_for_one_dataset_the_second_is_refused(site, dropped, tmp
     assert find_wrongs(site, dropped, dropped.name) == []
     assert str(other) in unfinished(site)
     assert str(dropped) not in unfinished(site)
+    remove_source(load_settings(site.config).settings, site.config, other)
 
 
 def test_patterns_see_a_source_from_its_own_folder_on(site, dropped):

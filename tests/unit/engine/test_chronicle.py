@@ -1,6 +1,8 @@
 """What is kept in the ledger for those who look later."""
 
-from mydata_like.core.errors import Problem
+import pytest
+
+from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.events import (
     FileFailed,
     FileRetried,
@@ -12,7 +14,7 @@ from mydata_like.core.events import (
     FolderFailed,
     FolderFound,
 )
-from mydata_like.core.model import FolderSums, Outcome
+from mydata_like.core.model import UNSENT, FolderSums, Outcome
 from mydata_like.engine.chronicle import Chronicle
 
 WHY = Problem("file.unreadable", "It cannot be read.")
@@ -80,7 +82,7 @@ def test_a_file_that_becomes_well_is_forgotten_and_counted_once():
         FileVerified(path=b"ada/set/a", size=3, checksum="c"),
     )
 
-    assert shelf.written[0] == ([], [b"ada/set/a", b"ada/set/a"])
+    assert shelf.written[0] == ([], [b"ada/set/a"])
     assert shelf.written[1][0].failed == 0
 
 
@@ -96,3 +98,39 @@ def test_single_files_of_one_folder_are_counted_together():
     shelf, _ = keep(FOUND, seen, FOUND, seen)
 
     assert shelf.written[-1] == [FolderSums(b"ada/set", "set", "mice", "ada", "", 2, 20)]
+
+
+def test_a_file_that_is_to_be_sent_after_all_exists_only_here_until_then():
+    shelf, _ = keep(
+        FOUND,
+        FileFailed(path=b"ada/set/a", size=3, problem=WHY, modified_ns=7),
+        FileRetried(path=b"ada/set/a", size=3, outcome="failed", modified_ns=7),
+    )
+
+    assert shelf.written[0] == ([Outcome(b"ada/set/a", 3, 7, "found", UNSENT)], [])
+    assert shelf.written[1][0].failed == 0
+
+
+def test_what_could_not_be_written_is_written_the_next_time():
+    shelf = Shelf()
+    chronicle = Chronicle(shelf)
+    failing = Shelf()
+    failing.record_outcomes = fail
+    broken = Chronicle(failing)
+    for each in (chronicle, broken):
+        each.add(FOUND)
+        each.add(FileFailed(path=b"ada/set/a", size=3, problem=WHY))
+        each.add(FileFailed(path=b"ada/set/b", size=3, problem=WHY))
+        each.add(FileVerified(path=b"ada/set/c", size=3, checksum="c"))
+    with pytest.raises(RunError):
+        broken.write()
+    del failing.record_outcomes
+    for each in (chronicle, broken):
+        each.add(FileVerified(path=b"ada/set/b", size=3, checksum="c"))
+        each.write()
+
+    assert failing.written == shelf.written
+
+
+def fail(*_):
+    raise RunError("The disk is full.")

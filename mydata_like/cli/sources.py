@@ -1,0 +1,54 @@
+"""`mydata-like sources`: what was added from outside of the data directory and is not safe yet."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mydata_like import bootstrap
+from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.report import print_json, print_lines
+from mydata_like.cli.running import Shape, tell_failure
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.format import format_path, format_size
+
+
+def sources(
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    remove: Annotated[
+        Path | None,
+        typer.Option(
+            "--remove",
+            metavar="PATH",
+            help="Forget this one: no run carries on with it. What was sent stays on the server.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List added folders and files that are not safe yet; the next run carries on with them."""
+    try:
+        settings = bootstrap.load_settings(config, assignments or ()).settings
+        if remove is not None:
+            bootstrap.remove_source(settings, config, remove)
+        found = bootstrap.list_unfinished_sources(settings, config)
+    except UploaderError as error:
+        tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
+        raise typer.Exit(error.exit_code) from None
+    if as_json:
+        print_json({"sources": [source.as_record() for source in found]})
+    else:
+        print_lines([line for source in found for line in _describe(source)])
+
+
+def _describe(found: bootstrap.UnfinishedSource) -> Iterator[str]:
+    source, risk = found.source, found.at_risk
+    becomes = "/".join(filter(None, source.destination))
+    yield f"{format_path(source.path)}  becomes {becomes}"
+    if not found.there:
+        yield "  It cannot be found now: connect its drive, or remove it with --remove."
+    if risk.files:
+        yield f"  Only there: {risk.files} files, {format_size(risk.bytes)}"
+    else:
+        yield "  What is in it is looked at by the next run."

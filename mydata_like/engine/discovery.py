@@ -1,0 +1,127 @@
+"""Keeps in the ledger which files were found and are not on the server, as early as possible."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final, Protocol
+
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.model import CheckedGroup, FileGroup, FolderSums, LocalFile, Wanted
+from mydata_like.core.ports import Cancel, Clock
+
+logger = logging.getLogger(__name__)
+
+HELD_UP: Final = 1.0  # seconds for which the flow takes no more files before it is looked ahead
+TICK: Final = 0.25  # seconds after which that is looked at again
+SHARE: Final = 0.25  # of a processor that looking ahead takes from a run that is at work
+
+
+class Inventory(Protocol):
+    """Where found files are kept: the ledger."""
+
+    def record_found(
+        self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
+    ) -> int: ...
+
+    def add_folders(self, folders: Sequence[FolderSums]) -> None:
+        """Keep these folders, unless something is known of them already."""
+
+
+class Discovery:
+    """Keeps the files of a run as found, before anything else is done about them.
+
+    A dry run keeps none. `find_inventory` waits until the inventory is open.
+    """
+
+    def __init__(
+        self, find_inventory: Callable[[], Inventory], clock: Clock, *, dry_run: bool = False
+    ) -> None:
+        self._find_inventory = find_inventory
+        self._clock = clock
+        self._dry_run = dry_run
+        self._since = clock.now()
+        self._held_since: float | None = clock.monotonic()  # nothing is taken before the run goes
+        self._passed: set[bytes] = set()
+        self.flowing = False  # whether the run has begun to read
+
+    def pass_on(self, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
+        """Yield the groups, each once its files are kept."""
+        self.flowing, self._held_since = True, None
+        for group in groups:
+            self.record(group)
+            self._held_since = self._clock.monotonic()
+            yield group
+            self._held_since = None
+            if group.last and not self._dry_run:
+                self._passed.add(group.folder.path)
+
+    def record(self, group: FileGroup) -> None:
+        """Keep those files of a group that are not known as verified just as they are."""
+        if group.files and not self._dry_run:
+            inventory, folder = self._find_inventory(), group.folder
+            if inventory.record_found(group.files, self._since):
+                names = folder.path, folder.name, folder.title, folder.owner, folder.group_folder
+                inventory.add_folders([FolderSums(*names)])
+
+    def record_open(self, checked: CheckedGroup) -> None:
+        """Keep those files of a group that are not verified, whatever the ledger had known."""
+        items = (item if isinstance(item, Wanted) else item.wanted for item in checked.open)
+        files = [file for wanted in items for file in wanted.files]
+        if files and not self._dry_run:
+            self._find_inventory().record_found(files, self._since, unsent=True)
+
+    def has_passed(self, folder: bytes) -> bool:
+        """Return whether the run has read a dataset folder to its end."""
+        return folder in self._passed
+
+    def is_held_up(self) -> bool:
+        """Return whether the run has taken no more files for a while."""
+        since = self._held_since
+        return since is not None and self._clock.monotonic() - since > HELD_UP
+
+
+class Lookahead:
+    """Finds all that a run is to carry, while the run itself is held up.
+
+    A run reads only so many files in advance, and none before it has reached the server: what
+    lies beyond would be unknown if it were cut off. Files are only looked at, never read.
+    """
+
+    def __init__(self, discovery: Discovery, clock: Clock, cancel: Cancel) -> None:
+        self._discovery = discovery
+        self._clock = clock
+        self._cancel = cancel
+        self._deadline: float | None = None
+        self._stop: Cancel = cancel
+
+    def work(self, find: Callable[[], Iterable[FileGroup]]) -> None:
+        """Wait until the run is held up, or `finish`; then keep all that there is.
+
+        What cannot be read is for the run to tell.
+        """
+        try:
+            while self._deadline is None and not self._discovery.is_held_up():
+                if self._cancel.wait(TICK):
+                    return
+            self._look(find())
+        except Cancelled:
+            return
+        except UploaderError as error:
+            logger.info("Looking ahead ended: %s", error)
+
+    def finish(self, seconds: float, stop: Cancel) -> None:
+        """Look ahead now, if that has not begun: for so many more seconds, or until `stop`."""
+        self._stop = stop
+        self._deadline = self._clock.monotonic() + seconds
+
+    def _look(self, groups: Iterable[FileGroup]) -> None:
+        began = self._clock.monotonic()
+        for group in groups:
+            self._discovery.record(group)
+            now = self._clock.monotonic()
+            if self._stop.is_set() or (self._deadline is not None and now > self._deadline):
+                logger.info("There was no time to look at all that is there")
+                return
+            if self._discovery.flowing and self._cancel.wait((now - began) * (1 / SHARE - 1)):
+                return
+            began = self._clock.monotonic()
