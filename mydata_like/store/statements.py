@@ -78,7 +78,8 @@ RECORD_OUTCOME = (
 _ON_PURPOSE = ", ".join(map(repr, sorted(ON_PURPOSE)))
 RISK = f"""
     SELECT count(*), sum(size), min(nullif(modified_ns, 0)) FROM outcomes WHERE root = ? AND (
-        outcome IN ('waiting', 'failed') OR (outcome = 'skipped' AND code NOT IN ({_ON_PURPOSE}))
+        outcome IN ('found', 'waiting', 'failed')
+        OR (outcome = 'skipped' AND code NOT IN ({_ON_PURPOSE}))
     )
 """  # noqa: S608 - all of it is ours
 FORGET_OUTCOMES = "DELETE FROM outcomes WHERE root = ? AND path IN (%s)"
@@ -130,6 +131,10 @@ FORGET_BELOW, FORGET_INSIDE = (
         for table in ("outcomes", "folders")
     ]
     for which in (BELOW, INSIDE)
+)
+KNOWS_FILES = (
+    "SELECT EXISTS (SELECT 1 FROM entries WHERE root = :root"
+    " AND substr(key, 1, 1) != x'2f' AND (:posix OR substr(key, 2, 1) != x'3a'))"
 )
 ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
 FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
