@@ -73,6 +73,7 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.sources import find_unfinished_sources as find_unfinished_sources
     from mydata_like.bootstrap.sources import preview_sources as preview_sources
     from mydata_like.bootstrap.sparing import go_second as go_second
+    from mydata_like.bootstrap.state import RUNS_SHOWN as RUNS_SHOWN
     from mydata_like.bootstrap.state import State as State
     from mydata_like.bootstrap.state import look_at_state as look_at_state
     from mydata_like.bootstrap.surroundings import open_log as open_log
@@ -127,7 +128,7 @@ _HOMES: Final = {
         "find_unfinished_sources preview_sources"
     ),
     "bootstrap.sparing": "go_second",
-    "bootstrap.state": "State look_at_state",
+    "bootstrap.state": "RUNS_SHOWN State look_at_state",
     "bootstrap.surroundings": "open_log",
     "bootstrap.takeover_report": "Paragraph describe_takeover",
     "bootstrap.trial": "Result Step try_out",

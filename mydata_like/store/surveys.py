@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.model import ON_PURPOSE
 from mydata_like.core.views import FolderGroup, ProblemGroup
 from mydata_like.store import schema
 from mydata_like.store.ledger import NO_ROOT
@@ -21,9 +22,20 @@ _GROUP_PROBLEMS: Final = (
     "SELECT outcome, code, count(*), sum(size), max(at), min(path), message, hint FROM outcomes"
     " WHERE root = ? GROUP BY outcome, code"
 )
+_UNMEANT: Final = f"code NOT IN ({', '.join(map(repr, sorted(ON_PURPOSE)))})"
+# How many skipped files of a dataset folder nothing leaves out on purpose. The plus keeps SQLite
+# from the index of outcomes, which has those of all folders.
+_LEFT_BEHIND: Final = f"""
+    CASE WHEN skipped THEN (
+        SELECT count(*) FROM outcomes
+        WHERE outcomes.root = folders.root AND +outcome = 'skipped' AND {_UNMEANT}
+            AND outcomes.path > CAST(folders.path || '/' AS BLOB)
+            AND outcomes.path < CAST(folders.path || '0' AS BLOB)
+    ) ELSE 0 END
+"""  # noqa: S608 - all of it is ours
 _SUMS: Final = (
     "sum(found), sum(found_bytes), sum(verified), sum(verified_bytes), sum(waiting),"
-    " sum(skipped), sum(failed) FROM folders WHERE root = ?"
+    f" sum(skipped), sum(failed), sum({_LEFT_BEHIND}) FROM folders WHERE root = ?"
 )
 _OWNERS: Final = " ".join(
     ("SELECT owner, grp, NULL, NULL, NULL, count(*),", _SUMS, "GROUP BY grp, owner")
@@ -32,11 +44,11 @@ _OF_OWNER: Final = "AND owner = ? AND grp = ? GROUP BY title"
 _EXPERIMENTS: Final = " ".join(
     ("SELECT owner, grp, title, NULL, NULL, count(*),", _SUMS, _OF_OWNER)
 )
-_DATASETS: Final = (
-    "SELECT owner, grp, title, dataset, path, 1, found, found_bytes, verified, verified_bytes,"
-    " waiting, skipped, failed FROM folders WHERE root = ?"
-    " AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path"
-)
+_DATASETS: Final = f"""
+    SELECT owner, grp, title, dataset, path, 1, found, found_bytes, verified, verified_bytes,
+        waiting, skipped, failed, {_LEFT_BEHIND} FROM folders
+    WHERE root = ? AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path
+"""  # noqa: S608 - all of it is ours
 # The first folder within a range of keys, all of which begin with so many bytes: it is found by
 # its first file, and the next one beyond its last, so that not every file is looked at.
 _NEXT_FOLDER: Final = """
@@ -61,13 +73,14 @@ _STATES_BELOW: Final = (
     " WHERE root = :root AND key >= :low AND key < :high GROUP BY state"
 )
 # What is not well counts as that, whatever is known of earlier bytes.
-_ILL_BELOW: Final = """
-    SELECT outcome, state, count(*), sum(outcomes.size), sum(entries.size) FROM outcomes
+_ILL_BELOW: Final = f"""
+    SELECT outcome, state, count(*), sum(outcomes.size), sum(entries.size),
+        sum(outcome = 'skipped' AND {_UNMEANT}) FROM outcomes
     LEFT JOIN entries ON entries.root = outcomes.root AND entries.key = outcomes.path
     WHERE outcomes.root = :root AND path >= :low AND path < :high
         AND outcome IN ('waiting', 'skipped', 'failed')
     GROUP BY outcome, state
-"""
+"""  # noqa: S608 - all of it is ours
 _FIND_DATASET: Final = "SELECT dataset FROM entries WHERE root = ? AND key >= ? AND key < ? LIMIT 1"
 
 
@@ -170,7 +183,9 @@ class _Inside:
         for state, count, size in self._ask(_STATES_BELOW, low, high):
             files[state] += count
             sizes[state] += size
-        for outcome, state, count, size, known in self._ask(_ILL_BELOW, low, high):
+        left_behind = 0
+        for outcome, state, count, size, known, behind in self._ask(_ILL_BELOW, low, high):
+            left_behind += behind
             files[outcome] += count
             sizes[outcome] += size
             if state is not None:
@@ -190,6 +205,7 @@ class _Inside:
             waiting=files["waiting"],
             skipped=files["skipped"],
             failed=files["failed"],
+            left_behind=left_behind,
             rest=path is None,
         )
 
