@@ -450,6 +450,13 @@
         <source>The last run found none.</source>
         <translation>Der letzte Lauf hat keine gefunden.</translation>
     </message>
+    <message numerus="yes">
+        <source>It was cut off; %Ln of its file(s) are verified.</source>
+        <translation>
+            <numerusform>Er brach ab; %Ln seiner Dateien ist geprüft.</numerusform>
+            <numerusform>Er brach ab; %Ln seiner Dateien sind geprüft.</numerusform>
+        </translation>
+    </message>
     <message>
         <source>None yet</source>
         <translation>Noch keiner</translation>

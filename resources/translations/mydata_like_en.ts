@@ -73,6 +73,13 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>It was cut off; %Ln of its file(s) are verified.</source>
+        <translation>
+            <numerusform>It was cut off; %Ln of its files is verified.</numerusform>
+            <numerusform>It was cut off; %Ln of its files are verified.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%Ln file(s), %1 in %2</source>
         <translation>
             <numerusform>%Ln file, %1 in %2</numerusform>

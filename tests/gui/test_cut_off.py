@@ -181,8 +181,13 @@ def test_the_bar_after_a_kill_leads_to_what_waits(cut_off, site, window, qtbot):
     assert page._run.problem.code == "run.cut-off"
     assert {page._card._button.text(), page._run._button.text()} == {"Start"}
     page._card._button.click()
+
     qtbot.waitUntil(lambda: controller.state.safety is Safety.SAFE)
+    assert controller.state.interrupted is None
+    assert choose_emblem(controller.state).shape is Shape.IDLE
     assert site.find_wrongs() == []
+    window.show_page(Wish("overview"))
+    assert any("are safe on the server" in text for text in texts(window.page))
 
 
 def test_folders_and_history_after_a_kill(cut_off, site, window, qtbot):
@@ -230,6 +235,27 @@ def test_after_a_stop_in_the_first_run_what_was_not_sent_is_at_risk(site, window
     assert choose_emblem(controller.state).shape is Shape.AT_RISK
 
 
+def test_an_engine_that_is_killed_in_the_first_run_leaves_nothing_green(site, window, qtbot):
+    bootstrap.save_settings(site.config, SLOW | {"schedule.kind": "manual"})
+    controller, window, _ = window(site)
+    controller.start()
+    qtbot.waitUntil(lambda: controller.state.sums.wanted > controller.state.sums.sent > 0)
+    qtbot.waitUntil(lambda: bool(look(site).runs))
+    controller.engine.kill()
+    qtbot.waitUntil(lambda: controller.state.interrupted is not None)
+    unsafe = find_unsafe(site)
+    controller._look()
+    qtbot.waitUntil(lambda: controller.state.at_risk.files == len(unsafe))
+
+    said = texts(window.page)
+    assert f"{len(unsafe)} file(s)" in said
+    assert not any("safe" in text or text == "Nothing" for text in said)
+    bar = window.page.findChild(ConservationBar)
+    assert bar.findChild(QToolButton, "waiting").isEnabled()
+    assert not bar.findChild(QToolButton, "open").isEnabled()
+    assert choose_emblem(controller.state).shape in (Shape.PROBLEM, Shape.AT_RISK)
+
+
 def test_a_data_folder_that_is_away_or_empty_is_told(site, window, qtbot):
     site.run()
     controller, window, tray = window(site)
@@ -252,14 +278,3 @@ def test_a_data_folder_that_is_away_or_empty_is_told(site, window, qtbot):
     controller._look()
     qtbot.waitUntil(lambda: any("are safe on the server" in text for text in texts(window.page)))
     qtbot.waitUntil(lambda: "are safe on the server" in tray.icon.toolTip())
-
-
-def test_a_later_run_over_everything_makes_it_safe_again(cut_off, site, window, qtbot):
-    controller, window, _ = window(site)
-
-    controller.start()
-
-    qtbot.waitUntil(lambda: any("are safe on the server" in text for text in texts(window.page)))
-    assert controller.state.interrupted is None
-    assert choose_emblem(controller.state).shape is Shape.IDLE
-    assert site.find_wrongs() == []

@@ -169,6 +169,7 @@ def test_a_file_that_fits_nowhere_is_told_before_what_is_safe(desk, site, qtbot)
     qtbot.addWidget(page)
     page.show()
     desk.controller.start()
+    qtbot.waitUntil(lambda: desk.controller.state.last is not None, timeout=DEADLINE)
     qtbot.waitUntil(lambda: desk.controller.state.at_risk.files == 1, timeout=DEADLINE)
 
     state = desk.controller.state

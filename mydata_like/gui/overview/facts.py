@@ -7,7 +7,7 @@ from mydata_like.core.model import AtRisk
 from mydata_like.core.safety import Safety
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import LARGE, PlainLabel
-from mydata_like.gui.state import PastRun, RunState
+from mydata_like.gui.state import RunState
 
 
 class FactCard(QFrame):
@@ -56,7 +56,7 @@ class FactRow(QWidget):
     def show_state(self, state: RunState) -> None:
         """Show how things stand."""
         self._risk.show_fact(*self._tell_risk(state))
-        self._last.show_fact(*self._tell_last(state.last))
+        self._last.show_fact(*self._tell_last(state))
         self._next.show_fact(*self._tell_next(state))
 
     def _tell_risk(self, state: RunState) -> tuple[str, str]:
@@ -114,7 +114,13 @@ class FactRow(QWidget):
             more = self.tr("Every file that was found is on the server.")
         return self.tr("Nothing"), more
 
-    def _tell_last(self, last: PastRun | None) -> tuple[str, str]:
+    def _tell_last(self, state: RunState) -> tuple[str, str]:
+        last, cut_off = state.last, state.interrupted
+        if cut_off is not None and (last is None or cut_off.started > last.started):
+            more = self.tr(
+                "It was cut off; %Ln of its file(s) are verified.", None, cut_off.verified
+            )
+            return words.moment(cut_off.started), more
         if last is None or last.finished is None:
             return self.tr("None yet"), ""
         if not last.sent:
