@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.sources import preview_sources as preview_sources
     from mydata_like.bootstrap.sources import remove_source as remove_source
     from mydata_like.bootstrap.sparing import go_second as go_second
+    from mydata_like.bootstrap.state import RUNS_SHOWN as RUNS_SHOWN
     from mydata_like.bootstrap.state import State as State
     from mydata_like.bootstrap.state import look_at_state as look_at_state
     from mydata_like.bootstrap.surroundings import open_log as open_log
@@ -130,7 +131,7 @@ _HOMES: Final = {
         "find_unfinished_sources list_unfinished_sources preview_sources remove_source"
     ),
     "bootstrap.sparing": "go_second",
-    "bootstrap.state": "State look_at_state",
+    "bootstrap.state": "RUNS_SHOWN State look_at_state",
     "bootstrap.surroundings": "open_log",
     "bootstrap.takeover_report": "Paragraph describe_takeover",
     "bootstrap.trial": "Result Step try_out",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from mydata_like import __version__
+from mydata_like.bootstrap.ledger_state import look_at_ledger
 from mydata_like.bootstrap.settings import ledger_file
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
@@ -25,6 +26,7 @@ from mydata_like.settings.schema import Settings
 from mydata_like.store.heartbeat import Heartbeat, write_heartbeat
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
+from mydata_like.store.rows import PastRun
 from mydata_like.system.signals import call_signal, write_signal
 
 BEAT: Final = 30.0  # seconds between two signs of life
@@ -33,14 +35,17 @@ _WANTED: Final = "limits."  # codes of pauses that somebody asked for
 
 
 def look_back(settings: Settings, places: Places, since: datetime, clock: Clock) -> Week:
-    """Return what the runs since a moment brought."""
+    """Return what the runs since a moment brought, and how the data is now."""
     root = os.fsencode(settings.data.directory or "")
+    found = look_at_ledger(settings, places, clock)
+    problem = found.data_problem.message if found.data_problem else ""
+    past: list[PastRun] = []
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
-    if ledger is None:
-        return Week()
-    with ledger:
-        past = [run for run in ledger.find_runs(_RUNS) if run.started >= since]
-    return Week.of([run.summary for run in reversed(past)])
+    if ledger is not None:
+        with ledger:
+            past = [run for run in ledger.find_runs(_RUNS) if run.started >= since]
+    records = [run.summary if run.finished else {} for run in reversed(past)]
+    return Week.of(records, found.safety, found.at_risk.files, problem)
 
 
 def send_signals(settings: Settings, finished: RunFinished) -> list[Problem]:

@@ -1,71 +1,51 @@
 """What is known of this installation without asking the server."""
 
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import NamedTuple
 
 from mydata_like.bootstrap.admission import standing_file
-from mydata_like.bootstrap.settings import find_places, find_state, ledger_file
+from mydata_like.bootstrap.ledger_state import LedgerState, look_at_ledger, run_record
+from mydata_like.bootstrap.settings import find_places, find_state
 from mydata_like.bootstrap.watching import heartbeat_file
-from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.core.format import format_path
+from mydata_like.core.sources import KnownSource
 from mydata_like.settings.schema import Settings, find_missing
 from mydata_like.store.heartbeat import Heartbeat, read_heartbeat
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.paths import Places
-from mydata_like.store.rows import PastRun
 from mydata_like.store.standing import Awaited, Standing
 from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import find_shards, is_locked, is_watched
+from mydata_like.system.lock import is_watched
 
 RUNS_SHOWN = 5
 
 
-class ShardState(NamedTuple):
-    """How a shard stands that was carried from here; `last` is its last run."""
-
-    shard: str
-    running: bool
-    last: PastRun | None
-
-    def as_record(self) -> Mapping[str, object]:
-        """Return the state as plain values for JSON."""
-        last = self.last and _record(self.last)
-        return {"shard": self.shard, "running": self.running, "last": last}
-
-
-def _record(past: PastRun) -> Mapping[str, object]:
-    return dict(past.summary) | {"started": past.started.isoformat()}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(LedgerState):
     """How this installation stands: what is missing, whether a run is at work, what was.
 
-    `watched` says whether a watch is at work, `at_risk` what the last run left only here.
-    `awaited` is the approval that the last run or registration waited for.
+    `watched` says whether a watch is at work. `awaited` is the approval that the last run or
+    registration waited for.
     """
 
     missing: tuple[str, ...]
-    running: bool
     watched: bool = False
-    runs: tuple[PastRun, ...] = ()
-    at_risk: AtRisk = NO_RISK
     awaited: Awaited | None = None
     heartbeat: Heartbeat | None = None  # the last sign of life of a `watch`
-    shards: tuple[ShardState, ...] = ()
 
     def as_record(self) -> Mapping[str, object]:
-        """Return the state as plain values for JSON."""
+        """Return the state as plain values for JSON, as docs/headless.md has them."""
         return {
             "missing": list(self.missing),
             "running": self.running,
             "watched": self.watched,
+            "safety": self.safety.value,
             "at_risk": self.at_risk.as_record(),
+            "interrupted": self.interrupted and run_record(self.interrupted),
+            "data_problem": self.data_problem and self.data_problem._asdict(),
+            "unfinished_sources": [_source_record(source) for source in self.sources],
             "awaited": self.awaited and self.awaited.as_record(),
             "heartbeat": self.heartbeat and self.heartbeat.as_record(),
-            "runs": [_record(past) for past in self.runs],
+            "runs": [run_record(past) for past in self.runs[:RUNS_SHOWN]],
             "shards": [shard.as_record() for shard in self.shards],
         }
 
@@ -76,33 +56,19 @@ def look_at_state(settings: Settings, config: Path | None) -> State:
     if settings.data.directory is None:
         return State(missing=missing, running=False)
     places, clock = find_places(config), SystemClock()
-    root = os.fsencode(settings.data.directory)
-    state = find_state(settings, places)
-    runs: tuple[PastRun, ...] = ()
-    at_risk = NO_RISK
-    ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
-    if ledger is not None:
-        with ledger:
-            runs = tuple(ledger.find_runs(RUNS_SHOWN))
-            at_risk = ledger.measure_risk()
+    found = look_at_ledger(settings, places, clock)
     return State(
+        **{field.name: getattr(found, field.name) for field in fields(found)},
         missing=missing,
-        running=is_locked(state, root, clock),
-        watched=is_watched(state, clock),
-        runs=runs,
-        at_risk=at_risk,
+        watched=is_watched(find_state(settings, places), clock),
         awaited=Standing.load(standing_file(settings, places)).awaited,
         heartbeat=read_heartbeat(heartbeat_file(settings, places)),
-        shards=tuple(_look_at_shards(settings, places, root)),
     )
 
 
-def _look_at_shards(settings: Settings, places: Places, root: bytes) -> Iterator[ShardState]:
-    state, clock = find_state(settings, places), SystemClock()
-    for shard in find_shards(state):
-        file = ledger_file(settings, places, root, shard)
-        ledger = SqliteLedger.open_to_read(file, root, clock)
-        if ledger is not None:
-            with ledger:
-                last = next(iter(ledger.find_runs(1)), None)
-            yield ShardState(str(shard), is_locked(state, root, clock, shard), last)
+def _source_record(source: KnownSource) -> dict[str, object]:
+    return {
+        "path": format_path(source.path),
+        **source.destination._asdict(),
+        "added": source.added.isoformat(),
+    }

@@ -6,8 +6,9 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from threading import Lock
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
@@ -35,7 +36,11 @@ from mydata_like.core.events import (
     event_record,
 )
 from mydata_like.core.format import LIMITS, format_duration, format_path, format_size
+from mydata_like.core.safety import Safety
 from mydata_like.engine.totals import Totals
+
+if TYPE_CHECKING:
+    from mydata_like.bootstrap import State
 
 logger = logging.getLogger(__name__)
 
@@ -152,18 +157,17 @@ def _sentence(problem: Problem) -> str:
     return " ".join(filter(None, (problem.message, problem.hint)))
 
 
-def summarise(finished: RunFinished) -> list[str]:
-    """Return the sums of a run as sentences; the first one answers whether the data is safe."""
+def summarise(finished: RunFinished, *, partial: bool = False) -> list[str]:
+    """Return the sums of a run as sentences; the first one answers whether the data is safe.
+
+    `partial` says that there are files which it did not look at, or which are not safe.
+    """
     lines = []
     if finished.problem:
         lines.append(_sentence(finished.problem))
-    safe = finished.verified == finished.found - finished.skipped and not finished.problem
-    where = f" of shard {finished.shard}" if finished.shard else ""
-    if finished.found == 0:
-        lines.append(f"No files{where} were found.")
-    elif safe and not finished.left_behind:
-        lines.append(f"All {finished.verified:,} files{where} are safe on the server.")
+    lines.extend(_tell_safe(finished, partial=partial))
     if finished.left_behind:
+        where = f" of shard {finished.shard}" if finished.shard else ""
         lines.append(
             f"{finished.left_behind:,} files or folders{where} were left out and are not on the"
             " server; the window's page Problems says why."
@@ -183,6 +187,43 @@ def summarise(finished: RunFinished) -> list[str]:
     if finished.sent and finished.limit:
         lines.append(f"The limit was {LIMITS.get(finished.limit, finished.limit)}.")
     return lines
+
+
+def _tell_safe(finished: RunFinished, *, partial: bool) -> Iterator[str]:
+    """Yield whether all is safe, where that can be said."""
+    safe = finished.verified == finished.found - finished.skipped and not finished.problem
+    where = f" of shard {finished.shard}" if finished.shard else " of this run" if partial else ""
+    if finished.found == 0:
+        yield f"No files{where} were found."
+    elif safe and not finished.verified:
+        yield f"No files{where} were found that are to be sent."
+    elif safe and not finished.left_behind:
+        yield f"All {finished.verified:,} files{where} are safe on the server."
+
+
+def describe_safety(found: "State") -> Iterator[str]:
+    """Yield how safe the data is, and what is missing."""
+    if found.data_problem:
+        yield _sentence(found.data_problem)
+    if found.interrupted and not found.running:
+        yield (
+            f"The run of {_local(found.interrupted.started)} was cut off; the next run carries on."
+        )
+    if found.at_risk.files:
+        oldest = found.at_risk.oldest
+        since = f"; the oldest was made {_local(oldest)}" if oldest else ""
+        count, size = found.at_risk.files, format_size(found.at_risk.bytes)
+        yield f"Only on this computer: {count:,} files, {size}{since}."
+    if found.sources:
+        yield f"Added folders that are not finished: {len(found.sources):,}."
+    if found.safety is Safety.SAFE:
+        yield "All files that were found are safe on the server."
+    elif found.safety is Safety.UNKNOWN:
+        yield "It is not known whether all files are safe; a run over the data directory finds out."
+
+
+def _local(moment: datetime) -> str:
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 class Preview:

@@ -20,6 +20,7 @@ from mydata_like.cli.report import (
     PlainLines,
     Preview,
     Report,
+    describe_safety,
     log_line,
     print_json,
     print_lines,
@@ -45,6 +46,7 @@ from mydata_like.core.events import (
     event_record,
 )
 from mydata_like.core.format import format_path
+from mydata_like.core.safety import Safety
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.core.sources import Offer, parse_destination
 from mydata_like.core.values import dataclass
@@ -186,7 +188,7 @@ def _carry_out(task: Task) -> int:
         with bootstrap.open_job(settings, order, audience) as job:
             end = job(dry_run=task.dry_run)
         _send_signals(task, settings, end.finished)
-    _tell_end(task, end.finished, preview.lines(tally.totals))
+    _tell_end(task, settings, end.finished, preview.lines(tally.totals))
     return end.exit_code
 
 
@@ -280,12 +282,25 @@ def _open_report(shape: Shape, tally: Tally) -> Iterator[Report]:
         yield PlainLines(sys.stdout.write)
 
 
-def _tell_end(task: Task, finished: RunFinished, preview: list[str]) -> None:
+def _tell_end(task: Task, settings: Settings, finished: RunFinished, preview: list[str]) -> None:
     if task.shape is Shape.JSON:
         print_json(event_record(finished))
     elif task.shape is Shape.TEXT:
         looked = task.dry_run and not finished.problem
-        print_lines(preview if looked else summarise(finished))
+        print_lines(preview if looked else _summarise(task, settings, finished))
+
+
+def _summarise(task: Task, settings: Settings, finished: RunFinished) -> list[str]:
+    """Return the end of a run; where other files are not safe, that is told, too."""
+    if finished.problem or finished.shard or task.dry_run:
+        return summarise(finished)
+    try:
+        found = bootstrap.look_at_state(settings, task.config)
+    except UploaderError as error:
+        return [*summarise(finished, partial=True), error.message]
+    partial = bool(task.sources or task.only)
+    lines = summarise(finished, partial=partial or found.safety is not Safety.SAFE)
+    return lines if found.safety is Safety.SAFE else [*lines, *describe_safety(found)]
 
 
 def log_event(event: Event) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from mydata_like import bootstrap
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.report import print_json, print_lines
+from mydata_like.cli.report import describe_safety, print_json, print_lines
 from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import LIMITS, format_duration, format_size
@@ -44,6 +44,7 @@ def status(
     if found.heartbeat:
         lines.append(_describe_watch(found.heartbeat, bootstrap.SystemClock().now()))
     lines.append("A run is at work." if found.running else "No run is at work.")
+    lines.extend(describe_safety(found))
     print_lines([*lines, *_describe_runs(found)])
 
 
@@ -67,7 +68,7 @@ def _local(moment: datetime) -> str:
 
 
 def _describe_runs(found: bootstrap.State) -> Iterator[str]:
-    for past in found.runs:
+    for past in found.runs[: bootstrap.RUNS_SHOWN]:
         at_work = found.running and past is found.runs[0] and past.finished is None
         yield f"{_local(past.started)}  is at work" if at_work else _describe_run(past)
     for shard in found.shards:

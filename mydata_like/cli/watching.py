@@ -29,6 +29,7 @@ from mydata_like.cli.running import (
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunScheduled, RunStarted
 from mydata_like.core.format import format_path
+from mydata_like.core.safety import PARTIAL_REASONS
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import CancelFlag
@@ -134,18 +135,21 @@ class WatchLines:
 
     def __init__(self) -> None:
         self._lines = PlainLines(_write)
+        self._partial = False  # whether the run looks at a part of the data only
 
     def show(self, event: Event) -> None:
         """Print the event, if it is worth a line."""
         match event:
             case RunStarted(at=at, data_directory=directory, reason=reason):
                 self._lines = PlainLines(_write)  # each run names its own problems
+                self._partial = reason in PARTIAL_REASONS
                 why = REASONS.get(reason, reason)
                 print_lines([f"{_local(at)} A run over {format_path(directory)} begins ({why})."])
             case RunFinished(run="", problem=problem) if problem:
                 self._lines.show(Notice(problem=problem))
             case RunFinished(at=at):
-                print_lines(f"{_local(at)} {line}" for line in summarise(event))
+                lines = summarise(event, partial=self._partial)
+                print_lines(f"{_local(at)} {line}" for line in lines)
             case RunScheduled(at=None, kind=kind):
                 print_lines([f"No further run is due: runs start {_SCHEDULES.get(kind, kind)}."])
             case RunScheduled(at=at) if at is not None:

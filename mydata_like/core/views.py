@@ -93,7 +93,8 @@ class FolderGroup(NamedTuple):
 
     `title` is None for an owner, and where the server names the experiment; `dataset` is None for
     all but dataset folders, `path` for owners and experiments. A folder in one has only its path;
-    `rest` stands for all that is not listed by itself beside it.
+    `left_behind` of the `skipped` files are left out by no setting. `rest` stands for all that is
+    not listed by itself beside it.
     """
 
     owner: str
@@ -109,6 +110,7 @@ class FolderGroup(NamedTuple):
     waiting: int
     skipped: int
     failed: int
+    left_behind: int = 0
     rest: bool = False
 
     @property

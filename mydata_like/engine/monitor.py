@@ -5,6 +5,7 @@ from datetime import datetime, time, timedelta, tzinfo
 from typing import Any, Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.safety import Safety
 from mydata_like.engine.schedule import Rule, next_start
 from mydata_like.settings.monitor import Monitor as MonitorSettings
 from mydata_like.settings.timetable import WEEKDAYS
@@ -24,24 +25,35 @@ class Memory(Protocol):
 
 
 class Week(NamedTuple):
-    """What the runs of a week brought: how many there were and ended well, and their sums."""
+    """What the runs of a week brought: how many there were and ended well, and their sums.
+
+    `safety` is how the data is now, `unsafe` how many files exist only here; `problem` says why
+    the data directory cannot be read.
+    """
 
     runs: int = 0
     well: int = 0
     sent: int = 0
-    unsafe: int = 0  # files that the last run left without being verified
+    safety: Safety = Safety.UNKNOWN
+    unsafe: int = 0
+    problem: str = ""
 
     @classmethod
-    def of(cls, runs: Sequence[Mapping[str, Any]]) -> "Week":
-        """Return the sums of runs, each as the event `run_finished` tells it, the last one last.
+    def of(
+        cls, runs: Sequence[Mapping[str, Any]], safety: Safety, unsafe: int = 0, problem: str = ""
+    ) -> "Week":
+        """Return the sums of runs, each as the event `run_finished` tells it.
 
         A run that was cut off has no sums.
         """
+        ended = [run for run in runs if run]
         return cls(
             len(runs),
-            sum(bool(run) and not run["problem"] and not run["failed"] for run in runs),
-            sum(run["sent"] for run in runs if run),
-            runs[-1]["waiting"] + runs[-1]["failed"] if runs and runs[-1] else 0,
+            sum(not run["problem"] and not run["failed"] for run in ended),
+            sum(run["sent"] for run in ended),
+            safety,
+            unsafe,
+            problem,
         )
 
 
@@ -111,18 +123,26 @@ def describe_week(week: Week) -> Problem:
             "No run began in the last week.",
             "Look at the schedule: mydata-like status",
         )
-    if week.unsafe or not week.well:
+    if week.safety in (Safety.AT_RISK, Safety.PROBLEM) or not week.well:
+        ended = f"{week.runs - week.well:,} of {week.runs:,} runs of the last week did not end well"
+        files = f"{week.unsafe:,} files are not safe on the server yet."
         return Problem(
             "monitor.unsafe",
-            f"{week.runs - week.well:,} of {week.runs:,} runs of the last week did not end well; "
-            f"{week.unsafe:,} files are not safe on the server yet.",
-            "The log names them and tells why.",
+            f"{ended}; {files} {week.problem}".strip(),
+            "The log names them and tells why; mydata-like status tells how things stand.",
         )
     if not week.sent:
         return Problem(
             "monitor.nothing-came",
             f"Nothing came in the last week: {week.runs:,} runs found no new file.",
             "If the instrument made data, see that data.directory is the folder it writes to.",
+        )
+    if week.safety is not Safety.SAFE:
+        return Problem(
+            "monitor.unsafe",
+            f"{week.sent:,} files were sent in the last week, but no run over the whole data "
+            "directory has ended: it is not known whether all files are safe.",
+            "Start a run over the data directory: mydata-like run",
         )
     return Problem(
         "monitor.all-well",

@@ -66,7 +66,6 @@ class Controller(QObject):
         # The engine carries out one run only, beside a service; that has ended.
         self._single = self._spent = False
         self._last_words: Problem | None = None  # why the engine ended, if it said so
-        self._reason = "person"  # why the run under way began
         self._begun = 0.0  # when the engine did
         self._finished = -CLEARS_UP  # when its last run did, or a speed test
         self._watched = False  # by another program: a service
@@ -228,7 +227,7 @@ class Controller(QObject):
     @Slot(object)
     def _take_settings(self, loaded: Loaded) -> None:
         if loaded.settings.data != self.settings.data:
-            self._set(last=None)  # it was about other data
+            self._set(last=None, whole=None, interrupted=None)  # they were about other data
         self.loaded, self.settings = loaded, loaded.settings
         refused, self._refused = self._refused, None
         mended = refused is not None and self.state.problem == refused
@@ -266,6 +265,10 @@ class Controller(QObject):
             missing=found.missing,
             awaited=found.awaited,
             at_risk=found.at_risk,
+            sources=found.sources,
+            data_problem=None if found.missing else found.data_problem,
+            whole=_later(self.state.whole, found.whole),
+            interrupted=found.interrupted,
             schedule=self.settings.schedule.kind,
         )
         if not self.state.ours:
@@ -273,7 +276,7 @@ class Controller(QObject):
             problem = self.state.problem if phase is Phase.BROKEN else None
             self._set(last=_later(self.state.last, found.last), phase=phase, problem=problem)
             if found.running:
-                self._set(sums=found.sums)
+                self._set(sums=found.sums, run=found.run, reason=found.reason)
                 self.ledger_changed.emit()
         if self._engine is None and self._is_wanted(found):
             self._begin()
@@ -315,8 +318,14 @@ class Controller(QObject):
             case "run_started":
                 self._live.begin()
                 self._last_words = None
-                self._reason = record["reason"]
-                self._set(phase=Phase.RUNNING, problem=None, sums=NOTHING, limit=NO_LIMIT)
+                self._set(
+                    phase=Phase.RUNNING,
+                    problem=None,
+                    run=record["run"],
+                    reason=record["reason"],
+                    sums=NOTHING,
+                    limit=NO_LIMIT,
+                )
             case "run_paused":
                 self._set(phase=Phase.PAUSED, problem=read_problem(record["problem"]))
             case "run_resumed":
@@ -339,9 +348,10 @@ class Controller(QObject):
             return
         self._patience.forget()
         self._finished = monotonic()
-        told = record | {"reason": self._reason}
+        told = record | {"reason": self.state.reason}
         past = read_past_run(told, self._live.sums.seconds)
-        self._set(phase=Phase.IDLE, problem=None, last=past)
+        whole = self.state.whole if past.partial else past
+        self._set(phase=Phase.IDLE, problem=None, last=past, whole=whole)
         self._look()  # what is left only on this computer
         self.ledger_changed.emit()
         if past.problem is not None and past.problem.code != STOPPED_BY_PERSON:
@@ -388,6 +398,7 @@ class Controller(QObject):
             return
         self._patience.begin()
         self._set(phase=Phase.BROKEN, problem=problem)
+        self._look()  # what it left only on this computer
         self.problem_raised.emit(problem)
         self.ledger_changed.emit()
 

@@ -18,6 +18,7 @@ class Act(Enum):
     """What the one button beside a problem does."""
 
     TRY_AGAIN = "try again"
+    START = "start"  # a run
     OPEN_FOLDER = "open folder"
     OPEN_SETTINGS = "open settings"
     SET_UP = "set up"  # shows the key's fingerprint, and registers
@@ -45,6 +46,7 @@ _FILES: Final = {
         "file.cancelled transfer.closed item.failed item.transient run.interrupted run.failed"
         " archive.changed-member"
     ),
+    Remedy(Mender.YOU, Act.START): "waiting.unsent run.cut-off",
     Remedy(Mender.YOU, Act.OPEN_FOLDER): (
         "file.unreadable folder.unreadable waiting.future skipped.outside-dataset skipped.name"
         " name.unfit staging.name folder.same-dataset archive.name archive.unwritable"

@@ -9,6 +9,7 @@ from typing import Any
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunProgressed
 from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.core.sources import KnownSource
 from mydata_like.gui.live import NOTHING, read_problem
 from mydata_like.gui.state import PastRun
 from mydata_like.settings.policy import Loaded
@@ -17,16 +18,23 @@ from mydata_like.settings.schema import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What the ledger, the locks and the small files of the state say.
+    """What the ledger, the locks, the data directory and the small files of the state say.
 
-    `watched` says that another program watches here: a service.
+    `watched` says that another program watches here: a service. `run` and `reason` are those of
+    the run at work, where one is. The rest is as in `RunState`.
     """
 
     missing: tuple[str, ...]
     running: bool
     watched: bool
+    run: str = ""
+    reason: str = ""
     sums: RunProgressed = NOTHING
     last: PastRun | None = None
+    whole: PastRun | None = None
+    interrupted: PastRun | None = None
+    sources: tuple[KnownSource, ...] = ()
+    data_problem: Problem | None = None
     awaited: Problem | None = None
     at_risk: AtRisk = NO_RISK
 
@@ -63,14 +71,20 @@ def look(settings: Settings, config: Path | None) -> Standing:
     from mydata_like import bootstrap
 
     state = bootstrap.look_at_state(settings, config)
-    runs = [read_past(past) for past in state.runs]
-    ended = [past for past in runs if past.finished is not None]
+    at_work = next(iter(state.runs), None) if state.running else None
+    ended = next((past for past in state.runs if past.finished is not None), None)
     return Standing(
         missing=state.missing,
         running=state.running,
         watched=state.watched,
-        sums=_read_sums(state.runs[0].summary) if state.running and state.runs else NOTHING,
-        last=ended[0] if ended else None,
+        run=at_work.run if at_work else "",
+        reason=str(at_work.summary.get("reason", "")) if at_work else "",
+        sums=_read_sums(at_work.summary) if at_work else NOTHING,
+        last=ended and read_past(ended),
+        whole=state.whole and read_past(state.whole),
+        interrupted=state.interrupted and read_past(state.interrupted),
+        sources=state.sources,
+        data_problem=state.data_problem,
         awaited=state.awaited.problem if state.awaited else None,
         at_risk=state.at_risk,
     )

@@ -7,6 +7,8 @@ from enum import StrEnum
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunProgressed
 from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.core.safety import PARTIAL_REASONS, Evidence, RunSums, Safety, judge_safety
+from mydata_like.core.sources import KnownSource
 from mydata_like.gui.live import NO_LIMIT, NOTHING, Limit
 
 
@@ -46,34 +48,84 @@ class PastRun:
     @property
     def safe(self) -> bool:
         """Whether all that was found, but for what is left out on purpose, is safe."""
-        whole = self.problem is None and not self.left_behind
-        return whole and self.found == self.verified + self.skipped
+        return self.sums.safe
 
     @property
     def partial(self) -> bool:
         """Whether it looked at added sources or at one folder only: of the rest it says nothing."""
-        return self.reason in ("source", "folder")
+        return self.reason in PARTIAL_REASONS
+
+    @property
+    def sums(self) -> RunSums:
+        """What it brought."""
+        return RunSums(
+            self.found,
+            self.verified,
+            self.waiting,
+            self.skipped,
+            self.left_behind,
+            self.failed,
+            self.problem.code if self.problem else "",
+        )
+
+    @property
+    def unsafe(self) -> int:
+        """How many of its files are not on the server, but for those that were left out."""
+        return max(0, self.found - self.verified - self.skipped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
     """How things stand.
 
-    `sums` and `limit` are those of the run at work; `problem` says why it is paused, or why the
-    engine is broken. `awaited` is why the server does not let us in yet. `missing` are keys of
+    `run`, `reason`, `sums` and `limit` are those of the run at work; `problem` says why it is
+    paused, or why the engine is broken. `awaited` is why the server does not let us in yet.
+    `last` is the newest run that has ended, `whole` the newest that looked at everything,
+    `interrupted` one that was cut off since. `sources` are the added folders that are not
+    finished. `data_problem` is why the data directory cannot be read. `missing` are keys of
     settings.
     """
 
     phase: Phase = Phase.LOADING
+    run: str = ""
+    reason: str = ""
     sums: RunProgressed = NOTHING
     limit: Limit = NO_LIMIT
     last: PastRun | None = None
+    whole: PastRun | None = None
+    interrupted: PastRun | None = None
+    sources: tuple[KnownSource, ...] = ()
+    data_problem: Problem | None = None
     problem: Problem | None = None
     awaited: Problem | None = None
     next_start: datetime | None = None
     schedule: str = "manual"
     at_risk: AtRisk = NO_RISK
     missing: tuple[str, ...] = ()
+
+    @property
+    def safety(self) -> Safety:
+        """How safe the data is, as far as is known; what the run at work does comes on top."""
+        whole = self.newest_whole
+        return judge_safety(
+            Evidence(
+                at_risk=self.at_risk,
+                last=self.last.sums if self.last else None,
+                whole=whole.sums if whole else None,
+                cut_off=self.interrupted is not None,
+                sources=len(self.sources),
+                data_problem=self.data_problem,
+            )
+        )
+
+    @property
+    def newest_whole(self) -> PastRun | None:
+        """The newest run that looked at everything and has ended."""
+        return self.last if self.last is not None and not self.last.partial else self.whole
+
+    def is_under_way(self, run: str) -> bool:
+        """Return whether a run is the one at work."""
+        return self.at_work and run == self.run
 
     @property
     def at_work(self) -> bool:

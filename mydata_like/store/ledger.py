@@ -102,6 +102,7 @@ class SqliteLedger:
             with ledger._file.used() as cursor:
                 row = cursor.execute(statements.FIND_ROOT, (data_directory,)).fetchone()
             ledger._root = row[0] if row else NO_ROOT
+            ledger._directory = data_directory
         return ledger
 
     @property
@@ -166,6 +167,13 @@ class SqliteLedger:
         """Keep these rows; they replace older ones."""
         with self._file.transaction() as cursor:
             self._insert(cursor, entries)
+
+    def knows_files(self) -> bool:
+        """Return whether any file of the data directory is known, apart from those of sources."""
+        posix = self._directory.startswith(b"/")
+        with self._file.used() as cursor:
+            chosen = {"root": self._root, "posix": posix}
+            return bool(cursor.execute(statements.KNOWS_FILES, chosen).fetchone()[0])
 
     def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
         """Return the archives of a dataset by their paths."""

@@ -198,6 +198,10 @@ KEEP_BELOW = [
     f"UPDATE {table} SET at = :before WHERE at < :before AND {BELOW}"  # noqa: S608
     for table in ("outcomes", "folders")
 ]
+KNOWS_FILES = (
+    "SELECT EXISTS (SELECT 1 FROM entries WHERE root = :root"
+    " AND substr(key, 1, 1) != x'2f' AND (:posix OR substr(key, 2, 1) != x'3a'))"
+)
 ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
 FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
 RECORD_RUN = (

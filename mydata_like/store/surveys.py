@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.model import ON_PURPOSE
 from mydata_like.core.views import FolderGroup, ProblemGroup
 from mydata_like.store import schema
 from mydata_like.store.ledger import NO_ROOT
@@ -34,22 +35,34 @@ _UNSENT_IN: Final = """
             AND inner.path < CAST(folders.path || x'30' AS BLOB)
         ))
 """
+_UNMEANT: Final = f"code NOT IN ({', '.join(map(repr, sorted(ON_PURPOSE)))})"
+# How many skipped files of a dataset folder nothing leaves out on purpose. The plus keeps SQLite
+# from the index of outcomes, which has those of all folders.
+_LEFT_BEHIND: Final = f"""
+    CASE WHEN skipped THEN (
+        SELECT count(*) FROM outcomes
+        WHERE outcomes.root = folders.root AND +outcome = 'skipped' AND {_UNMEANT}
+            AND outcomes.path > CAST(folders.path || '/' AS BLOB)
+            AND outcomes.path < CAST(folders.path || '0' AS BLOB)
+    ) ELSE 0 END
+"""  # noqa: S608 - all of it is ours
 _COUNTED: Final = f"""
     FROM (
         SELECT owner, grp, title, dataset, path,
             max(found, verified + waiting + skipped + failed + unsent) AS found,
             max(found_bytes, verified_bytes + unsent_bytes) AS found_bytes,
-            verified, verified_bytes, waiting, skipped, failed
+            verified, verified_bytes, waiting, skipped, failed, left_behind
         FROM (
             SELECT folders.*, (SELECT count(*) {_UNSENT_IN}) AS unsent,
-                (SELECT coalesce(sum(size), 0) {_UNSENT_IN}) AS unsent_bytes
+                (SELECT coalesce(sum(size), 0) {_UNSENT_IN}) AS unsent_bytes,
+                {_LEFT_BEHIND} AS left_behind
             FROM folders WHERE root = ?
         )
     ) WHERE true
 """  # noqa: S608 - all of it is ours
 _SUMS: Final = (
     "sum(found), sum(found_bytes), sum(verified), sum(verified_bytes), sum(waiting),"
-    f" sum(skipped), sum(failed) {_COUNTED}"
+    f" sum(skipped), sum(failed), sum(left_behind) {_COUNTED}"
 )
 _OWNERS: Final = " ".join(
     ("SELECT owner, grp, NULL, NULL, NULL, count(*),", _SUMS, "GROUP BY grp, owner")
@@ -60,7 +73,7 @@ _EXPERIMENTS: Final = " ".join(
 )
 _DATASETS: Final = (
     "SELECT owner, grp, title, dataset, path, 1, found, found_bytes, verified, verified_bytes,"
-    f" waiting, skipped, failed {_COUNTED}"
+    f" waiting, skipped, failed, left_behind {_COUNTED}"
     " AND owner = ? AND grp = ? AND title IS ? ORDER BY dataset, path"
 )
 # The first folder within a range of keys, all of which begin with so many bytes: it is found by
@@ -88,7 +101,8 @@ _STATES_BELOW: Final = (
 )
 # What is not well counts as that, whatever is known of earlier bytes.
 _ILL_BELOW: Final = f"""
-    SELECT outcome, state, count(*), sum(outcomes.size), sum(entries.size) FROM outcomes
+    SELECT outcome, state, count(*), sum(outcomes.size), sum(entries.size),
+        sum(outcome = 'skipped' AND {_UNMEANT}) FROM outcomes
     LEFT JOIN entries ON entries.root = outcomes.root AND entries.key = outcomes.path
     WHERE outcomes.root = :root AND path >= :low AND path < :high
         AND {SHOWN}
@@ -196,7 +210,9 @@ class _Inside:
         for state, count, size in self._ask(_STATES_BELOW, low, high):
             files[state] += count
             sizes[state] += size
-        for outcome, state, count, size, known in self._ask(_ILL_BELOW, low, high):
+        left_behind = 0
+        for outcome, state, count, size, known, behind in self._ask(_ILL_BELOW, low, high):
+            left_behind += behind
             files[outcome] += count
             sizes[outcome] += size
             if state is not None:
@@ -216,6 +232,7 @@ class _Inside:
             waiting=files["waiting"],
             skipped=files["skipped"],
             failed=files["failed"],
+            left_behind=left_behind,
             rest=path is None,
         )
 

@@ -412,6 +412,10 @@
         <source>%1; the oldest was made %2</source>
         <translation>%1; die älteste entstand %2</translation>
     </message>
+    <message>
+        <source>Cannot be read</source>
+        <translation>Nicht lesbar</translation>
+    </message>
     <message numerus="yes">
         <source>%Ln left out</source>
         <translation>
@@ -422,6 +426,36 @@
     <message>
         <source>Files and folders that nobody left out on purpose.</source>
         <translation>Dateien und Ordner, die niemand absichtlich ausgelassen hat.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln folder(s) or file(s)</source>
+        <translation>
+            <numerusform>%Ln Ordner oder Datei</numerusform>
+            <numerusform>%Ln Ordner oder Dateien</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>They were added and are not finished.</source>
+        <translation>Hinzugefügt und noch nicht fertig.</translation>
+    </message>
+    <message>
+        <source>The next run finds out.</source>
+        <translation>Der nächste Lauf stellt es fest.</translation>
+    </message>
+    <message>
+        <source>No files</source>
+        <translation>Keine Dateien</translation>
+    </message>
+    <message>
+        <source>The last run found none.</source>
+        <translation>Der letzte Lauf hat keine gefunden.</translation>
+    </message>
+    <message numerus="yes">
+        <source>It was cut off; %Ln of its file(s) are verified.</source>
+        <translation>
+            <numerusform>Er brach ab; %Ln seiner Dateien ist geprüft.</numerusform>
+            <numerusform>Er brach ab; %Ln seiner Dateien sind geprüft.</numerusform>
+        </translation>
     </message>
     <message>
         <source>None yet</source>
@@ -1415,6 +1449,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Noch einmal versuchen</translation>
     </message>
     <message>
+        <source>Start</source>
+        <translation>Start</translation>
+    </message>
+    <message>
         <source>Open folder</source>
         <translation>Ordner öffnen</translation>
     </message>
@@ -1458,12 +1496,32 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Vorerst wird nichts gesendet.</translation>
     </message>
     <message>
+        <source>Cut off</source>
+        <translation>Abgebrochen</translation>
+    </message>
+    <message>
+        <source>The last run did not come to its end.</source>
+        <translation>Der letzte Lauf kam nicht an sein Ende.</translation>
+    </message>
+    <message>
         <source>Failed</source>
         <translation>Gescheitert</translation>
     </message>
     <message>
+        <source>No file of it can be sent.</source>
+        <translation>Keine Datei daraus kann gesendet werden.</translation>
+    </message>
+    <message>
         <source>The last run ended early.</source>
         <translation>Der letzte Lauf endete vorzeitig.</translation>
+    </message>
+    <message>
+        <source>The last run was cut off: the program or the computer was ended.</source>
+        <translation>Der letzte Lauf brach ab: Das Programm oder der Computer wurde beendet.</translation>
+    </message>
+    <message>
+        <source>Nothing is lost: the next run carries on.</source>
+        <translation>Nichts ist verloren: Der nächste Lauf macht weiter.</translation>
     </message>
     <message>
         <source>This kind of problem is hidden.</source>
@@ -2475,6 +2533,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Another program or the service carries out this run.</source>
         <translation>Ein anderes Programm oder der Dienst führt diesen Lauf aus.</translation>
     </message>
+    <message>
+        <source>Start carries on where it was.</source>
+        <translation>„Start“ macht dort weiter, wo der Lauf aufhörte.</translation>
+    </message>
+    <message>
+        <source>The oldest of them was made %1.</source>
+        <translation>Die älteste davon entstand %1.</translation>
+    </message>
     <message numerus="yes">
         <source>%Ln other file(s) are safe there.</source>
         <translation>
@@ -2788,6 +2854,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Ausgelassen</translation>
     </message>
     <message>
+        <source>Not sent yet</source>
+        <translation>Noch nicht gesendet</translation>
+    </message>
+    <message>
         <source>Sent</source>
         <translation>Gesendet</translation>
     </message>
@@ -2925,6 +2995,17 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Ended early</source>
         <translation>Vorzeitig beendet</translation>
     </message>
+    <message>
+        <source>Cut off</source>
+        <translation>Abgebrochen</translation>
+    </message>
+    <message numerus="yes">
+        <source>Cut off, %Ln file(s) open</source>
+        <translation>
+            <numerusform>Abgebrochen, %Ln Datei offen</numerusform>
+            <numerusform>Abgebrochen, %Ln Dateien offen</numerusform>
+        </translation>
+    </message>
     <message numerus="yes">
         <source>%Ln file(s) failed</source>
         <translation>
@@ -2952,6 +3033,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln Datei, sicher</numerusform>
             <numerusform>Alle %Ln Dateien sicher</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Nothing to send</source>
+        <translation>Nichts zu senden</translation>
+    </message>
+    <message>
+        <source>No files found</source>
+        <translation>Keine Dateien gefunden</translation>
     </message>
 </context>
 <context>
@@ -3028,6 +3117,17 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Ready to start</source>
         <translation>Bereit zum Start</translation>
     </message>
+    <message>
+        <source>The last run was cut off</source>
+        <translation>Der letzte Lauf brach ab</translation>
+    </message>
+    <message numerus="yes">
+        <source>%1; %Ln file(s), %2, exist only on this computer</source>
+        <translation>
+            <numerusform>%1; %Ln Datei, %2, gibt es nur auf diesem Computer</numerusform>
+            <numerusform>%1; %Ln Dateien, %2, gibt es nur auf diesem Computer</numerusform>
+        </translation>
+    </message>
     <message numerus="yes">
         <source>%Ln file(s) need you</source>
         <translation>
@@ -3047,6 +3147,20 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>
             <numerusform>%Ln Datei wartet auf den nächsten Lauf</numerusform>
             <numerusform>%Ln Dateien warten auf den nächsten Lauf</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln added folder(s) or file(s) are not finished</source>
+        <translation>
+            <numerusform>%Ln hinzugefügter Ordner (oder Datei) ist nicht fertig</numerusform>
+            <numerusform>%Ln hinzugefügte Ordner oder Dateien sind nicht fertig</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) exist only on this computer</source>
+        <translation>
+            <numerusform>%Ln Datei gibt es nur auf diesem Computer</numerusform>
+            <numerusform>%Ln Dateien gibt es nur auf diesem Computer</numerusform>
         </translation>
     </message>
     <message>
@@ -4450,6 +4564,25 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Never: that moment has passed.</source>
         <translation>Nie: Dieser Zeitpunkt ist vorbei.</translation>
+    </message>
+</context>
+<context>
+    <name>tree</name>
+    <message>
+        <source>Files left out</source>
+        <translation>Dateien ausgelassen</translation>
+    </message>
+    <message>
+        <source>Unfinished</source>
+        <translation>Unfertig</translation>
+    </message>
+    <message>
+        <source>Not sent yet</source>
+        <translation>Noch nicht gesendet</translation>
+    </message>
+    <message>
+        <source>No files</source>
+        <translation>Keine Dateien</translation>
     </message>
 </context>
 <context>

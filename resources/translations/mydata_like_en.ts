@@ -59,10 +59,24 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%Ln folder(s) or file(s)</source>
+        <translation>
+            <numerusform>%Ln folder or file</numerusform>
+            <numerusform>%Ln folders or files</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>But for %Ln file(s) left out on purpose.</source>
         <translation>
             <numerusform>But for %Ln file left out on purpose.</numerusform>
             <numerusform>But for %Ln files left out on purpose.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>It was cut off; %Ln of its file(s) are verified.</source>
+        <translation>
+            <numerusform>It was cut off; %Ln of its files is verified.</numerusform>
+            <numerusform>It was cut off; %Ln of its files are verified.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -380,6 +394,13 @@
 <context>
     <name>runs</name>
     <message numerus="yes">
+        <source>Cut off, %Ln file(s) open</source>
+        <translation>
+            <numerusform>Cut off, %Ln file open</numerusform>
+            <numerusform>Cut off, %Ln files open</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%Ln file(s) failed</source>
         <translation>
             <numerusform>%Ln file failed</numerusform>
@@ -439,6 +460,13 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%1; %Ln file(s), %2, exist only on this computer</source>
+        <translation>
+            <numerusform>%1; %Ln file, %2, exists only on this computer</numerusform>
+            <numerusform>%1; %Ln files, %2, exist only on this computer</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%Ln file(s) need you</source>
         <translation>
             <numerusform>%Ln file needs you</numerusform>
@@ -457,6 +485,20 @@
         <translation>
             <numerusform>%Ln file waits for the next run</numerusform>
             <numerusform>%Ln files wait for the next run</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln added folder(s) or file(s) are not finished</source>
+        <translation>
+            <numerusform>%Ln added folder or file is not finished</numerusform>
+            <numerusform>%Ln added folders or files are not finished</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s) exist only on this computer</source>
+        <translation>
+            <numerusform>%Ln file exists only on this computer</numerusform>
+            <numerusform>%Ln files exist only on this computer</numerusform>
         </translation>
     </message>
     <message numerus="yes">

@@ -16,7 +16,7 @@ from mydata_like.gui.pages.folders import FoldersPage
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.state import Phase
 from mydata_like.gui.tables.bars import FRACTION
-from mydata_like.gui.tables.tree import TOP, FolderTree, Parents
+from mydata_like.gui.tables.tree import TOP, FolderTree, Pace, Parents, mark_of_folder
 from tests.gui.ledgers import an_entry, an_outcome
 
 ROOT = QModelIndex()
@@ -88,6 +88,55 @@ def test_each_line_tells_how_its_files_stand(qtbot, page):
     assert texts(page._model, experiment, 2) == ["4 of 4", "1 of 3"]
     assert texts(page._model, experiment, 5)[0] == ""
     assert texts(page._model, experiment, 5)[1] == "1 failed, 1 waiting, 1 left out"
+
+
+NONE = {"found": 0, "found_bytes": 0, "verified": 0, "verified_bytes": 0}
+
+
+@pytest.mark.parametrize(
+    ("counts", "at_rest", "at_work", "cut_off"),
+    [
+        (WELL, "Verified", "Verified", "Verified"),
+        (NONE | {"found": 35}, "Not sent yet", "Unfinished", "Not sent yet"),
+        (WELL | {"found": 35}, "Unfinished", "Unfinished", "Unfinished"),
+        (NONE, "No files", "Unfinished", "Not sent yet"),
+        (NONE | {"found": 4, "skipped": 4}, "Left out", "Left out", "Left out"),
+        (WELL | {"found": 5, "waiting": 1}, "Waiting", "Waiting", "Waiting"),
+        (WELL | {"found": 5, "failed": 1}, "Failed", "Failed", "Failed"),
+        (WELL | {"found": 5, "skipped": 1}, "Verified", "Verified", "Verified"),
+    ],
+)
+def test_a_folder_is_never_called_better_than_it_is(counts, at_rest, at_work, cut_off):
+    rest = dict.fromkeys(("waiting", "skipped", "failed"), 0)
+    group = FolderGroup("", "", "x", "1", b"x", 1, **(rest | counts))
+
+    marks = [mark_of_folder(group, pace) for pace in (Pace.AT_REST, Pace.AT_WORK, Pace.CUT_OFF)]
+    assert [mark.word for mark in marks] == [at_rest, at_work, cut_off]
+    good = {mark.status == "good" for mark in marks}
+    assert good == {at_rest == "Verified"}
+
+
+def test_a_folder_with_files_that_nothing_leaves_out_on_purpose_is_not_green(qtbot, page, written):
+    counts = WELL | {"found": 6, "skipped": 2}
+    written.ledger.record_folders([sums(b"zoe/1", "zoe", "x", "1", counts)])
+    written.ledger.record_outcomes([an_outcome(b"zoe/1/a", "skipped", "skipped.ignored")])
+    page._ask()
+    qtbot.waitUntil(lambda: texts(page._model, column=1)[-1] == "Verified")
+
+    written.ledger.record_outcomes([an_outcome(b"zoe/1/b\xff", "skipped", "skipped.name")])
+    page._ask()
+
+    qtbot.waitUntil(lambda: texts(page._model, column=1)[-1] == "Files left out")
+
+
+def test_a_folder_that_is_left_out_whole_has_no_bar(qapp):
+    model = FolderTree()
+    counts = {"waiting": 0, "failed": 0} | NONE | {"found": 12, "skipped": 12}
+    model.show(TOP, [FolderGroup("carol", "", None, None, None, 1, **counts)])
+
+    assert model.index(0, 1, ROOT).data() == "Left out"
+    assert model.index(0, 2, ROOT).data() == ""
+    assert model.index(0, 2, ROOT).data(FRACTION) is None
 
 
 def test_what_is_open_stays_open_while_the_engine_writes(qtbot, page, written):

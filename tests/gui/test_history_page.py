@@ -7,6 +7,7 @@ import pytest
 
 from mydata_like.core.views import RunRow, View
 from mydata_like.gui.pages.history import HistoryPage
+from mydata_like.gui.state import Phase
 from mydata_like.gui.tables.export import export_rows
 from mydata_like.gui.tables.files import file_columns
 from mydata_like.gui.tables.runs import run_columns
@@ -94,7 +95,30 @@ def test_the_files_of_one_run_are_those_of_its_time(qtbot, still_desk, written, 
 def test_runs_without_any_sums_are_shown(still_desk, written, open_page):
     written.ledger.record_run(PastRun("x", written.clock.now(), None, {}))
 
-    assert column(open_page(still_desk), 7) == ["Not finished"]
+    assert column(open_page(still_desk), 7) == ["Cut off"]
+
+
+def test_a_run_that_was_cut_off_says_what_stayed_open(still_desk, written, open_page):
+    sums = {"found": 40, "verified": 5, "waiting": 1, "skipped": 1, "failed": 0}
+    written.ledger.record_run(PastRun("x", written.clock.now(), None, sums))
+
+    assert column(open_page(still_desk), 7) == ["Cut off, 34 file(s) open"]
+
+
+def test_only_the_run_at_work_is_not_finished(still_desk, written, open_page):
+    for name in ("old", "new"):
+        written.ledger.record_run(PastRun(name, written.clock.now(), None, {}))
+        written.clock.move(60)
+    still_desk.controller._set(phase=Phase.RUNNING, run="new")
+
+    assert column(open_page(still_desk), 7) == ["Not finished", "Cut off"]
+
+
+def test_a_run_that_found_nothing_calls_nothing_safe(still_desk, written, open_page):
+    record(written, "a", found=0, verified=0)
+    record(written, "b", found=2, verified=0, skipped=2)
+
+    assert column(open_page(still_desk), 7) == ["Nothing to send", "No files found"]
 
 
 @pytest.fixture
@@ -150,4 +174,4 @@ def test_names_that_are_formulas_or_markup_stay_names(written, tmp_path):
 def test_a_run_that_makes_no_sense_is_told_as_far_as_it_goes():
     row = RunRow("x", None, None, {"sent": "many", "problem": "odd"})
 
-    assert [column.text(row) for column in run_columns()][2] == "0"
+    assert [column.text(row) for column in run_columns(lambda _: False)][2] == "0"

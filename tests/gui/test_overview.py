@@ -1,12 +1,15 @@
 """The first page: one sentence, the conservation bar, the pipeline, the way on."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from PySide6.QtWidgets import QPushButton, QToolButton
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.format import LIMITS
+from mydata_like.core.model import AtRisk
+from mydata_like.core.sources import Destination, KnownSource
 from mydata_like.gui.live import NOTHING, Limit
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
@@ -15,7 +18,7 @@ from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.overview.conservation import ConservationBar
 from mydata_like.gui.overview.counts import Parts, Stage, parts_of_progress, stages_of
 from mydata_like.gui.overview.facts import FactRow
-from mydata_like.gui.overview.page import OverviewPage
+from mydata_like.gui.overview.page import OverviewPage, _parts_of, _picture_of
 from mydata_like.gui.overview.pipeline import PipelineStrip
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.state import Phase, RunState
@@ -166,6 +169,7 @@ def test_a_file_that_fits_nowhere_is_told_before_what_is_safe(desk, site, qtbot)
     qtbot.addWidget(page)
     page.show()
     desk.controller.start()
+    qtbot.waitUntil(lambda: desk.controller.state.last is not None, timeout=DEADLINE)
     qtbot.waitUntil(lambda: desk.controller.state.at_risk.files == 1, timeout=DEADLINE)
 
     state = desk.controller.state
@@ -216,3 +220,67 @@ def test_a_folder_that_was_not_read_is_only_here(qtbot):
     texts = [label.text() for label in row.findChildren(PlainLabel)]
     assert "1 left out" in texts
     assert "Nothing" not in texts
+
+
+def said_of(qtbot, state):
+    row = FactRow()
+    qtbot.addWidget(row)
+    row.show_state(state)
+    return [label.text() for label in row.findChildren(PlainLabel)]
+
+
+SOURCE = KnownSource(b"/usb/a", Destination("", "usb", "a"), datetime(2026, 1, 1, tzinfo=UTC), None)
+CUT = run_that(found=40, verified=6)
+GONE = Problem("data.unavailable", "The data directory is gone.", "Connect it.")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"interrupted": CUT},
+        {"data_problem": GONE},
+        {"sources": (SOURCE,)},
+        {"at_risk": AtRisk(files=3, bytes=5000)},
+        {"last": run_that(waiting=2)},
+        {"last": run_that(problem=Problem("run.interrupted", "It was stopped."))},
+        {"last": run_that(found=0)},
+        {"last": run_that(reason="source"), "whole": None},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_with_any_doubt_nothing_is_called_safe_or_nothing(qtbot, changes):
+    well = RunState(phase=Phase.IDLE, last=run_that())
+    assert overview_sentence(well) == "All 3 file(s) are safe on the server"
+    assert "Nothing" in said_of(qtbot, well)
+
+    state = replace(well, **changes)
+
+    assert "All " not in overview_sentence(state)
+    assert "Nothing" not in said_of(qtbot, state)
+    assert _picture_of(state)[0] != "check"
+
+
+def test_a_run_that_was_cut_off_is_said_with_what_exists_only_here(qtbot):
+    risk = AtRisk(files=34, bytes=170_000_000)
+    state = RunState(phase=Phase.IDLE, last=run_that(), interrupted=CUT, at_risk=risk)
+
+    assert overview_sentence(state) == (
+        f"The last run was cut off; 34 file(s), {words.size(170e6)}, exist only on this computer"
+    )
+    assert "34 file(s)" in said_of(qtbot, state)
+    assert _parts_of(state) == Parts(40, 6, 0, 34, 0, 0)
+
+
+def test_a_data_folder_that_cannot_be_read_is_not_empty(qtbot):
+    state = RunState(phase=Phase.IDLE, last=run_that(), data_problem=GONE)
+
+    assert overview_sentence(state) == "The data directory is gone"
+    assert "Cannot be read" in said_of(qtbot, state)
+
+
+def test_while_a_run_is_at_work_the_card_names_the_larger_of_what_is_known(qtbot):
+    risk = AtRisk(files=500, bytes=9_000_000)
+    state = RunState(phase=Phase.RUNNING, sums=MIDWAY, at_risk=risk)
+
+    assert "500 file(s)" in said_of(qtbot, state)
+    assert "67 file(s)" in said_of(qtbot, replace(state, at_risk=AtRisk()))

@@ -18,6 +18,7 @@ from mydata_like.gui.tables.groups import GroupsModel
 from mydata_like.gui.tables.marks import Mark
 from mydata_like.gui.window import Window
 from tests.gui.ledgers import an_outcome
+from tests.gui.scripted import run_that
 
 
 @pytest.fixture
@@ -157,6 +158,30 @@ def test_what_holds_the_run_is_on_top(open_page, still_desk):
     assert page._well.text() == "Nothing else is wrong."
     still_desk.controller.run_changed.emit(still_desk.controller.state)
     assert page._well.text() == "Nothing is wrong."
+
+
+def test_what_no_run_has_sent_is_listed_with_a_way_to_start_one(
+    written, open_page, still_desk, qtbot
+):
+    unsent = [an_outcome(b"a", "found", "waiting.unsent"), an_outcome(b"b", "waiting", "x.y")]
+    written.ledger.record_outcomes(unsent)
+    page = open_page()
+    page.look_for("waiting")
+    assert kinds(page) == [("found", "waiting.unsent"), ("waiting", "x.y")]
+    assert page._kinds.group.kind == "found"
+    assert button(page._card, "Start").isVisible()
+
+    still_desk.controller._set(phase=Phase.RUNNING)  # now it is under way
+    qtbot.waitUntil(lambda: kinds(page) == [("waiting", "x.y")])
+
+
+def test_a_run_that_was_cut_off_is_on_top(open_page, still_desk):
+    page = open_page()
+    still_desk.controller._set(phase=Phase.IDLE, missing=(), interrupted=run_that(verified=1))
+
+    assert page._run.problem.code == "run.cut-off"
+    assert button(page._run, "Start").isVisible()
+    assert page._well.text() == "Nothing else is wrong."
 
 
 def test_what_the_engine_writes_appears_while_one_looks(qtbot, ill, open_page, still_desk):

@@ -13,6 +13,9 @@ from mydata_like.gui.tray.judgement import choose_emblem
 from mydata_like.gui.tray.tray import Tray
 from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, ScriptedController, run_that
 
+GONE = Problem("data.unavailable", "The data directory cannot be read.")
+STOPPED = Problem("run.interrupted", "The run was stopped.")
+CUT = run_that(found=5, verified=3)
 HALF = replace(NOTHING, wanted_bytes=10, sent_bytes=5)
 
 
@@ -29,8 +32,18 @@ def tray(controller):
 @pytest.mark.parametrize(
     ("state", "emblem"),
     [
-        (RunState(phase=Phase.IDLE), Emblem(Shape.IDLE)),
+        (RunState(phase=Phase.IDLE), Emblem(Shape.AT_RISK)),
         (RunState(phase=Phase.IDLE, last=run_that()), Emblem(Shape.IDLE)),
+        (RunState(phase=Phase.IDLE, last=run_that(waiting=1)), Emblem(Shape.AT_RISK)),
+        (RunState(phase=Phase.IDLE, last=run_that(left_behind=1)), Emblem(Shape.AT_RISK)),
+        (RunState(phase=Phase.IDLE, last=run_that(found=0)), Emblem(Shape.AT_RISK)),
+        (
+            RunState(phase=Phase.IDLE, last=run_that(), interrupted=run_that()),
+            Emblem(Shape.AT_RISK),
+        ),
+        (RunState(phase=Phase.IDLE, last=run_that(), data_problem=GONE), Emblem(Shape.PROBLEM)),
+        (RunState(phase=Phase.IDLE, last=run_that(problem=STOPPED)), Emblem(Shape.AT_RISK)),
+        (RunState(phase=Phase.IDLE, last=run_that(reason="source")), Emblem(Shape.AT_RISK)),
         (RunState(phase=Phase.IDLE, last=run_that(failed=1)), Emblem(Shape.PROBLEM)),
         (RunState(phase=Phase.IDLE, last=run_that(problem=FULL)), Emblem(Shape.PROBLEM)),
         (RunState(phase=Phase.IDLE, last=run_that(problem=AWAY)), Emblem(Shape.OFFLINE)),

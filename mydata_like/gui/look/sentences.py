@@ -2,6 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
+from mydata_like.core.safety import Safety
 from mydata_like.gui.live import Limit
 from mydata_like.gui.look import words
 from mydata_like.gui.look.limits import limit_name
@@ -62,14 +63,32 @@ def _tell_run(state: RunState) -> str:
 
 def _tell_rest(state: RunState) -> str:
     last = state.last
+    if state.data_problem is not None:
+        return words.plain(state.data_problem.message).rstrip(".")
     if state.awaited is not None:
         return translate("sentences", "Waiting for the administrator's approval")
-    if last is None:
-        return translate("sentences", "Ready to start")
-    return words.plain(last.problem.message).rstrip(".") if last.problem else _tell_result(last)
+    if state.interrupted is None and last is not None and last.problem is None:
+        return _tell_failed(last) or _tell_open(state, last) or _tell_safe(state, last)
+    return _tell_unsent(state)
 
 
-def _tell_result(last: PastRun) -> str:
+def _tell_unsent(state: RunState) -> str:
+    """Return why no run has sent everything, and what exists only here because of that."""
+    why = translate("sentences", "Ready to start")
+    if state.interrupted is not None:
+        why = translate("sentences", "The last run was cut off")
+    elif state.last is not None and state.last.problem is not None:
+        why = words.plain(state.last.problem.message).rstrip(".")
+    if not state.at_risk.files:
+        return why
+    text = translate(
+        "sentences", "%1; %Ln file(s), %2, exist only on this computer", None, state.at_risk.files
+    )
+    return text.replace("%1", why).replace("%2", words.size(state.at_risk.bytes))
+
+
+def _tell_failed(last: PastRun) -> str:
+    """Return what of the last run somebody has to see to; empty where there is nothing."""
     if last.failed:
         return translate("sentences", "%Ln file(s) need you", None, last.failed)
     if last.left_behind:
@@ -79,17 +98,30 @@ def _tell_result(last: PastRun) -> str:
             None,
             last.left_behind,
         )
+    return ""
+
+
+def _tell_open(state: RunState, last: PastRun) -> str:
+    """Return what the next run has to do; empty where nothing is known."""
     if last.waiting:
         return translate("sentences", "%Ln file(s) wait for the next run", None, last.waiting)
-    return _tell_safe(last)
+    if state.sources:
+        return translate(
+            "sentences", "%Ln added folder(s) or file(s) are not finished", None, len(state.sources)
+        )
+    if state.at_risk.files:
+        return translate(
+            "sentences", "%Ln file(s) exist only on this computer", None, state.at_risk.files
+        )
+    return ""
 
 
-def _tell_safe(last: PastRun) -> str:
+def _tell_safe(state: RunState, last: PastRun) -> str:
     if not last.found:
         return translate("sentences", "No files were found")
     if not last.verified:
         return translate("sentences", "No files were found that are to be sent")
-    if last.partial:
+    if last.partial or state.safety is not Safety.SAFE:
         return translate(
             "sentences", "%Ln file(s) of the last upload are safe", None, last.verified
         )

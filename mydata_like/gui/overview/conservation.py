@@ -11,7 +11,7 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.palette import Status, quiet, status_colour
 from mydata_like.gui.overview.counts import Parts
 
-NARROWEST = 4.0  # pixels of a part that is there at all
+NARROWEST = 12.0  # pixels of a part that is there at all
 
 
 class _Kind(NamedTuple):

@@ -39,8 +39,9 @@ def parts_of_progress(sums: RunProgressed) -> Parts:
 
 
 def parts_of_past(past: PastRun) -> Parts:
-    """Return the parts of a run that has ended: nothing is open."""
-    return Parts(past.found, past.verified, 0, past.waiting, past.skipped, past.failed)
+    """Return the parts of a run that has ended or was cut off: nothing is under way, it waits."""
+    waiting = max(past.waiting, past.unsafe - past.failed)
+    return Parts(past.found, past.verified, 0, waiting, past.skipped, past.failed)
 
 
 def stages_of(sums: RunProgressed) -> list[Stage]:

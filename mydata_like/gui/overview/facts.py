@@ -3,9 +3,11 @@
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from mydata_like.core.model import AtRisk
+from mydata_like.core.safety import Safety
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import LARGE, PlainLabel
-from mydata_like.gui.state import PastRun, RunState
+from mydata_like.gui.state import RunState
 
 
 class FactCard(QFrame):
@@ -54,39 +56,71 @@ class FactRow(QWidget):
     def show_state(self, state: RunState) -> None:
         """Show how things stand."""
         self._risk.show_fact(*self._tell_risk(state))
-        self._last.show_fact(*self._tell_last(state.last))
+        self._last.show_fact(*self._tell_last(state))
         self._next.show_fact(*self._tell_next(state))
 
     def _tell_risk(self, state: RunState) -> tuple[str, str]:
+        """Return what exists only here; that it is nothing only where that is known."""
+        if state.at_work and (under_way := self._tell_open(state)):
+            return under_way
+        if state.data_problem is not None:
+            more = words.plain(state.data_problem.message)
+            return self.tr("Cannot be read"), more
+        if state.at_risk.files:
+            return self._tell_files(state.at_risk)
+        return self._tell_left(state) or self._tell_nothing(state)
+
+    def _tell_open(self, state: RunState) -> tuple[str, str] | None:
+        """Return what the run at work has found and not verified; None where more is known."""
         left = max(0, state.sums.found - state.sums.verified - state.sums.skipped)
-        if state.at_work and left:
-            more = words.size(max(0, state.sums.found_bytes - state.sums.verified_bytes))
-            return self.tr("%Ln file(s)", None, left), more
-        if not state.at_risk.files and state.last is None:
-            return self.tr("Not known yet"), self.tr("The first run finds out.")
-        if not state.at_risk.files:
-            return self._tell_no_risk(state.last)
-        fact = self.tr("%Ln file(s)", None, state.at_risk.files)
-        size = words.size(state.at_risk.bytes)
-        if state.at_risk.oldest is None:
+        if not left or left < state.at_risk.files:
+            return None
+        size = max(0, state.sums.found_bytes - state.sums.verified_bytes)
+        return self.tr("%Ln file(s)", None, left), words.size(size)
+
+    def _tell_files(self, at_risk: AtRisk) -> tuple[str, str]:
+        fact = self.tr("%Ln file(s)", None, at_risk.files)
+        size = words.size(at_risk.bytes)
+        if at_risk.oldest is None:
             return fact, size
         more = self.tr("%1; the oldest was made %2").replace("%1", size)
-        return fact, more.replace("%2", words.moment(state.at_risk.oldest))
+        return fact, more.replace("%2", words.moment(at_risk.oldest))
 
-    def _tell_no_risk(self, last: PastRun | None) -> tuple[str, str]:
-        """Return what is only here although no file waits and none has failed."""
+    def _tell_left(self, state: RunState) -> tuple[str, str] | None:
+        """Return what the newest run left although the ledger names no file."""
+        last = state.interrupted or state.last
         if last is not None and last.left_behind:
             fact = self.tr("%Ln left out", None, last.left_behind)
             return fact, self.tr("Files and folders that nobody left out on purpose.")
-        if last is None or not last.safe or last.partial:
-            return self.tr("Nothing"), ""
-        if last.skipped:
-            more = self.tr("But for %Ln file(s) left out on purpose.", None, last.skipped)
+        if state.sources:
+            fact = self.tr("%Ln folder(s) or file(s)", None, len(state.sources))
+            return fact, self.tr("They were added and are not finished.")
+        if last is not None and last.unsafe:
+            return self.tr("%Ln file(s)", None, last.unsafe), ""
+        return None
+
+    def _tell_nothing(self, state: RunState) -> tuple[str, str]:
+        """Return whether nothing is only here, where no file is known that is."""
+        whole = state.newest_whole
+        if state.last is None:
+            return self.tr("Not known yet"), self.tr("The first run finds out.")
+        if whole is None or not whole.safe or state.safety in (Safety.AT_RISK, Safety.PROBLEM):
+            return self.tr("Not known yet"), self.tr("The next run finds out.")
+        if not whole.found:
+            return self.tr("No files"), self.tr("The last run found none.")
+        if whole.skipped:
+            more = self.tr("But for %Ln file(s) left out on purpose.", None, whole.skipped)
         else:
             more = self.tr("Every file that was found is on the server.")
         return self.tr("Nothing"), more
 
-    def _tell_last(self, last: PastRun | None) -> tuple[str, str]:
+    def _tell_last(self, state: RunState) -> tuple[str, str]:
+        last, cut_off = state.last, state.interrupted
+        if cut_off is not None and (last is None or cut_off.started > last.started):
+            more = self.tr(
+                "It was cut off; %Ln of its file(s) are verified.", None, cut_off.verified
+            )
+            return words.moment(cut_off.started), more
         if last is None or last.finished is None:
             return self.tr("None yet"), ""
         if not last.sent:

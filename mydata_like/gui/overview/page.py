@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.core.safety import Safety
 from mydata_like.gui.live import Snapshot
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
@@ -145,14 +146,30 @@ class _Standing(QWidget):
 
     def _explain(self, state: RunState) -> str:
         """Return the second sentence: what to do, or what else is worth knowing."""
-        problem = state.problem or (state.last.problem if state.last else None)
-        if problem is not None and (state.problem or not state.at_work):
-            return words.plain(problem.hint)
-        if state.awaited is not None and not state.at_work:
-            return words.plain(state.awaited.hint)
         if state.phase is Phase.ELSEWHERE:
             return self.tr("Another program or the service carries out this run.")
-        return self._tell_others(state.last) if state.phase is Phase.IDLE else ""
+        if state.phase is Phase.IDLE:
+            return self._explain_rest(state)
+        return words.plain(state.problem.hint) if state.problem is not None else ""
+
+    def _explain_rest(self, state: RunState) -> str:
+        last = state.last
+        problem = state.data_problem or state.awaited
+        if problem is not None:
+            return words.plain(problem.hint)
+        if state.interrupted is not None:
+            return self._tell_oldest(state)
+        if last is not None and last.problem is not None:
+            return words.plain(last.problem.hint)
+        return self._tell_others(last)
+
+    def _tell_oldest(self, state: RunState) -> str:
+        """Return since when files exist only here after a run was cut off, and what to do."""
+        on = self.tr("Start carries on where it was.")
+        if state.at_risk.oldest is None:
+            return on
+        oldest = self.tr("The oldest of them was made %1.")
+        return f"{oldest.replace('%1', words.moment(state.at_risk.oldest))} {on}"
 
     def _tell_others(self, last: PastRun | None) -> str:
         """Return what became of the files that the first sentence says nothing of."""
@@ -166,9 +183,7 @@ class _Standing(QWidget):
 
     def _name_act(self, state: RunState) -> str:
         """Return what the button says; empty where there is nothing to be done."""
-        if state.phase is Phase.BROKEN:
-            return self.tr("&Go on")
-        if state.phase is Phase.PAUSED:
+        if state.phase in (Phase.BROKEN, Phase.PAUSED):
             return self.tr("&Go on")
         return self.tr("Show pro&blems") if _worst_part(state) else ""
 
@@ -187,15 +202,21 @@ class _Standing(QWidget):
 
 
 def _parts_of(state: RunState) -> Parts:
-    if state.at_work or state.last is None:
+    """Return the parts of the run at work, else of the newest one, that was cut off or not."""
+    if state.at_work:
         return parts_of_progress(state.sums)
-    return parts_of_past(state.last)
+    newest = state.interrupted or state.last
+    return parts_of_past(newest) if newest is not None else parts_of_progress(state.sums)
 
 
 def _worst_part(state: RunState) -> str:
     """Return the part of the last run that somebody has to see to; empty where there is none."""
     last = state.last
-    if state.at_work or last is None:
+    if state.at_work:
+        return ""
+    if state.interrupted is not None or state.data_problem is not None:
+        return "waiting"
+    if last is None:
         return ""
     return "failed" if last.failed else "skipped" if last.left_behind else ""
 
@@ -213,10 +234,14 @@ def _picture_of(state: RunState) -> tuple[str, Status]:
 
 def _picture_of_rest(state: RunState) -> tuple[str, Status]:
     last = state.last
-    if state.awaited is not None or last is None:
+    if state.data_problem is None and state.awaited is not None:
         return "waiting", "waiting"
-    if last.failed or last.problem is not None:
-        return "warning", "problem"
-    if last.left_behind:
-        return "warning", "waiting"
-    return ("check", "good") if last.safe else ("waiting", "waiting")
+    match state.safety:
+        case Safety.PROBLEM:
+            return "warning", "problem"
+        case Safety.SAFE:
+            return "check", "good"
+        case Safety.AT_RISK if state.interrupted or state.sources or (last and last.left_behind):
+            return "warning", "waiting"
+        case _:
+            return "waiting", "waiting"

@@ -26,11 +26,11 @@ from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.memory import KeptColumns
 from mydata_like.gui.pages.page import Desk, Page, Wish
 from mydata_like.gui.pages.transfers import FOLDER
-from mydata_like.gui.state import Phase
+from mydata_like.gui.state import Phase, RunState
 from mydata_like.gui.tables import source
 from mydata_like.gui.tables.actions import action_bar, dataset_address, path_of
 from mydata_like.gui.tables.bars import BarDelegate
-from mydata_like.gui.tables.tree import PROGRESS, TOP, FolderTree, Parents
+from mydata_like.gui.tables.tree import PROGRESS, TOP, FolderTree, Pace, Parents
 
 FEW = 20  # owners whose experiments are shown at once
 RENEW_AFTER = 2000  # milliseconds between two looks at all that is open, at least,
@@ -65,7 +65,7 @@ class FoldersPage(Page):
         self._set_up()
         self._lay_out()
         self._connect()
-        self._choose()
+        self._follow_run(self._controller.state)
 
     def show_page(self) -> None:
         self._active = True
@@ -91,7 +91,7 @@ class FoldersPage(Page):
         tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
         width = tree.fontMetrics().averageCharWidth()
-        for number, characters in enumerate((46, 15, 18, 11, 12)):
+        for number, characters in enumerate((38, 23, 18, 11, 12)):
             tree.setColumnWidth(number, width * characters)
         KeptColumns("folders", tree.header(), self._desk.memory).restore()
         self._leave.setToolTip(self.tr("Send nothing more of this folder in this run"))
@@ -113,7 +113,7 @@ class FoldersPage(Page):
         self._model.wanted.connect(self._ask_below)
         self._tree.selectionModel().currentChanged.connect(self._choose)
         self._tree.customContextMenuRequested.connect(self._show_menu)
-        self._controller.run_changed.connect(self._choose)
+        self._controller.run_changed.connect(self._follow_run)
         self._only.triggered.connect(self._start_only)
         self._leave.triggered.connect(self._leave_folder)
         self._again.triggered.connect(self._take_up_again)
@@ -121,6 +121,16 @@ class FoldersPage(Page):
         self._open.triggered.connect(self._open_folder)
         self._web.triggered.connect(self._open_on_server)
         self._copy.triggered.connect(self._copy_path)
+
+    @Slot(object)
+    def _follow_run(self, state: RunState) -> None:
+        pace = Pace.AT_REST
+        if state.at_work:
+            pace = Pace.AT_WORK
+        elif state.interrupted is not None or (state.last and state.last.problem):
+            pace = Pace.CUT_OFF
+        self._model.follow(pace)
+        self._choose()
 
     @Slot()
     def _follow(self) -> None:

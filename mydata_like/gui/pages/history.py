@@ -31,7 +31,7 @@ class HistoryPage(Page):
         super().__init__(parent)
         self._desk = desk
         self._controller = desk.controller
-        self._runs = TablePanel(desk, "history", run_columns(), self)
+        self._runs = TablePanel(desk, "history", run_columns(self._is_under_way), self)
         self._files = TablePanel(desk, "history-files", file_columns(), self)
         self._title = PlainLabel("", self)
         self._said = PlainLabel("", self)
@@ -56,11 +56,14 @@ class HistoryPage(Page):
             export_rows,
             path,
             self.tr("Runs of mydata-like"),
-            run_columns(),
+            run_columns(self._is_under_way),
             source.opener(self._controller),
             self._runs.model.view,
         )
         self._desk.background.run(write, self._tell_written, self._tell_failed)
+
+    def _is_under_way(self, run: str) -> bool:
+        return self._controller.state.is_under_way(run)
 
     def _set_up(self) -> None:
         self._runs.table.setAccessibleName(self.tr("Runs"))

@@ -34,6 +34,8 @@ from mydata_like.gui.tables.panel import TablePanel
 
 MOST_RETRIED = 1000  # files of a kind that are asked for one by one
 LEAST_LINES = 22  # of text, in the height of what shows one kind
+CUT_OFF = "run.cut-off"
+UNSENT = "found"  # the kind of files that no run has sent yet
 AT_ONCE = 3000  # milliseconds between two looks at the sums, at least
 
 
@@ -45,6 +47,7 @@ class ProblemsPage(Page):
         self._desk = desk
         self._controller = desk.controller
         self._asking = self._stale = self._active = False
+        self._at_work = False
         self._run = ProblemCard(self)
         self._kinds = KindsList(desk.memory, self)
         self._card = ProblemCard(self)
@@ -158,7 +161,8 @@ class ProblemsPage(Page):
     @Slot(object)
     def _take(self, groups: list[ProblemGroup]) -> None:
         self._trouble = ""
-        self._show_kinds(groups)
+        at_work = self._controller.state.at_work  # then what is not sent yet is under way
+        self._show_kinds([one for one in groups if not (at_work and one.kind == UNSENT)])
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
@@ -195,26 +199,50 @@ class ProblemsPage(Page):
 
     @Slot(object)
     def _show_state(self, state: RunState) -> None:
-        problem = _problem_of_run(state)
+        problem = self._find_problem(state)
         for card in (self._run, self._card):
             card.allow_retry(allowed=self._controller.can_retry)
         self._run.setVisible(problem is not None)
         self._tell_well()
-        if problem is None:
-            return
+        if self._at_work is not state.at_work:
+            self._at_work = state.at_work
+            self._follow()
+        if problem is not None:
+            self._run.show_problem(problem, *self._describe(state, problem))
+
+    def _describe(self, state: RunState, problem: Problem) -> tuple[Mark, str]:
+        """Return how the problem of a run is marked, and what it means for the run."""
         if state.phase is Phase.PAUSED or state.awaited is problem:
             mark = Mark(self.tr("Paused"), "pause", "waiting")
-            self._run.show_problem(problem, mark, self.tr("Nothing is sent for now."))
-        else:
-            mark = Mark(self.tr("Failed"), "error", "problem")
-            self._run.show_problem(problem, mark, self.tr("The last run ended early."))
+            return mark, self.tr("Nothing is sent for now.")
+        if problem.code == CUT_OFF:
+            mark = Mark(self.tr("Cut off"), "warning", "waiting")
+            return mark, self.tr("The last run did not come to its end.")
+        mark = Mark(self.tr("Failed"), "error", "problem")
+        if state.data_problem is problem:
+            return mark, self.tr("No file of it can be sent.")
+        return mark, self.tr("The last run ended early.")
+
+    def _find_problem(self, state: RunState) -> Problem | None:
+        """Return what holds the run at work, or what ended the last one early."""
+        if state.problem is not None or state.at_work:
+            return state.problem
+        if state.data_problem is not None or state.awaited is not None:
+            return state.data_problem or state.awaited
+        if state.interrupted is not None:
+            return Problem(
+                CUT_OFF,
+                self.tr("The last run was cut off: the program or the computer was ended."),
+                self.tr("Nothing is lost: the next run carries on."),
+            )
+        return state.last.problem if state.last is not None else None
 
     @Slot(object)
     def _mend_run(self, remedy: Remedy) -> None:
         match remedy.act:
             case Act.TRY_AGAIN if self._controller.state.ours:
                 self._controller.resume()
-            case Act.TRY_AGAIN:
+            case Act.TRY_AGAIN | Act.START:
                 self._controller.start()
             case Act.OPEN_FOLDER:
                 self._controller.open_path(path_of(self._controller, b""))
@@ -229,6 +257,8 @@ class ProblemsPage(Page):
         match remedy.act:
             case Act.TRY_AGAIN:
                 self._try_again()
+            case Act.START:
+                self._controller.start()
             case Act.OPEN_FOLDER:
                 path = path_of(self._controller, group.path)
                 is_folder = group.kind.startswith("folder-")
@@ -264,12 +294,3 @@ class ProblemsPage(Page):
     @Slot()
     def _choose_files(self) -> None:
         self._actions.show_rows(self._files.table.rows())
-
-
-def _problem_of_run(state: RunState) -> Problem | None:
-    """Return what holds the run at work, or what ended the last one early."""
-    if state.problem is not None or state.at_work:
-        return state.problem
-    if state.awaited is not None:
-        return state.awaited
-    return state.last.problem if state.last is not None else None

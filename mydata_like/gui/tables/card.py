@@ -75,7 +75,8 @@ class ProblemCard(QFrame):
         return "\n".join(filter(None, lines))
 
     def _enable(self) -> None:
-        again = self._problem is not None and find_remedy(self._problem.code).act is Act.TRY_AGAIN
+        runs = (Act.TRY_AGAIN, Act.START)
+        again = self._problem is not None and find_remedy(self._problem.code).act in runs
         self._button.setEnabled(self._retry_allowed or not again)
 
     def _lay_out(self) -> None:
@@ -115,17 +116,14 @@ class ProblemCard(QFrame):
                 return self.tr("Nothing needs to be mended.")
 
     def _say_act(self, act: Act) -> str:
-        match act:
-            case Act.TRY_AGAIN:
-                return self.tr("Try again")
-            case Act.OPEN_FOLDER:
-                return self.tr("Open folder")
-            case Act.OPEN_SETTINGS:
-                return self.tr("Open settings…")
-            case Act.SET_UP:
-                return self.tr("Check key and approval…")
-            case Act.WAIT:
-                return ""
+        said = {
+            Act.TRY_AGAIN: self.tr("Try again"),
+            Act.START: self.tr("Start"),
+            Act.OPEN_FOLDER: self.tr("Open folder"),
+            Act.OPEN_SETTINGS: self.tr("Open settings…"),
+            Act.SET_UP: self.tr("Check key and approval…"),
+        }
+        return said.get(act, "")
 
     @Slot()
     def _act(self) -> None:

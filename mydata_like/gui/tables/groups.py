@@ -12,7 +12,9 @@ from mydata_like.gui.tables.marks import Mark, mark_of
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
-WORST_FIRST = ("failed", "folder-failed", "waiting", "skipped", "folder-skipped")
+WORST_FIRST = ("failed", "folder-failed", "found", "waiting", "skipped", "folder-skipped")
+
+_WAITS = {"found": "waiting"}
 
 
 class GroupsModel(QAbstractListModel):
@@ -35,11 +37,13 @@ class GroupsModel(QAbstractListModel):
         self.endResetModel()
 
     def find(self, kind: str, code: str = "") -> QModelIndex:
-        """Return where the first group of a kind (and code) is; folders count as files."""
+        """Return where the first group of a kind (and code) is; folders count as files.
+
+        What was found and not sent waits.
+        """
         for number, group in enumerate(self.groups):
-            if kind in (group.kind, group.kind.removeprefix("folder-")) and (
-                not code or group.problem.code == code
-            ):
+            kinds = (group.kind, group.kind.removeprefix("folder-"), _WAITS.get(group.kind))
+            if kind in kinds and (not code or group.problem.code == code):
                 return self.index(number)
         return QModelIndex()
 

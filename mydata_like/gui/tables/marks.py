@@ -40,6 +40,7 @@ def list_marks() -> dict[str, Mark]:
     failed = Mark(translate("marks", "Failed"), "error", "problem")
     skipped = Mark(translate("marks", "Left out"), "skipped", "skipped")
     return {
+        "found": Mark(translate("marks", "Not sent yet"), "waiting", "waiting"),
         "staged": Mark(translate("marks", "Sent"), "up", "working"),
         "registered": registered,
         "repaired": registered,

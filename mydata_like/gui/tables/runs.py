@@ -1,5 +1,6 @@
 """The columns of the table of runs."""
 
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QCoreApplication
@@ -15,8 +16,15 @@ translate = QCoreApplication.translate
 STOPPED_BY_PERSON = "run.interrupted"
 
 
-def run_columns() -> list[Column]:
-    """Return what a table says of runs."""
+def run_columns(is_under_way: Callable[[str], bool]) -> list[Column]:
+    """Return what a table says of runs; which of them goes on is asked with its name."""
+
+    def mark(row: RunRow) -> Mark | None:
+        return _mark(row, under_way=is_under_way(row.key))
+
+    def outcome(row: RunRow) -> str:
+        return _mark(row, under_way=is_under_way(row.key)).word
+
     return [
         Column("at", translate("runs", "When"), _when, "at", 22),
         Column("reason", translate("runs", "Why"), _why, "reason", 24),
@@ -25,7 +33,7 @@ def run_columns() -> list[Column]:
         Column("speed", translate("runs", "Speed"), _speed, width=13, number=True),
         Column("span", translate("runs", "Duration"), _span, "span", 14, number=True),
         Column("limit", translate("runs", "Limit"), _limit, width=17, tip=_tell_limit),
-        Column("outcome", translate("runs", "Outcome"), _outcome, width=30, mark=_mark, tip=_tip),
+        Column("outcome", translate("runs", "Outcome"), outcome, width=30, mark=mark, tip=_tip),
     ]
 
 
@@ -67,14 +75,24 @@ def _why(row: RunRow) -> str:
     return known.get(reason, words.plain(reason))
 
 
-def _mark(row: RunRow) -> Mark | None:
+def _mark(row: RunRow, *, under_way: bool) -> Mark:
     if row.finished is None:
-        return Mark(translate("runs", "Not finished"), "working", "working")
+        if under_way:
+            return Mark(translate("runs", "Not finished"), "working", "working")
+        return _mark_cut_off(row)
     if problem_code(row) == STOPPED_BY_PERSON:
         return Mark(translate("runs", "Stopped"), "stop", "waiting")
     if problem_code(row):
         return Mark(translate("runs", "Ended early"), "error", "problem")
     return _mark_of_files(row)
+
+
+def _mark_cut_off(row: RunRow) -> Mark:
+    left = int(number(row, "found") - number(row, "verified") - number(row, "skipped"))
+    word = translate("runs", "Cut off")
+    if left > 0:
+        word = translate("runs", "Cut off, %Ln file(s) open", None, left)
+    return Mark(word, "warning", "waiting")
 
 
 def _mark_of_files(row: RunRow) -> Mark:
@@ -86,13 +104,16 @@ def _mark_of_files(row: RunRow) -> Mark:
         return Mark(translate("runs", "%Ln left out", None, behind), "warning", "waiting")
     if waiting:
         return Mark(translate("runs", "%Ln file(s) wait", None, waiting), "waiting", "waiting")
-    found = int(number(row, "verified"))
-    return Mark(translate("runs", "All %Ln file(s) safe", None, found), "check", "good")
+    return _mark_of_verified(row)
 
 
-def _outcome(row: RunRow) -> str:
-    mark = _mark(row)
-    return mark.word if mark else ""
+def _mark_of_verified(row: RunRow) -> Mark:
+    verified = int(number(row, "verified"))
+    if verified:
+        return Mark(translate("runs", "All %Ln file(s) safe", None, verified), "check", "good")
+    if number(row, "found"):
+        return Mark(translate("runs", "Nothing to send"), "skipped", "skipped")
+    return Mark(translate("runs", "No files found"), "skipped", "skipped")
 
 
 def _tip(row: RunRow) -> str:

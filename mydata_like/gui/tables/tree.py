@@ -1,10 +1,12 @@
 """Owners, experiments, datasets and their folders as a tree that is filled where it is opened."""
 
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import (
     QAbstractItemModel,
+    QCoreApplication,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
@@ -17,7 +19,9 @@ from mydata_like.core.views import FolderGroup
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.tables.bars import FRACTION, STATUS
-from mydata_like.gui.tables.marks import Mark, mark_of
+from mydata_like.gui.tables.marks import Mark, list_marks
+
+translate = QCoreApplication.translate
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -74,9 +78,10 @@ class FolderTree(QAbstractItemModel):
         self._nodes = {0: self._root}
         self._asked: set[Parents] = set()
         self._next = 1
+        self._pace = Pace.AT_REST
         self._columns: list[tuple[str, Callable[[FolderGroup], str]]] = [
             (self.tr("Folder"), self._name),
-            (self.tr("State"), lambda group: mark_of_folder(group).word),
+            (self.tr("State"), lambda group: mark_of_folder(group, self._pace).word),
             (self.tr("Verified"), self._progress),
             (self.tr("Files"), lambda group: words.count(group.found)),
             (self.tr("Size"), lambda group: words.size(group.found_bytes)),
@@ -110,6 +115,12 @@ class FolderTree(QAbstractItemModel):
         top, last = node.children[0], node.children[-1]
         corner = self.createIndex(len(node.children) - 1, len(self._columns) - 1, last.number)
         self.dataChanged.emit(self.createIndex(0, 0, top.number), corner)
+
+    def follow(self, pace: "Pace") -> None:
+        """Show what is unfinished as under way, as cut off or as left."""
+        if pace is not self._pace:
+            self._pace = pace
+            self.layoutChanged.emit()  # every line may look different
 
     def clear(self) -> None:
         """Show nothing; what is shown again can be opened again."""
@@ -173,13 +184,15 @@ class FolderTree(QAbstractItemModel):
         if role == Qt.ItemDataRole.DecorationRole:
             return self._icon(index, group)
         if column == PROGRESS and role in (FRACTION, STATUS):
-            return _fraction(group) if role == FRACTION else mark_of_folder(group).status
+            return (
+                _fraction(group) if role == FRACTION else mark_of_folder(group, self._pace).status
+            )
         return None
 
     def _icon(self, index: Index, group: FolderGroup) -> QIcon | None:
         if index.column() == 0:
             return icon(ICONS[min(self._node(index).depth, len(ICONS)) - 1])
-        return mark_of_folder(group).icon if index.column() == STATE else None
+        return mark_of_folder(group, self._pace).icon if index.column() == STATE else None
 
     def _fill(self, node: Node, groups: list[FolderGroup]) -> None:
         """Give children to a line that has none."""
@@ -234,6 +247,8 @@ class FolderTree(QAbstractItemModel):
     def _progress(self, group: FolderGroup) -> str:
         text = self.tr("%1 of %2", "so many files of so many")
         wanted = group.found - group.skipped
+        if wanted <= 0:
+            return ""
         return text.replace("%1", words.count(group.verified)).replace("%2", words.count(wanted))
 
     def _not_well(self, group: FolderGroup) -> str:
@@ -245,23 +260,46 @@ class FolderTree(QAbstractItemModel):
         return ", ".join(text for count, text in parts if count)
 
 
-def mark_of_folder(group: FolderGroup) -> Mark:
-    """Return how the files of a folder stand, all together."""
-    state = "staged"
-    if group.failed:
-        state = "failed"
-    elif group.verified + group.skipped >= group.found:
-        state = "verified"
-    elif group.verified + group.skipped + group.waiting >= group.found:
-        state = "waiting"
-    mark = mark_of(state)
-    assert mark is not None
-    return mark
+class Pace(Enum):
+    """Whether the counts of folders are final."""
+
+    AT_REST = "the last run has ended"
+    AT_WORK = "a run is at work"
+    CUT_OFF = "the last run was cut off"
 
 
-def _fraction(group: FolderGroup) -> float:
+def mark_of_folder(group: FolderGroup, pace: Pace = Pace.AT_REST) -> Mark:
+    """Return how the files of a folder stand, all together; never better than each of them."""
     wanted = group.found - group.skipped
-    return group.verified / wanted if wanted > 0 else 1.0
+    if group.failed:
+        return list_marks()["failed"]
+    if wanted > group.verified + group.waiting or (not group.found and pace is not Pace.AT_REST):
+        return _mark_unfinished(group, pace)
+    if wanted > group.verified:
+        return list_marks()["waiting"]
+    if group.left_behind:
+        return Mark(translate("tree", "Files left out"), "warning", "waiting")
+    return list_marks()["verified"] if wanted > 0 else _mark_empty(group)
+
+
+def _mark_unfinished(group: FolderGroup, pace: Pace) -> Mark:
+    if pace is Pace.AT_WORK:
+        return Mark(translate("tree", "Unfinished"), "working", "working")
+    if group.verified:
+        return Mark(translate("tree", "Unfinished"), "waiting", "waiting")
+    return Mark(translate("tree", "Not sent yet"), "waiting", "waiting")
+
+
+def _mark_empty(group: FolderGroup) -> Mark:
+    """Return how a folder is told of which no file is to be sent."""
+    if group.skipped:
+        return list_marks()["skipped"]
+    return Mark(translate("tree", "No files"), "skipped", "skipped")
+
+
+def _fraction(group: FolderGroup) -> float | None:
+    wanted = group.found - group.skipped
+    return group.verified / wanted if wanted > 0 else None
 
 
 def _is_rest(node: Node) -> bool:

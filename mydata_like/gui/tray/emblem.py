@@ -24,6 +24,7 @@ class Shape(Enum):
 
     IDLE = "idle"
     WORKING = "working"
+    AT_RISK = "at risk"  # or not known to be safe
     PAUSED = "paused"
     WAITING = "waiting"  # for somebody: an approval
     PROBLEM = "problem"
@@ -34,6 +35,7 @@ class Shape(Enum):
 COLOURS: Final = {
     Shape.IDLE: "#2a9058",
     Shape.WORKING: "#2b7de9",
+    Shape.AT_RISK: "#b07a00",
     Shape.PAUSED: "#7d7d7d",
     Shape.WAITING: "#8a63d2",
     Shape.PROBLEM: "#d9453d",
@@ -102,6 +104,13 @@ def _draw_tick(painter: QPainter) -> None:
     painter.drawPolyline(_polygon((9, 16.5), (14, 21.5), (23, 11.5)))
 
 
+def _draw_exclamation(painter: QPainter) -> None:
+    painter.drawPolygon(_polygon((16, 0.5), (31.5, 16), (16, 31.5), (0.5, 16)))
+    _cut(painter, 4)
+    painter.drawLine(QPointF(16, 8.5), QPointF(16, 17.5))
+    painter.drawPoint(QPointF(16, 23.5))
+
+
 def _draw_bars(painter: QPainter) -> None:
     painter.drawEllipse(_BOX)
     _cut(painter, 4.5)
@@ -153,6 +162,7 @@ def _polygon(*points: tuple[float, float]) -> QPolygonF:
 
 _DRAWINGS: Final[dict[Shape, Callable[[QPainter], None]]] = {
     Shape.IDLE: _draw_tick,
+    Shape.AT_RISK: _draw_exclamation,
     Shape.PAUSED: _draw_bars,
     Shape.WAITING: _draw_person,
     Shape.PROBLEM: _draw_warning,

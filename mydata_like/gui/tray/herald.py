@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from PySide6.QtCore import QCoreApplication
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.safety import Safety
 from mydata_like.gui.look import words
 from mydata_like.gui.state import PastRun, Phase, RunState
 from mydata_like.gui.tray.judgement import needs_somebody
@@ -56,7 +57,7 @@ class Herald:
         before, self._before = self._before, state
         if before.at_work and not state.at_work and state.last not in (None, before.last):
             assert state.last is not None
-            return self._tell_end(state.last, now)
+            return self._tell_end(state, state.last, now)
         if (state.awaited is None) != (before.awaited is None):
             return self._tell_approval(state, now)
         if state.phase is Phase.PAUSED and state.problem not in (None, before.problem):
@@ -77,7 +78,7 @@ class Herald:
             self._known.add(problem)
         return message
 
-    def _tell_end(self, run: PastRun, now: float) -> Message | None:
+    def _tell_end(self, state: RunState, run: PastRun, now: float) -> Message | None:
         if run.safe and not run.partial:
             self._known.clear()
         if run.problem is not None:
@@ -94,7 +95,7 @@ class Herald:
             )
         elif run.waiting:
             more = translate("herald", "%n file(s) wait for the next run.", None, run.waiting)
-        elif run.partial:
+        elif run.partial or state.safety is not Safety.SAFE:
             more = translate("herald", "They are safe on the server.")
         else:
             more = translate("herald", "All files are safe on the server.")

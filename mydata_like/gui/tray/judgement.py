@@ -3,6 +3,7 @@
 from typing import Final
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.safety import Safety
 from mydata_like.gui.state import Phase, RunState
 from mydata_like.gui.tray.emblem import Emblem, Shape
 
@@ -75,10 +76,12 @@ def needs_somebody(problem: Problem) -> bool:
 
 
 def _find_rest(state: RunState) -> Shape:
+    last = state.last
+    if state.data_problem is not None:
+        return Shape.PROBLEM
     if state.awaited is not None:
         return Shape.WAITING
-    if state.last is None:
-        return Shape.IDLE
-    if state.last.problem is not None:
-        return find_shape(state.last.problem)
-    return Shape.PROBLEM if state.last.failed else Shape.IDLE
+    if state.safety is Safety.PROBLEM:
+        problem = last.problem if last is not None else None
+        return find_shape(problem) if problem is not None else Shape.PROBLEM
+    return Shape.IDLE if state.safety is Safety.SAFE else Shape.AT_RISK

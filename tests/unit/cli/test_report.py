@@ -101,6 +101,19 @@ def test_all_is_safe_only_when_all_is_verified():
     assert behind[0].startswith("1 files or folders were left out")
 
 
+def test_nothing_is_called_safe_of_a_run_that_wanted_nothing():
+    said = summarise(finished(found=2, verified=0, skipped=2))
+
+    assert said[0] == "No files were found that are to be sent."
+    assert "safe" not in " ".join(said)
+
+
+def test_a_run_over_a_part_says_only_that_its_own_files_are_safe():
+    said = summarise(finished(), partial=True)
+
+    assert said[0] == "All 3 files of this run are safe on the server."
+
+
 def test_the_sums_of_a_run_add_up_before_the_readers_eyes():
     lines = summarise(finished(found=10, verified=3, waiting=4, skipped=2, failed=1))
 

@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from mydata_like.core.safety import Safety
 from mydata_like.engine.monitor import Monitor, Week, describe_week
 from mydata_like.settings.monitor import Monitor as MonitorSettings
 
@@ -12,7 +13,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 WEDNESDAY = datetime(2026, 6, 3, 12, 0, tzinfo=UTC)
 MONDAY = datetime(2026, 6, 8, 7, 0, tzinfo=UTC)  # 09:00 in Berlin
 DAY = timedelta(days=1)
-GOOD = Week(runs=3, well=3, sent=10)
+GOOD = Week(runs=3, well=3, sent=10, safety=Safety.SAFE)
 
 
 class Memory:
@@ -109,17 +110,28 @@ def end(**changes):
 
 
 @pytest.mark.parametrize(
-    ("runs", "code"),
+    ("runs", "safety", "code"),
     [
-        ([], "monitor.nothing-ran"),
-        ([end(), end()], "monitor.nothing-came"),
-        ([end(sent=3), end()], "monitor.all-well"),
-        ([end(sent=3), end(failed=1)], "monitor.unsafe"),
-        ([end(failed=1), end(sent=1)], "monitor.all-well"),
-        ([end(problem={"code": "server.unavailable"})], "monitor.unsafe"),
-        ([{}], "monitor.unsafe"),
-        ([end(sent=1), {}], "monitor.all-well"),
+        ([], Safety.UNKNOWN, "monitor.nothing-ran"),
+        ([end(), end()], Safety.SAFE, "monitor.nothing-came"),
+        ([end(), end()], Safety.UNKNOWN, "monitor.nothing-came"),
+        ([end(), end()], Safety.AT_RISK, "monitor.unsafe"),
+        ([end(sent=3), end()], Safety.SAFE, "monitor.all-well"),
+        ([end(sent=3), end(failed=1)], Safety.PROBLEM, "monitor.unsafe"),
+        ([end(failed=1), end(sent=1)], Safety.SAFE, "monitor.all-well"),
+        ([end(problem={"code": "server.unavailable"})], Safety.PROBLEM, "monitor.unsafe"),
+        ([{}], Safety.AT_RISK, "monitor.unsafe"),
+        ([end(sent=1), {}], Safety.AT_RISK, "monitor.unsafe"),
+        ([end(sent=1)], Safety.UNKNOWN, "monitor.unsafe"),  # one folder only, say
     ],
 )
-def test_the_week_is_told_as_it_was(runs, code):
-    assert describe_week(Week.of(runs)).code == code
+def test_the_week_is_told_as_it_was(runs, safety, code):
+    assert describe_week(Week.of(runs, safety)).code == code
+
+
+def test_the_week_names_what_exists_only_here_and_why_nothing_can_be_read():
+    week = Week.of([end(sent=1)], Safety.PROBLEM, 34, "The data directory is gone.")
+
+    message = describe_week(week).message
+    assert "34 files are not safe" in message
+    assert message.endswith("The data directory is gone.")
