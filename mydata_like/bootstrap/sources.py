@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from mydata_like.bootstrap.settings import find_places, ledger_file
+from mydata_like.bootstrap.settings import find_places, find_state, ledger_file
 from mydata_like.core.errors import Problem, SourceError
 from mydata_like.core.events import (
     Event,
@@ -27,6 +27,7 @@ from mydata_like.engine.sources import check_source
 from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
+from mydata_like.system.lock import lock_data_directory
 
 PARTS_SHOWN = 500  # sub-folders of a source that are told apart
 RUNS_ASKED = 20  # of which the latest that sent something tells how fast the next one will be
@@ -100,19 +101,44 @@ class Conflict(NamedTuple):
         return self.kind in ("inside", "same")
 
 
+def find_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
+    """Return all sources that were ever added, in the order of their paths."""
+    with ExitStack() as stack:
+        ledger = _open_ledger(settings, config, stack)
+        return ledger.find_sources() if ledger else []
+
+
 def find_unfinished_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
-    """Return the sources of which something is not safe yet, as far as is known."""
+    """Return the sources of which something is not safe yet, and how much that is."""
     with ExitStack() as stack:
         ledger = _open_ledger(settings, config, stack)
         known = ledger.find_sources() if ledger else []
-    return [source for source in known if source.finished is None]
+        unfinished = [source for source in known if source.finished is None]
+        return [ledger.measure_source(source) for source in unfinished] if ledger else []
+
+
+def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
+    """Forget a source, with what runs found of it: no run carries on with it.
+
+    Nothing of it is deleted, here or on the server. Raises `AlreadyRunningError` while a run is
+    at work, `RunError` where the ledger fails.
+    """
+    if settings.data.directory is None:
+        return
+    root, places, clock = os.fsencode(settings.data.directory), find_places(config), SystemClock()
+    file = ledger_file(settings, places, root)
+    if not file.exists():
+        return
+    with (
+        lock_data_directory(find_state(settings, places), root, clock),
+        SqliteLedger.open(file, root, clock) as ledger,
+    ):
+        ledger.remove_source(path)
 
 
 def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
     """Return the source in which something lies, by its key."""
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
-        known = ledger.find_sources() if ledger else []
+    known = find_sources(settings, config)
     return next((source.path for source in known if lies_in(path, source.path)), None)
 
 

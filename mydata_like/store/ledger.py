@@ -129,14 +129,6 @@ class SqliteLedger:
                 found.update(key for (key,) in rows)
         return found
 
-    def find_named(self, name: bytes) -> list[Entry]:
-        """Return the entries of files of this name, or of those in an archive of this name."""
-        text = name.decode("utf-8", "replace")
-        chosen = {"root": self._root, "name": name, "ending": b"/" + name, "text": text}
-        with self._file.used() as cursor:
-            rows = cursor.execute(statements.FIND_NAMED, chosen).fetchall()
-        return [entry for row in rows if (entry := parse_entry(row))]
-
     def iter_entries(self, prefix: bytes = b"") -> Iterator[Entry]:
         """Yield the entries whose keys begin with `prefix`, in the order of their keys."""
         after, end = prefix, prefix + b"\xff" * 4096
@@ -281,6 +273,20 @@ class SqliteLedger:
         """Keep that a source is safe, unless something of it is known to wait or to have failed."""
         with self._file.transaction() as cursor:
             cursor.execute(statements.FINISH_SOURCE, self._below(path) | {"now": self._seconds()})
+
+    def remove_source(self, path: bytes) -> None:
+        """Forget a source, and what is not well at and below it."""
+        chosen = self._below(path)
+        with self._file.transaction() as cursor:
+            for query in statements.REMOVE_SOURCE:
+                cursor.execute(query, chosen)
+
+    def measure_source(self, source: KnownSource) -> KnownSource:
+        """Return a source with how much of it is known and not verified."""
+        chosen = self._below(source.path)
+        with self._file.used() as cursor:
+            known, files, size = cursor.execute(statements.MEASURE_SOURCE, chosen).fetchone()
+        return source._replace(open_files=files, open_bytes=size or 0) if known else source
 
     def find_meta(self, key: str) -> str | None:
         """Return a fact about this installation, such as its uuid."""

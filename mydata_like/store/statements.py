@@ -12,13 +12,6 @@ FIND_OPEN = (
     " SELECT 1 FROM entries WHERE root = ? AND entries.key = seen.key AND dataset = ?"
     " AND state = ? AND entries.size = seen.size AND entries.modified_ns = seen.modified_ns)"
 )
-# By the name of the file, or of the archive that holds it; every row is looked at.
-FIND_NAMED = (
-    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive, ctime_ns, inode FROM entries WHERE root = :root AND (key = :name OR archive = :text"
-    " OR substr(key, -length(:ending)) = :ending"
-    " OR substr(archive, -length(:text) - 1) = '/' || :text) ORDER BY key"
-)
 LIST = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive, ctime_ns, inode FROM entries WHERE root = ? AND key > ? AND key < ?"
@@ -120,6 +113,25 @@ FINISH_SOURCE = f"""
     UPDATE sources SET finished_at = :now WHERE root = :root AND path = :path AND NOT EXISTS (
         SELECT 1 FROM outcomes WHERE {BELOW}
         AND (outcome IN ('waiting', 'failed', 'folder-failed') OR code = 'skipped.owner')
+    )
+"""  # noqa: S608 - all of it is ours
+REMOVE_SOURCE = [
+    "DELETE FROM sources WHERE root = :root AND path = :path",
+    *(
+        f"DELETE FROM {table} WHERE {BELOW}"  # noqa: S608 - all of it is ours
+        for table in ("outcomes", "folders")
+    ),
+]
+# What no setting leaves out counts as open, whether or not an earlier state of it is verified.
+MEASURE_SOURCE = f"""
+    SELECT count(*), count(*) FILTER (WHERE open), sum(size) FILTER (WHERE open) FROM (
+        SELECT size, outcome IN ('found', 'waiting', 'failed')
+            OR (outcome = 'skipped' AND code NOT IN ({_ON_PURPOSE})) AS open
+        FROM outcomes WHERE {BELOW}
+        UNION ALL SELECT size, state != 'verified' FROM entries
+        WHERE root = :root AND (key = :path OR (key > :low AND key < :high)) AND NOT EXISTS (
+            SELECT 1 FROM outcomes WHERE outcomes.root = entries.root AND path = key
+        )
     )
 """  # noqa: S608 - all of it is ours
 # Keys of the data directory are relative: those of sources begin with "/" or a drive's letter.

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.journeys import FileJourney, FolderJourney, Here, Journey
+from mydata_like.core.file_status import FileStatus, FolderStatus, LocalState, PathStatus
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
@@ -88,7 +88,7 @@ class VerdictCard(QFrame):
         layout.setColumnStretch(1, 1)
 
 
-class JourneyView(QWidget):
+class StatusView(QWidget):
     """Shows what is known of one file or folder."""
 
     check_wanted = Signal()
@@ -98,7 +98,7 @@ class JourneyView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._journey: Journey | None = None
+        self._status: PathStatus | None = None
         self._name = PlainLabel("", self)
         self._place = PlainLabel("", self)
         self._steps = StepList(self)
@@ -112,39 +112,39 @@ class JourneyView(QWidget):
         self._connect()
 
     @property
-    def journey(self) -> Journey | None:
+    def status(self) -> PathStatus | None:
         """What is shown."""
-        return self._journey
+        return self._status
 
-    def show_journey(self, journey: Journey) -> None:
+    def show_status(self, status: PathStatus) -> None:
         """Show this in place of what was shown."""
-        self._journey = journey
-        self._name.setText(words.plain(journey.path.name or str(journey.path)))
-        self._place.setText(words.plain(os.fsencode(journey.path.parent)))
-        self._page.setVisible(bool(journey.web))
-        self._folder.setEnabled(journey.path.parent.is_absolute())
-        if isinstance(journey, FileJourney):
-            self._show_file(journey)
+        self._status = status
+        self._name.setText(words.plain(status.path.name or str(status.path)))
+        self._place.setText(words.plain(os.fsencode(status.path.parent)))
+        self._page.setVisible(bool(status.web))
+        self._folder.setEnabled(status.path.parent.is_absolute())
+        if isinstance(status, FileStatus):
+            self._show_file(status)
         else:
-            self._show_folder(journey)
-        self.card.show_verdict(judge(journey))
-        self.card.allow(check=journey.unknown is None and _is_here(journey))
+            self._show_folder(status)
+        self.card.show_verdict(judge(status))
+        self.card.allow(check=status.unknown is None and _is_here(status))
 
-    def _show_file(self, journey: FileJourney) -> None:
-        entry = journey.entry
-        self._steps.show_steps(list_steps(journey))
+    def _show_file(self, status: FileStatus) -> None:
+        entry = status.entry
+        self._steps.show_steps(list_steps(status))
         self._steps.show()
         checksum = entry.checksum if entry else ""
-        facts = [words.size(journey.size)]
+        facts = [words.size(status.size)]
         facts += [self.tr("MD5 %1").replace("%1", checksum)] if checksum else []
         self._sum.setText(" · ".join(facts))
         self._copy.setVisible(bool(checksum))
         self._sums.hide()
 
-    def _show_folder(self, journey: FolderJourney) -> None:
+    def _show_folder(self, status: FolderStatus) -> None:
         self._steps.hide()
         self._copy.hide()
-        known = journey.known
+        known = status.known
         self._sum.setText(
             self.tr("%Ln file(s), %1", "", known.files).replace("%1", words.size(known.bytes))
         )
@@ -152,14 +152,15 @@ class JourneyView(QWidget):
             "verified": self.tr("verified by the server"),
             "staged": self.tr("sent"),
             "registered": self.tr("registered"),
-            "repaired": self.tr("registered anew"),
+            "repaired": self.tr("registered again"),
+            "found": self.tr("found, not sent yet"),
             "waiting": self.tr("waiting"),
             "skipped": self.tr("left out"),
             "failed": self.tr("failed"),
         }
         lines = [
             f"{words.count(amount.files)} {told.get(state, state)} ({words.size(amount.bytes)})"
-            for state, amount in journey.states.items()
+            for state, amount in status.states.items()
         ]
         self._sums.setText("\n".join(lines))
         self._sums.setVisible(bool(lines))
@@ -199,9 +200,9 @@ class JourneyView(QWidget):
 
     @Slot()
     def _copy_checksum(self) -> None:
-        if isinstance(self._journey, FileJourney) and self._journey.entry:
-            QGuiApplication.clipboard().setText(self._journey.entry.checksum)
+        if isinstance(self._status, FileStatus) and self._status.entry:
+            QGuiApplication.clipboard().setText(self._status.entry.checksum)
 
 
-def _is_here(journey: Journey) -> bool:
-    return isinstance(journey, FolderJourney) or journey.here is not Here.GONE
+def _is_here(status: PathStatus) -> bool:
+    return isinstance(status, FolderStatus) or status.local is not LocalState.GONE
