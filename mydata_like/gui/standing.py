@@ -9,6 +9,7 @@ from typing import Any
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunProgressed
 from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.core.sources import KnownSource
 from mydata_like.gui.live import NOTHING, read_problem
 from mydata_like.gui.state import PastRun
 from mydata_like.settings.policy import Loaded
@@ -29,6 +30,7 @@ class Standing:
     last: PastRun | None = None
     awaited: Problem | None = None
     at_risk: AtRisk = NO_RISK
+    sources: tuple[KnownSource, ...] = ()  # that are not finished
 
 
 def load(config: Path | None) -> Loaded:
@@ -58,6 +60,13 @@ def find_source_of(settings: Settings, config: Path | None, path: bytes) -> byte
     return bootstrap.find_source_of(settings, config, path)
 
 
+def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
+    """Forget an added folder; raises `UploaderError` where that cannot be."""
+    from mydata_like import bootstrap
+
+    bootstrap.remove_source(settings, config, path)
+
+
 def look(settings: Settings, config: Path | None) -> Standing:
     """Return how things stand; raises `UploaderError` where the ledger cannot be read."""
     from mydata_like import bootstrap
@@ -73,6 +82,7 @@ def look(settings: Settings, config: Path | None) -> Standing:
         last=ended[0] if ended else None,
         awaited=state.awaited.problem if state.awaited else None,
         at_risk=state.at_risk,
+        sources=tuple(bootstrap.find_unfinished_sources(settings, config)),
     )
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunProgressed
 from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.core.sources import KnownSource
 from mydata_like.gui.live import NO_LIMIT, NOTHING, Limit
 
 
@@ -61,7 +62,7 @@ class RunState:
 
     `sums` and `limit` are those of the run at work; `problem` says why it is paused, or why the
     engine is broken. `awaited` is why the server does not let us in yet. `missing` are keys of
-    settings.
+    settings, `sources` the added folders that are not finished.
     """
 
     phase: Phase = Phase.LOADING
@@ -74,6 +75,7 @@ class RunState:
     schedule: str = "manual"
     at_risk: AtRisk = NO_RISK
     missing: tuple[str, ...] = ()
+    sources: tuple[KnownSource, ...] = ()
 
     @property
     def at_work(self) -> bool:
