@@ -252,6 +252,7 @@ class DryRunDialog(QDialog):
         header = table.horizontalHeader()
         header.resizeSection(0, table.fontMetrics().averageCharWidth() * 50)
         header.setStretchLastSection(True)
+        table.setTextElideMode(Qt.TextElideMode.ElideRight)  # a reason begins with what matters
         table.hide()
         return table
 

@@ -1473,7 +1473,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
     <message>
         <source>Nothing is deleted, here or on the server. Files of it that are not on the server yet stay on this computer only, and no run takes them until it is added again.</source>
-        <translation>Nichts wird gelöscht, weder hier noch auf dem Server. Dateien daraus, die noch nicht auf dem Server sind, bleiben nur auf diesem Rechner, und kein Lauf nimmt sie, bis der Ordner wieder hinzugefügt wird.</translation>
+        <translation>Nichts wird gelöscht, weder hier noch auf dem Server. Dateien daraus, die noch nicht auf dem Server sind, bleiben nur auf diesem Computer, und kein Lauf nimmt sie, bis der Ordner wieder hinzugefügt wird.</translation>
     </message>
     <message>
         <source>&amp;Remove</source>
@@ -4606,7 +4606,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
     <message>
         <source>it may have changed since; the next run checks it</source>
-        <translation>sie hat sich seither vielleicht geändert; der nächste Lauf prüft es</translation>
+        <translation>vielleicht seither geändert; der nächste Lauf prüft es</translation>
     </message>
     <message>
         <source>not yet; the next run goes on here</source>

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QMessageBox,
     QPushButton,
     QSizePolicy,
@@ -21,8 +20,10 @@ from mydata_like.core.sources import KnownSource
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import ElidedLabel, PlainLabel
+from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.state import RunState
 
+ICON_SCALE = 1.4  # times the icons of buttons
 MOST = 20  # rows; Start continues with all
 
 
@@ -108,10 +109,10 @@ class UnfinishedRow(QWidget):
         self._remove.setEnabled(removing)
 
     def _lay_out(self) -> None:
-        side = round(self.fontMetrics().height() * 1.5)
-        shape = QLabel(self)
-        shape.setPixmap(icon("folder", "waiting").pixmap(QSize(side, side)))
+        shape = Picture(ICON_SCALE, self)
+        shape.show_icon(icon("folder", "waiting"))
         buttons = QHBoxLayout()
+        buttons.setSpacing(self.fontMetrics().height() // 2)
         buttons.addWidget(self._continue)
         buttons.addWidget(self._remove)
         layout = QGridLayout(self)

@@ -2,26 +2,27 @@
 
 import os
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
-from mydata_like.core.file_status import FileStatus, FolderStatus, LocalState, PathStatus
+from mydata_like.core.file_status import FileStatus, FolderStatus, LocalState, PathStatus, Safety
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.where.sentences import Verdict, judge, list_steps
 from mydata_like.gui.where.steps import StepList
 
 HEADLINE = 1.15
+ICON_SCALE = 1.6  # times the icons of buttons
 TITLE = 1.4
 
 
@@ -34,7 +35,7 @@ class VerdictCard(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._question = PlainLabel(self.tr("May I delete it?"), self)
-        self._shape = QLabel(self)
+        self._shape = Picture(ICON_SCALE, self)
         self._headline = PlainLabel("", self)
         self._reason = PlainLabel("", self)
         self._check = QPushButton(icon("server"), self.tr("Check now"), self)
@@ -52,8 +53,7 @@ class VerdictCard(QFrame):
     def show_verdict(self, verdict: Verdict) -> None:
         """Say this."""
         self._verdict = verdict
-        side = round(self.fontMetrics().height() * 1.8)
-        self._shape.setPixmap(icon(verdict.icon, verdict.status).pixmap(QSize(side, side)))
+        self._shape.show_icon(icon(verdict.icon, verdict.status))
         self._headline.setText(verdict.headline)
         self._reason.setText(verdict.reason)
         self._reason.setVisible(bool(verdict.reason))
@@ -134,7 +134,9 @@ class StatusView(QWidget):
         entry = status.entry
         self._steps.show_steps(list_steps(status))
         self._steps.show()
-        checksum = entry.checksum if entry else ""
+        # What was sent before has another checksum than the file that is shown.
+        other = status.safety in (Safety.CHANGED, Safety.UNCERTAIN)
+        checksum = entry.checksum if entry and not other else ""
         facts = [words.size(status.size)]
         facts += [self.tr("MD5 %1").replace("%1", checksum)] if checksum else []
         self._sum.setText(" · ".join(facts))
