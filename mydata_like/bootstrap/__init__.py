@@ -23,6 +23,9 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.examining import SpeedTest as SpeedTest
     from mydata_like.bootstrap.examining import load_speed_tests as load_speed_tests
     from mydata_like.bootstrap.examining import open_speed_test as open_speed_test
+    from mydata_like.bootstrap.file_status import find_files as find_files
+    from mydata_like.bootstrap.file_status import find_status as find_status
+    from mydata_like.bootstrap.file_status import suggest as suggest
     from mydata_like.bootstrap.freeing import Freeing as Freeing
     from mydata_like.bootstrap.freeing import Onlooker as Onlooker
     from mydata_like.bootstrap.freeing import open_freeing as open_freeing
@@ -67,12 +70,10 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.setup import show_key as show_key
     from mydata_like.bootstrap.sources import Conflict as Conflict
     from mydata_like.bootstrap.sources import SourcePreview as SourcePreview
-    from mydata_like.bootstrap.sources import UnfinishedSource as UnfinishedSource
     from mydata_like.bootstrap.sources import find_conflicts as find_conflicts
     from mydata_like.bootstrap.sources import find_source_of as find_source_of
     from mydata_like.bootstrap.sources import find_speed as find_speed
     from mydata_like.bootstrap.sources import find_unfinished_sources as find_unfinished_sources
-    from mydata_like.bootstrap.sources import list_unfinished_sources as list_unfinished_sources
     from mydata_like.bootstrap.sources import preview_sources as preview_sources
     from mydata_like.bootstrap.sources import remove_source as remove_source
     from mydata_like.bootstrap.sparing import go_second as go_second
@@ -89,8 +90,6 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.watching import WatchOrder as WatchOrder
     from mydata_like.bootstrap.watching import heartbeat_file as heartbeat_file
     from mydata_like.bootstrap.watching import keep_watch as keep_watch
-    from mydata_like.bootstrap.whereabouts import Whereabouts as Whereabouts
-    from mydata_like.bootstrap.whereabouts import find_whereabouts as find_whereabouts
     from mydata_like.store.heartbeat import Heartbeat as Heartbeat
     from mydata_like.store.paths import HOME as HOME
     from mydata_like.store.rows import PastRun as PastRun
@@ -108,6 +107,7 @@ _HOMES: Final = {
         "open_draft read_proposal save_edition"
     ),
     "bootstrap.examining": "SpeedOrder SpeedTest load_speed_tests open_speed_test",
+    "bootstrap.file_status": "find_files find_status suggest",
     "bootstrap.freeing": "Freeing Onlooker open_freeing",
     "bootstrap.identity": "renew_identity",
     "bootstrap.importing": "ApiKeyFate Kept OldSshKey Takeover carry_over plan_takeover",
@@ -127,8 +127,8 @@ _HOMES: Final = {
         "list_facilities list_instruments show_key"
     ),
     "bootstrap.sources": (
-        "Conflict SourcePreview UnfinishedSource find_conflicts find_source_of find_speed "
-        "find_unfinished_sources list_unfinished_sources preview_sources remove_source"
+        "Conflict SourcePreview find_conflicts find_source_of find_speed "
+        "find_unfinished_sources preview_sources remove_source"
     ),
     "bootstrap.sparing": "go_second",
     "bootstrap.state": "RUNS_SHOWN State look_at_state",
@@ -136,7 +136,6 @@ _HOMES: Final = {
     "bootstrap.takeover_report": "Paragraph describe_takeover",
     "bootstrap.trial": "Result Step try_out",
     "bootstrap.watching": "Onlookers WatchOrder heartbeat_file keep_watch",
-    "bootstrap.whereabouts": "Whereabouts find_whereabouts",
     "store.heartbeat": "Heartbeat",
     "store.rows": "PastRun",
     "store.paths": "HOME",

@@ -101,7 +101,7 @@ def look_at_ledger(settings: Settings, places: Places, clock: Clock) -> LedgerSt
             whole=None if ledger.outdated else whole,
             interrupted=_find_interrupted(ended),
             at_risk=_add_risks([ledger.measure_risk(), *_risks_since(whole, shards)]),
-            sources=tuple(known for known in _find_sources(ledger) if known.finished is None),
+            sources=tuple(_find_unfinished(ledger)),
             data_problem=find_data_problem(root, ledger),
             shards=shards,
         )
@@ -155,8 +155,10 @@ def _is_partial(past: PastRun) -> bool:
     return past.summary.get("reason") in PARTIAL_REASONS
 
 
-def _find_sources(ledger: SqliteLedger) -> list[KnownSource]:
-    return [] if ledger.outdated else ledger.find_sources()
+def _find_unfinished(ledger: SqliteLedger) -> Iterator[KnownSource]:
+    """Yield the sources that are not finished, with how much of each is open."""
+    known = [] if ledger.outdated else ledger.find_sources()
+    return (ledger.measure_source(source) for source in known if source.finished is None)
 
 
 def _look_at_shards(settings: Settings, places: Places, clock: Clock) -> Iterator[ShardState]:

@@ -20,7 +20,7 @@ from mydata_like.core.events import (
     FolderSkipped,
 )
 from mydata_like.core.format import format_path
-from mydata_like.core.model import AtRisk, Entry, EntryState, FileGroup, LocalFile
+from mydata_like.core.model import Entry, EntryState, FileGroup, LocalFile
 from mydata_like.core.ports import Cancel
 from mydata_like.core.sources import Destination, KnownSource, Offer, Source, lies_in
 from mydata_like.engine.scan import Scan
@@ -102,78 +102,46 @@ class Conflict(NamedTuple):
         return self.kind in ("inside", "same")
 
 
-class UnfinishedSource(NamedTuple):
-    """A source that is not safe as a whole, as far as is known.
-
-    `at_risk` is what is known to exist only there, `there` whether it can be seen now.
-    """
-
-    source: KnownSource
-    at_risk: AtRisk
-    there: bool
-
-    def as_record(self) -> Mapping[str, object]:
-        """Return this as plain values for JSON."""
-        return {
-            "path": format_path(self.source.path),
-            "destination": self.source.destination._asdict(),
-            "added": self.source.added.isoformat(),
-            "there": self.there,
-            "at_risk": self.at_risk.as_record(),
-        }
+def find_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
+    """Return all sources that were ever added, in the order of their paths."""
+    with ExitStack() as stack:
+        ledger = _open_ledger(settings, config, stack)
+        return ledger.find_sources() if ledger else []
 
 
-def list_unfinished_sources(settings: Settings, config: Path | None) -> list[UnfinishedSource]:
-    """Return the sources of which something is not safe yet, and what is known to be open."""
+def find_unfinished_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
+    """Return the sources of which something is not safe yet, and how much that is."""
     with ExitStack() as stack:
         ledger = _open_ledger(settings, config, stack)
         known = ledger.find_sources() if ledger else []
-        return [
-            UnfinishedSource(
-                source,
-                ledger.measure_risk(source.path),
-                os.path.lexists(source.path),
-            )
-            for source in known
-            if ledger and source.finished is None
-        ]
+        unfinished = [source for source in known if source.finished is None]
+        return [ledger.measure_source(source) for source in unfinished] if ledger else []
 
 
-def remove_source(settings: Settings, config: Path | None, path: Path) -> None:
-    """Forget a source: no run carries on with it, and what is in it is at risk no longer.
+def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
+    """Forget a source, by its key: no run carries on with it, and nothing in it is at risk.
 
-    What was sent stays sent, and known. Raises `AlreadyRunningError` while a run is at work,
-    `SourceError` where no such source is unfinished.
+    Nothing of it is deleted, here or on the server. Raises `AlreadyRunningError` while a run is
+    at work, `SourceError` where no such source is unfinished, `RunError` where the ledger fails.
     """
-    key = os.fsencode(path.absolute().as_posix()).rstrip(b"/")
-    places, clock = find_places(config), SystemClock()
-    root = os.fsencode(settings.data.directory or "")
-    if key not in [known.path for known in find_unfinished_sources(settings, config)]:
+    if path not in [known.path for known in find_unfinished_sources(settings, config)]:
         raise SourceError(
-            f"{format_path(key)} is no folder or file that a run is to carry on with.",
+            f"{format_path(path)} is no folder or file that a run is to carry on with.",
             hint="`mydata-like sources` lists them.",
             code="source.unknown",
         )
+    places, clock = find_places(config), SystemClock()
+    root = os.fsencode(settings.data.directory or "")
     with (
         lock_data_directory(find_state(settings, places), root, clock),
         SqliteLedger.open(ledger_file(settings, places, root), root, clock) as ledger,
     ):
-        ledger.remove_source(key)
-
-
-def find_unfinished_sources(settings: Settings, config: Path | None) -> list[KnownSource]:
-    """Return the sources of which something is not safe yet, as far as is known."""
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
-        known = ledger.find_sources() if ledger else []
-    return [source for source in known if source.finished is None]
+        ledger.remove_source(path)
 
 
 def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
     """Return the source in which something lies, by its key."""
-    with ExitStack() as stack:
-        ledger = _open_ledger(settings, config, stack)
-        known = ledger.find_sources() if ledger else []
+    known = find_sources(settings, config)
     return next((source.path for source in known if lies_in(path, source.path)), None)
 
 

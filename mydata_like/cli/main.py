@@ -18,7 +18,7 @@ from mydata_like.cli import (
     support,
     uploading,
     watching,
-    whereabouts,
+    where,
     window,
 )
 from mydata_like.cli.options import JsonOption
@@ -31,7 +31,7 @@ app.command("sources")(sources.sources)
 app.command("status")(standing.status)
 app.command("watch")(watching.watch)
 app.command("support-bundle")(support.support_bundle)
-app.command("where")(whereabouts.where)
+app.command("where")(where.where)
 app.command("explain")(explaining.explain)
 app.command("gui")(window.gui)
 settings.app.command("import")(importing.import_settings)

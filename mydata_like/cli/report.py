@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TextIO
@@ -71,16 +71,20 @@ DETAILS = (
 class EventLines:
     """Every event, or (`brief`) those about the whole run, as a line of JSON each.
 
-    A reader that has gone is no reason for the run to end: nothing more is written then.
+    Of a dry run, whose outcomes are in no ledger, brief events name the first files of each kind
+    that are not well. A reader that has gone is no reason for the run to end: nothing more is
+    written then.
     """
 
-    def __init__(self, stream: TextIO, *, brief: bool = False) -> None:
+    def __init__(self, stream: TextIO, *, brief: bool = False, dry_run: bool = False) -> None:
         self._stream: TextIO | None = stream
         self._brief = brief
+        self._dry_run = dry_run
+        self._named: Counter[type[Event]] = Counter()
         self._lock = Lock()
 
     def show(self, event: Event) -> None:
-        if self._brief and isinstance(event, DETAILS):
+        if self._brief and isinstance(event, DETAILS) and not self._is_named(event):
             return
         line = json.dumps(event_record(event), ensure_ascii=False)
         with self._lock:
@@ -94,6 +98,13 @@ class EventLines:
                 # What is left in the buffer must not fail when the program ends.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
                 self._stream = None
+
+    def _is_named(self, event: Event) -> bool:
+        if not self._dry_run or not isinstance(event, FileWaiting | FileSkipped | FileFailed):
+            return False
+        with self._lock:
+            self._named[type(event)] += 1
+            return self._named[type(event)] <= NAMED_PROBLEMS
 
 
 # What plain lines tell of: nearly all events are others, which come for every file.
@@ -227,10 +238,12 @@ def _local(moment: datetime) -> str:
 
 
 class Preview:
-    """Collects what a dry run finds, folder by folder."""
+    """Collects what a dry run finds, folder by folder, and what would stay here."""
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._waiting: list[FileWaiting] = []  # the first
+        self._skipped: list[FileSkipped] = []
         self._found: Counter[bytes] = Counter()
         self._known: Counter[bytes] = Counter()
         self._places: dict[bytes, FolderFound] = {}
@@ -245,11 +258,18 @@ class Preview:
                     self._found[folder] += files
                 case FilesKnown(folder=folder, files=files):
                     self._known[folder] += files
+                case FileWaiting() if len(self._waiting) < NAMED_PROBLEMS:
+                    self._waiting.append(event)
+                case FileSkipped() if len(self._skipped) < NAMED_PROBLEMS:
+                    self._skipped.append(event)
                 case _:
                     pass
 
     def lines(self, totals: Totals) -> list[str]:
-        """Return each folder with where it goes, then the sums."""
+        """Return each folder with where it goes, the sums, and which files wait or are left out.
+
+        Those that cannot be read were told as they were found.
+        """
         lines = []
         for path, place in sorted(self._places.items()):
             experiment = place.title or f"named after {place.owner or 'the account'}"
@@ -258,11 +278,34 @@ class Preview:
                 f"{self._found[path]:,} found, {self._known[path]:,} on the server"
             )
         lines.append(
-            f"{totals.wanted:,} files, {format_size(totals.wanted_bytes)} would be sent; "
+            f"{_tell_wanted(totals)}; "
             f"{totals.known:,} are on the server, {totals.waiting:,} wait, "
             f"{totals.skipped:,} are left out, {totals.failed:,} cannot be read."
         )
+        lines += _name_files("Waiting", self._waiting, totals.waiting)
+        lines += _name_files("Left out", self._skipped, totals.skipped)
         return lines
+
+
+def _tell_wanted(totals: Totals) -> str:
+    """Return what a run would send; that all is there is said only where all of it is."""
+    if totals.wanted:
+        return f"{totals.wanted:,} files, {format_size(totals.wanted_bytes)} would be sent"
+    if not totals.found:
+        return "No files were found"
+    if totals.known == totals.found:
+        return "Nothing would be sent: all files are on the server"
+    return f"Nothing would be sent, and {totals.found - totals.known:,} files are not verified"
+
+
+def _name_files(
+    what: str, named: Sequence[FileWaiting | FileSkipped], number: int
+) -> Iterator[str]:
+    """Yield the first files of one kind with the reason, and how many more there are."""
+    for event in named:
+        yield f"{what}: {format_path(event.path)}: {_sentence(event.problem)}"
+    if number > len(named):
+        yield f"{what}: {number - len(named):,} more."
 
 
 def log_line(event: Event) -> str:

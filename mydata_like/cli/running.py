@@ -172,7 +172,7 @@ def _carry_out(task: Task) -> int:
     with ExitStack() as stack:
         redaction = stack.enter_context(bootstrap.open_log(settings, task.config, task.shard))
         stack.enter_context(stopped_by_signals(cancel))
-        report = stack.enter_context(_open_report(task.shape, tally))
+        report = stack.enter_context(_open_report(task, tally))
         preview = Preview()
 
         def emit(event: Event) -> None:
@@ -268,9 +268,10 @@ def _end_of_nothing(problem: Problem) -> RunFinished:
 
 
 @contextmanager
-def _open_report(shape: Shape, tally: Tally) -> Iterator[Report]:
+def _open_report(task: Task, tally: Tally) -> Iterator[Report]:
+    shape = task.shape
     if shape in (Shape.EVENTS, Shape.BRIEF):
-        yield EventLines(sys.stdout, brief=shape is Shape.BRIEF)
+        yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=task.dry_run)
     elif shape is Shape.JSON:
         yield PlainLines(sys.stderr.write)
     elif sys.stdout.isatty():

@@ -1,5 +1,6 @@
 """`mydata-like sources`: what was added from outside of the data directory and is not safe yet."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from mydata_like.cli.report import print_json, print_lines
 from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import format_path, format_size
+from mydata_like.core.sources import KnownSource
 
 
 def sources(
@@ -31,24 +33,39 @@ def sources(
     try:
         settings = bootstrap.load_settings(config, assignments or ()).settings
         if remove is not None:
-            bootstrap.remove_source(settings, config, remove)
-        found = bootstrap.list_unfinished_sources(settings, config)
+            key = os.fsencode(remove.absolute().as_posix()).rstrip(b"/")
+            bootstrap.remove_source(settings, config, key)
+        found = bootstrap.find_unfinished_sources(settings, config)
     except UploaderError as error:
         tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
         raise typer.Exit(error.exit_code) from None
     if as_json:
-        print_json({"sources": [source.as_record() for source in found]})
+        print_json({"sources": [_as_record(source) for source in found]})
     else:
         print_lines([line for source in found for line in _describe(source)])
 
 
-def _describe(found: bootstrap.UnfinishedSource) -> Iterator[str]:
-    source, risk = found.source, found.at_risk
+def _describe(source: KnownSource) -> Iterator[str]:
     becomes = "/".join(filter(None, source.destination))
     yield f"{format_path(source.path)}  becomes {becomes}"
-    if not found.there:
+    if not _is_there(source):
         yield "  It cannot be found now: connect its drive, or remove it with --remove."
-    if risk.files:
-        yield f"  Only there: {risk.files} files, {format_size(risk.bytes)}"
+    if source.open_files:
+        yield f"  Only there: {source.open_files} files, {format_size(source.open_bytes or 0)}"
     else:
         yield "  What is in it is looked at by the next run."
+
+
+def _as_record(source: KnownSource) -> dict[str, object]:
+    """Return a source as plain values for JSON; what no run has looked at has no numbers."""
+    return {
+        "path": format_path(source.path),
+        "destination": source.destination._asdict(),
+        "added": source.added.isoformat(),
+        "there": _is_there(source),
+        "at_risk": {"files": source.open_files, "bytes": source.open_bytes},
+    }
+
+
+def _is_there(source: KnownSource) -> bool:
+    return os.path.lexists(source.path)

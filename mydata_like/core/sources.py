@@ -45,12 +45,18 @@ class Source(NamedTuple):
 
 
 class KnownSource(NamedTuple):
-    """A source as the ledger remembers it; `finished` is when all of it was safe."""
+    """A source as the ledger remembers it; `finished` is when all of it was safe.
+
+    `open_files` and `open_bytes` are what is known of it and not verified, None where that was
+    not asked or no run has looked at it yet.
+    """
 
     path: bytes
     destination: Destination
     added: datetime
     finished: datetime | None
+    open_files: int | None = None
+    open_bytes: int | None = None
 
 
 def parse_destination(text: str) -> Destination:

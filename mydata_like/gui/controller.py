@@ -12,6 +12,7 @@ from PySide6.QtGui import QDesktopServices
 
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.format import format_path
+from mydata_like.core.sources import KnownSource
 from mydata_like.gui import standing
 from mydata_like.gui.added import ADD, Added, Order, split_orders
 from mydata_like.gui.background import Background
@@ -170,6 +171,22 @@ class Controller(QObject):
         # Exactly as the system has it: what is no text travels as lone surrogates.
         names = [owner, experiment, dataset]
         self._order("add_source", path=os.fsdecode(path), **{"as": names})
+
+    @Slot(object)
+    def remove_source(self, source: KnownSource) -> None:
+        """Forget an added folder that is not finished: no run continues with it."""
+        remove = partial(standing.remove_source, self.settings, self.config, source.path)
+        self._background.run(remove, partial(self._drop_source, source), self._refuse_removal)
+
+    def _drop_source(self, source: KnownSource, _nothing: object) -> None:
+        left = tuple(one for one in self.state.sources if one.path != source.path)
+        self._set(sources=left)
+        self._look()
+        self.ledger_changed.emit()
+
+    @Slot(object)
+    def _refuse_removal(self, error: UploaderError) -> None:
+        self.command_refused.emit(error.problem)
 
     def show_test(self, *, under_way: bool) -> None:
         """Say that a speed test of this window has begun or ended: no run goes on beside it."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractTableModel,
+    QCoreApplication,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
@@ -29,10 +30,20 @@ from mydata_like.gui.live import Live, read_problem
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.tables.marks import mark_of
 
+translate = QCoreApplication.translate
 Index = QModelIndex | QPersistentModelIndex
 ROOT = QModelIndex()
 FOLDER, OWNER, EXPERIMENT, DATASET, FOUND, KNOWN, MISSING = range(7)
+# Events of what stays here, and the state that each tells.
+LEFT = {
+    "file_waiting": "waiting",
+    "file_skipped": "skipped",
+    "file_failed": "failed",
+    "folder_skipped": "folder-skipped",
+    "folder_failed": "folder-failed",
+}
 
 
 @dataclass(slots=True)
@@ -132,6 +143,59 @@ class PlanModel(QAbstractTableModel):
             self._folders[row].known += record["files"]
 
 
+class LeftModel(QAbstractTableModel):
+    """The files and folders that a run would not bring to the server now, and why."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._left: list[Record] = []
+        self._titles = (self.tr("Not uploaded now"), self.tr("Why"))
+
+    @property
+    def files(self) -> int:
+        """How many of the rows are files."""
+        return sum(record["event"].startswith("file_") for record in self._left)
+
+    def add(self, records: list[Record]) -> None:
+        """Take events of the dry run into account."""
+        left = [record for record in records if record["event"] in LEFT]
+        if left:
+            first = len(self._left)
+            self.beginInsertRows(ROOT, first, first + len(left) - 1)
+            self._left += left
+            self.endInsertRows()
+
+    def rowCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self._left)
+
+    def columnCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self._titles)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        across = orientation is Qt.Orientation.Horizontal
+        return self._titles[section] if across and role == Qt.ItemDataRole.DisplayRole else None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        record = self._left[index.row()]
+        mark = mark_of(LEFT[record["event"]])
+        if role == Qt.ItemDataRole.DecorationRole and index.column() == 0:
+            return mark and mark.icon
+        path, problem = words.plain(record["path"]), record["problem"]
+        why = words.plain(" ".join(filter(None, (problem["message"], problem["hint"]))))
+        if role == Qt.ItemDataRole.DisplayRole:
+            return why if index.column() else path
+        word = mark.word if mark else ""
+        told: dict[int, str] = {
+            Qt.ItemDataRole.ToolTipRole: words.tip(f"{path}\n{why}"),
+            Qt.ItemDataRole.AccessibleTextRole: why if index.column() else f"{path}, {word}",
+        }
+        return told.get(role)
+
+
 class DryRunDialog(QDialog):
     """Looks through the data directory and at the server, and shows what a run would do."""
 
@@ -151,6 +215,10 @@ class DryRunDialog(QDialog):
         self._busy.setAccessibleName(self.tr("The dry run is under way"))
         self._model = PlanModel(self)
         self._table = self._make_table()
+        self._left = LeftModel(self)
+        self._left_table = self._make_left_table()
+        self._more = PlainLabel("", self)
+        self._more.hide()
         self._buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         self._upload = self._buttons.addButton(
             self.tr("&Upload now"), QDialogButtonBox.ButtonRole.AcceptRole
@@ -171,9 +239,27 @@ class DryRunDialog(QDialog):
         super().done(result)
 
     def _make_table(self) -> QTableView:
+        table = self._dress_table(self._model, self.tr("Folders"))
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
+        width = table.fontMetrics().averageCharWidth()
+        for column in (EXPERIMENT, DATASET):
+            header.resizeSection(column, width * 26)
+        return table
+
+    def _make_left_table(self) -> QTableView:
+        table = self._dress_table(self._left, self.tr("What is not uploaded now"))
+        header = table.horizontalHeader()
+        header.resizeSection(0, table.fontMetrics().averageCharWidth() * 50)
+        header.setStretchLastSection(True)
+        table.setTextElideMode(Qt.TextElideMode.ElideRight)  # a reason begins with what matters
+        table.hide()
+        return table
+
+    def _dress_table(self, model: QAbstractTableModel, name: str) -> QTableView:
         table = QTableView(self)
-        table.setModel(self._model)
-        table.setAccessibleName(self.tr("Folders"))
+        table.setModel(model)
+        table.setAccessibleName(name)
         table.setAlternatingRowColors(True)
         table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
         table.setTabKeyNavigation(False)
@@ -183,17 +269,17 @@ class DryRunDialog(QDialog):
         table.verticalHeader().hide()
         header = table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setSectionResizeMode(FOLDER, QHeaderView.ResizeMode.Stretch)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        width = table.fontMetrics().averageCharWidth()
-        for column in (EXPERIMENT, DATASET):
-            header.resizeSection(column, width * 26)
         return table
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
-        for widget in (self._said, self._busy, self._table, self._buttons):
-            layout.addWidget(widget)
+        layout.addWidget(self._said)
+        layout.addWidget(self._busy)
+        layout.addWidget(self._table, 2)
+        layout.addWidget(self._left_table, 1)
+        layout.addWidget(self._more)
+        layout.addWidget(self._buttons)
         width = self.fontMetrics().averageCharWidth()
         self.resize(width * 140, width * 80)
 
@@ -207,6 +293,8 @@ class DryRunDialog(QDialog):
     @Slot(object)
     def _take_events(self, records: list[Record]) -> None:
         self._model.add(records)
+        self._left.add(records)
+        self._left_table.setVisible(self._left.rowCount() > 0)
         for record in records:
             self._live.add(record)
             if record["event"] == "run_finished":
@@ -223,20 +311,13 @@ class DryRunDialog(QDialog):
         if problem is not None:
             self._said.setText(words.plain(f"{problem.message} {problem.hint}"))
             return
-        self._said.setText(self._tell_sums(self._live.sums))
-        self._wanted = self._live.sums.wanted > 0
+        sums = self._live.sums
+        self._said.setText(f"{_tell_wanted(sums)}\n{_tell_rest(sums)}".strip())
+        more = max(0, sums.waiting + sums.skipped + sums.failed - self._left.files)
+        self._more.setText(self.tr("and %Ln more file(s)", None, more))
+        self._more.setVisible(more > 0)
+        self._wanted = sums.wanted > 0
         self._enable_upload()
-
-    def _tell_sums(self, sums: RunProgressed) -> str:
-        known = max(0, sums.checked - sums.wanted - sums.waiting - sums.skipped)
-        if not sums.wanted:
-            return self.tr("Nothing to upload: the server has what there is.")
-        text = self.tr("%Ln file(s), %1, would be uploaded.", None, sums.wanted)
-        text = text.replace("%1", words.size(sums.wanted_bytes))
-        rest = self.tr("%1 are on the server, %2 wait, %3 are left out.")
-        for mark, number in (("%1", known), ("%2", sums.waiting), ("%3", sums.skipped)):
-            rest = rest.replace(mark, words.count(number))
-        return f"{text} {rest}"
 
     @Slot(object)
     def _take_end(self, code: int | None) -> None:
@@ -249,3 +330,37 @@ class DryRunDialog(QDialog):
     def _upload_now(self) -> None:
         self.upload_wanted.emit()
         self.accept()
+
+
+def _tell_wanted(sums: RunProgressed) -> str:
+    """Return what a run would send; that all is there is said only where all of it is."""
+    if sums.wanted:
+        text = translate("dry run", "%Ln file(s), %1, would be uploaded.", None, sums.wanted)
+        return text.replace("%1", words.size(sums.wanted_bytes))
+    if not sums.found:
+        return translate("dry run", "No files were found.")
+    if sums.verified == sums.found:
+        return translate(
+            "dry run", "Nothing to upload: all %Ln file(s) are on the server.", None, sums.found
+        )
+    left = sums.found - sums.verified
+    return translate(
+        "dry run",
+        "Nothing would be uploaded now, and %Ln file(s) are not on the server.",
+        None,
+        left,
+    )
+
+
+def _tell_rest(sums: RunProgressed) -> str:
+    """Return what becomes of the other files, as far as there are any."""
+    settled = sums.verified + sums.wanted + sums.waiting + sums.skipped + sums.failed
+    parts = (
+        (sums.verified, translate("dry run", "%1 on the server")),
+        (sums.found - settled, translate("dry run", "%1 sent before and not verified yet")),
+        (sums.waiting, translate("dry run", "%1 waiting")),
+        (sums.skipped, translate("dry run", "%1 left out")),
+        (sums.failed, translate("dry run", "%1 that cannot be read")),
+    )
+    told = [text.replace("%1", words.count(number)) for number, text in parts if number > 0]
+    return " · ".join(told)

@@ -66,6 +66,13 @@ def find_source_of(settings: Settings, config: Path | None, path: bytes) -> byte
     return bootstrap.find_source_of(settings, config, path)
 
 
+def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
+    """Forget an added folder; raises `UploaderError` where that cannot be."""
+    from mydata_like import bootstrap
+
+    bootstrap.remove_source(settings, config, path)
+
+
 def look(settings: Settings, config: Path | None) -> Standing:
     """Return how things stand; raises `UploaderError` where the ledger cannot be read."""
     from mydata_like import bootstrap

@@ -133,14 +133,6 @@ class SqliteLedger:
                 found.update(key for (key,) in rows)
         return found
 
-    def find_named(self, name: bytes) -> list[Entry]:
-        """Return the entries of files of this name, or of those in an archive of this name."""
-        text = name.decode("utf-8", "replace")
-        chosen = {"root": self._root, "name": name, "ending": b"/" + name, "text": text}
-        with self._file.used() as cursor:
-            rows = cursor.execute(statements.FIND_NAMED, chosen).fetchall()
-        return [entry for row in rows if (entry := parse_entry(row))]
-
     def iter_entries(self, prefix: bytes = b"") -> Iterator[Entry]:
         """Yield the entries whose keys begin with `prefix`, in the order of their keys."""
         after, end = prefix, prefix + b"\xff" * 4096
@@ -331,6 +323,13 @@ class SqliteLedger:
         with self._file.transaction() as cursor:
             for forget in (statements.FORGET_SOURCE, *statements.FORGET_ALL_BELOW):
                 cursor.execute(forget, below)
+
+    def measure_source(self, source: KnownSource) -> KnownSource:
+        """Return a source with how much of it is known and not verified."""
+        chosen = self._below(source.path)
+        with self._file.used() as cursor:
+            known, files, size = cursor.execute(statements.MEASURE_SOURCE, chosen).fetchone()
+        return source._replace(open_files=files, open_bytes=size or 0) if known else source
 
     def find_meta(self, key: str) -> str | None:
         """Return a fact about this installation, such as its uuid."""

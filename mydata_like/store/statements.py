@@ -12,13 +12,6 @@ FIND_OPEN = (
     " SELECT 1 FROM entries WHERE root = ? AND entries.key = seen.key AND dataset = ?"
     " AND state = ? AND entries.size = seen.size AND entries.modified_ns = seen.modified_ns)"
 )
-# By the name of the file, or of the archive that holds it; every row is looked at.
-FIND_NAMED = (
-    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
-    " archive, ctime_ns, inode FROM entries WHERE root = :root AND (key = :name OR archive = :text"
-    " OR substr(key, -length(:ending)) = :ending"
-    " OR substr(archive, -length(:text) - 1) = '/' || :text) ORDER BY key"
-)
 LIST = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive, ctime_ns, inode FROM entries WHERE root = ? AND key > ? AND key < ?"
@@ -177,6 +170,16 @@ FINISH_SOURCE = f"""
     )
 """  # noqa: S608 - all of it is ours
 FORGET_SOURCE = "DELETE FROM sources WHERE root = :root AND path = :path"
+# What no setting leaves out counts as open, whether or not an earlier state of it is verified.
+MEASURE_SOURCE = f"""
+    SELECT count(*), count(*) FILTER (WHERE open), sum(size) FILTER (WHERE open) FROM (
+        SELECT size, {AT_RISK} AS open FROM outcomes WHERE {BELOW}
+        UNION ALL SELECT size, state != 'verified' FROM entries
+        WHERE root = :root AND (key = :path OR (key > :low AND key < :high)) AND NOT EXISTS (
+            SELECT 1 FROM outcomes WHERE outcomes.root = entries.root AND path = key
+        )
+    )
+"""  # noqa: S608 - all of it is ours
 # Keys of the data directory are relative: those of sources begin with "/" or a drive's letter.
 INSIDE = "root = :root AND substr(path, 1, 1) != x'2f' AND (:posix OR substr(path, 2, 1) != x'3a')"
 FORGET_BELOW, FORGET_INSIDE = (

@@ -345,19 +345,15 @@
         <translation>Ordner</translation>
     </message>
     <message>
-        <source>Nothing to upload: the server has what there is.</source>
-        <translation>Nichts hochzuladen: Der Server hat alles, was da ist.</translation>
+        <source>What is not uploaded now</source>
+        <translation>Was jetzt nicht hochgeladen wird</translation>
     </message>
     <message numerus="yes">
-        <source>%Ln file(s), %1, would be uploaded.</source>
+        <source>and %Ln more file(s)</source>
         <translation>
-            <numerusform>%Ln Datei, %1, würde hochgeladen.</numerusform>
-            <numerusform>%Ln Dateien, %1, würden hochgeladen.</numerusform>
+            <numerusform>und %Ln weitere Datei</numerusform>
+            <numerusform>und %Ln weitere Dateien</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>%1 are on the server, %2 wait, %3 are left out.</source>
-        <translation>%1 sind auf dem Server, %2 warten, %3 sind ausgelassen.</translation>
     </message>
     <message>
         <source>The dry run ended before it was complete.</source>
@@ -950,60 +946,6 @@
     </message>
 </context>
 <context>
-    <name>JourneyView</name>
-    <message>
-        <source>Copy checksum</source>
-        <translation>Prüfsumme kopieren</translation>
-    </message>
-    <message>
-        <source>Open folder</source>
-        <translation>Ordner öffnen</translation>
-    </message>
-    <message>
-        <source>Open on the server</source>
-        <translation>Auf dem Server öffnen</translation>
-    </message>
-    <message>
-        <source>MD5 %1</source>
-        <translation>MD5 %1</translation>
-    </message>
-    <message numerus="yes">
-        <source>%Ln file(s), %1</source>
-        <translation>
-            <numerusform>%Ln Datei, %1</numerusform>
-            <numerusform>%Ln Dateien, %1</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>verified by the server</source>
-        <translation>vom Server geprüft</translation>
-    </message>
-    <message>
-        <source>sent</source>
-        <translation>gesendet</translation>
-    </message>
-    <message>
-        <source>registered</source>
-        <translation>eingetragen</translation>
-    </message>
-    <message>
-        <source>registered anew</source>
-        <translation>neu eingetragen</translation>
-    </message>
-    <message>
-        <source>waiting</source>
-        <translation>wartend</translation>
-    </message>
-    <message>
-        <source>left out</source>
-        <translation>ausgelassen</translation>
-    </message>
-    <message>
-        <source>failed</source>
-        <translation>gescheitert</translation>
-    </message>
-</context>
-<context>
     <name>KeyRow</name>
     <message>
         <source>API key</source>
@@ -1154,6 +1096,17 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>The program goes on as a small window, since there is no tray here.</source>
         <translation>Das Programm läuft als kleines Fenster weiter, da es hier keinen Infobereich gibt.</translation>
+    </message>
+</context>
+<context>
+    <name>LeftModel</name>
+    <message>
+        <source>Not uploaded now</source>
+        <translation>Jetzt nicht hochgeladen</translation>
+    </message>
+    <message>
+        <source>Why</source>
+        <translation>Warum</translation>
     </message>
 </context>
 <context>
@@ -1564,6 +1517,29 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>&amp;Stay</source>
         <translation>&amp;Bleiben</translation>
+    </message>
+</context>
+<context>
+    <name>RemoveQuestion</name>
+    <message>
+        <source>Remove from the list</source>
+        <translation>Aus der Liste entfernen</translation>
+    </message>
+    <message>
+        <source>Do not upload %1 any further?</source>
+        <translation>%1 nicht weiter hochladen?</translation>
+    </message>
+    <message>
+        <source>Nothing is deleted, here or on the server. Files of it that are not on the server yet stay on this computer only, and no run takes them until it is added again.</source>
+        <translation>Nichts wird gelöscht, weder hier noch auf dem Server. Dateien daraus, die noch nicht auf dem Server sind, bleiben nur auf diesem Computer, und kein Lauf nimmt sie, bis der Ordner wieder hinzugefügt wird.</translation>
+    </message>
+    <message>
+        <source>&amp;Remove</source>
+        <translation>&amp;Entfernen</translation>
+    </message>
+    <message>
+        <source>&amp;Keep</source>
+        <translation>&amp;Behalten</translation>
     </message>
 </context>
 <context>
@@ -1989,6 +1965,64 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>StatusView</name>
+    <message>
+        <source>Open on the server</source>
+        <translation>Auf dem Server öffnen</translation>
+    </message>
+    <message>
+        <source>Open folder</source>
+        <translation>Ordner öffnen</translation>
+    </message>
+    <message>
+        <source>Copy checksum</source>
+        <translation>Prüfsumme kopieren</translation>
+    </message>
+    <message>
+        <source>MD5 %1</source>
+        <translation>MD5 %1</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s), %1</source>
+        <translation>
+            <numerusform>%Ln Datei, %1</numerusform>
+            <numerusform>%Ln Dateien, %1</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>verified by the server</source>
+        <translation>vom Server geprüft</translation>
+    </message>
+    <message>
+        <source>sent</source>
+        <translation>gesendet</translation>
+    </message>
+    <message>
+        <source>registered</source>
+        <translation>eingetragen</translation>
+    </message>
+    <message>
+        <source>registered again</source>
+        <translation>erneut eingetragen</translation>
+    </message>
+    <message>
+        <source>found, not sent yet</source>
+        <translation>gefunden, noch nicht gesendet</translation>
+    </message>
+    <message>
+        <source>waiting</source>
+        <translation>wartend</translation>
+    </message>
+    <message>
+        <source>left out</source>
+        <translation>ausgelassen</translation>
+    </message>
+    <message>
+        <source>failed</source>
+        <translation>gescheitert</translation>
+    </message>
+</context>
+<context>
     <name>Step</name>
     <message>
         <source>Set by %1.</source>
@@ -2370,6 +2404,50 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>UnfinishedList</name>
+    <message>
+        <source>Added folders that are not finished</source>
+        <translation>Hinzugefügte Ordner, die nicht fertig sind</translation>
+    </message>
+    <message numerus="yes">
+        <source>and %Ln more; Start continues with all</source>
+        <translation>
+            <numerusform>und %Ln weiterer; Start setzt alle fort</numerusform>
+            <numerusform>und %Ln weitere; Start setzt alle fort</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>UnfinishedRow</name>
+    <message>
+        <source>Continue</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>Entfernen…</translation>
+    </message>
+    <message>
+        <source>becomes %1</source>
+        <translation>wird zu %1</translation>
+    </message>
+    <message>
+        <source>no run has looked at it yet</source>
+        <translation>noch kein Lauf hat ihn angesehen</translation>
+    </message>
+    <message>
+        <source>the next run checks whether all of it is on the server</source>
+        <translation>der nächste Lauf prüft, ob alles daraus auf dem Server ist</translation>
+    </message>
+    <message numerus="yes">
+        <source>%Ln file(s), %1, not verified yet</source>
+        <translation>
+            <numerusform>%Ln Datei, %1, noch nicht geprüft</numerusform>
+            <numerusform>%Ln Dateien, %1, noch nicht geprüft</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>VerdictCard</name>
     <message>
         <source>May I delete it?</source>
@@ -2625,6 +2703,54 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
             <numerusform>%Ln ausgelassen, etwa %1: %2</numerusform>
             <numerusform>%Ln ausgelassen, etwa %1: %2</numerusform>
         </translation>
+    </message>
+</context>
+<context>
+    <name>dry run</name>
+    <message numerus="yes">
+        <source>%Ln file(s), %1, would be uploaded.</source>
+        <translation>
+            <numerusform>%Ln Datei, %1, würde hochgeladen.</numerusform>
+            <numerusform>%Ln Dateien, %1, würden hochgeladen.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>No files were found.</source>
+        <translation>Es wurden keine Dateien gefunden.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Nothing to upload: all %Ln file(s) are on the server.</source>
+        <translation>
+            <numerusform>Nichts hochzuladen: Die %Ln Datei ist auf dem Server.</numerusform>
+            <numerusform>Nichts hochzuladen: Alle %Ln Dateien sind auf dem Server.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Nothing would be uploaded now, and %Ln file(s) are not on the server.</source>
+        <translation>
+            <numerusform>Jetzt würde nichts hochgeladen, und %Ln Datei ist nicht auf dem Server.</numerusform>
+            <numerusform>Jetzt würde nichts hochgeladen, und %Ln Dateien sind nicht auf dem Server.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>%1 on the server</source>
+        <translation>%1 auf dem Server</translation>
+    </message>
+    <message>
+        <source>%1 sent before and not verified yet</source>
+        <translation>%1 schon gesendet und noch nicht geprüft</translation>
+    </message>
+    <message>
+        <source>%1 waiting</source>
+        <translation>%1 wartend</translation>
+    </message>
+    <message>
+        <source>%1 left out</source>
+        <translation>%1 ausgelassen</translation>
+    </message>
+    <message>
+        <source>%1 that cannot be read</source>
+        <translation>%1 nicht lesbar</translation>
     </message>
 </context>
 <context>
@@ -4608,6 +4734,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Vom Server geprüft</translation>
     </message>
     <message>
+        <source>not these bytes; the next run sends them</source>
+        <translation>nicht dieser Inhalt; der nächste Lauf sendet ihn</translation>
+    </message>
+    <message>
+        <source>it may have changed since; the next run checks it</source>
+        <translation>vielleicht seither geändert; der nächste Lauf prüft es</translation>
+    </message>
+    <message>
         <source>not yet; the next run goes on here</source>
         <translation>noch nicht; der nächste Lauf macht hier weiter</translation>
     </message>
@@ -4648,12 +4782,32 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Der Server hatte eine geprüfte Kopie, als er zuletzt gefragt wurde.</translation>
     </message>
     <message>
+        <source>The server has no verified copy of it, as far as is known.</source>
+        <translation>Soweit bekannt, hat der Server keine geprüfte Kopie davon.</translation>
+    </message>
+    <message>
         <source>No: it has changed since it was sent</source>
         <translation>Nein: Es hat sich seit dem Senden geändert</translation>
     </message>
     <message>
+        <source>No: it may have changed since it was verified</source>
+        <translation>Nein: Es hat sich seit der Prüfung vielleicht geändert</translation>
+    </message>
+    <message>
+        <source>No: it is not on the server</source>
+        <translation>Nein: Es ist nicht auf dem Server</translation>
+    </message>
+    <message>
+        <source>It cannot be looked at now</source>
+        <translation>Es kann gerade nicht angesehen werden</translation>
+    </message>
+    <message>
         <source>The next run sends it as it is now.</source>
         <translation>Der nächste Lauf sendet es, wie es jetzt ist.</translation>
+    </message>
+    <message>
+        <source>All files that runs have found in it were safe when the server was last asked</source>
+        <translation>Alle Dateien, die Läufe darin gefunden haben, waren sicher, als der Server zuletzt gefragt wurde</translation>
     </message>
     <message>
         <source>No: the server has not verified it yet</source>
@@ -4667,6 +4821,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Only a fresh check tells whether you may delete it.</source>
         <translation>Nur eine frische Prüfung sagt, ob Sie es löschen dürfen.</translation>
     </message>
+    <message>
+        <source>The next run checks it, and sends it if it is another file now.</source>
+        <translation>Der nächste Lauf prüft es und sendet es, wenn es jetzt eine andere Datei ist.</translation>
+    </message>
+    <message>
+        <source>Check that its drive is connected, and that you may read it.</source>
+        <translation>Prüfen Sie, ob das Laufwerk verbunden ist und ob Sie es lesen dürfen.</translation>
+    </message>
     <message numerus="yes">
         <source>No: %Ln file(s) of it are not safe yet</source>
         <translation>
@@ -4677,10 +4839,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Those that are can be freed; a check tells which.</source>
         <translation>Die sicheren können gelöscht werden; eine Prüfung sagt, welche.</translation>
-    </message>
-    <message>
-        <source>All of it was safe when the server was last asked</source>
-        <translation>Alles davon war sicher, als der Server zuletzt gefragt wurde</translation>
     </message>
     <message>
         <source>There are no files in it</source>

@@ -35,10 +35,10 @@
 <context>
     <name>DryRunDialog</name>
     <message numerus="yes">
-        <source>%Ln file(s), %1, would be uploaded.</source>
+        <source>and %Ln more file(s)</source>
         <translation>
-            <numerusform>%Ln file, %1, would be uploaded.</numerusform>
-            <numerusform>%Ln files, %1, would be uploaded.</numerusform>
+            <numerusform>and %Ln more file</numerusform>
+            <numerusform>and %Ln more files</numerusform>
         </translation>
     </message>
 </context>
@@ -198,16 +198,6 @@
     </message>
 </context>
 <context>
-    <name>JourneyView</name>
-    <message numerus="yes">
-        <source>%Ln file(s), %1</source>
-        <translation>
-            <numerusform>%Ln file, %1</numerusform>
-            <numerusform>%Ln files, %1</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
     <name>KindsList</name>
     <message numerus="yes">
         <source>Show %Ln hidden kind(s)</source>
@@ -289,6 +279,16 @@
     </message>
 </context>
 <context>
+    <name>StatusView</name>
+    <message numerus="yes">
+        <source>%Ln file(s), %1</source>
+        <translation>
+            <numerusform>%Ln file, %1</numerusform>
+            <numerusform>%Ln files, %1</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>TablePanel</name>
     <message numerus="yes">
         <source>%Ln row(s)</source>
@@ -316,6 +316,26 @@
         <translation>
             <numerusform>%1 and %Ln more</numerusform>
             <numerusform>%1 and %Ln more</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>UnfinishedList</name>
+    <message numerus="yes">
+        <source>and %Ln more; Start continues with all</source>
+        <translation>
+            <numerusform>and %Ln more; Start continues with all</numerusform>
+            <numerusform>and %Ln more; Start continues with all</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>UnfinishedRow</name>
+    <message numerus="yes">
+        <source>%Ln file(s), %1, not verified yet</source>
+        <translation>
+            <numerusform>%Ln file, %1, not verified yet</numerusform>
+            <numerusform>%Ln files, %1, not verified yet</numerusform>
         </translation>
     </message>
 </context>
@@ -357,6 +377,30 @@
         <translation>
             <numerusform>%Ln left out, such as %1: %2</numerusform>
             <numerusform>%Ln left out, such as %1: %2</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>dry run</name>
+    <message numerus="yes">
+        <source>%Ln file(s), %1, would be uploaded.</source>
+        <translation>
+            <numerusform>%Ln file, %1, would be uploaded.</numerusform>
+            <numerusform>%Ln files, %1, would be uploaded.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Nothing to upload: all %Ln file(s) are on the server.</source>
+        <translation>
+            <numerusform>Nothing to upload: the %Ln file is on the server.</numerusform>
+            <numerusform>Nothing to upload: all %Ln files are on the server.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Nothing would be uploaded now, and %Ln file(s) are not on the server.</source>
+        <translation>
+            <numerusform>Nothing would be uploaded now, and %Ln file is not on the server.</numerusform>
+            <numerusform>Nothing would be uploaded now, and %Ln files are not on the server.</numerusform>
         </translation>
     </message>
 </context>

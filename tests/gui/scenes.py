@@ -7,6 +7,7 @@ twice the size of text, in German and in the language that nobody speaks.
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QSize, Qt
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
 
+from mydata_like.core.sources import Destination, KnownSource
 from mydata_like.gui.drop.settings_sheet import SettingsSheet
 from mydata_like.gui.drop.sheet import DropSheet
 from mydata_like.gui.dry_run import DryRunDialog
@@ -21,11 +23,13 @@ from mydata_like.gui.help import HelpDialog
 from mydata_like.gui.logbook.bundle import BundleDialog
 from mydata_like.gui.look.palette import build_palette
 from mydata_like.gui.look.shades import DARK, LIGHT, Shades
+from mydata_like.gui.overview.unfinished import RemoveQuestion, UnfinishedList
 from mydata_like.gui.pages.catalogue import list_pages
 from mydata_like.gui.pages.page import Desk, Wish
 from mydata_like.gui.settings.dialog import SettingsDialog
 from mydata_like.gui.settings.errands import Attempt
 from mydata_like.gui.settings.trial import TrialDialog
+from mydata_like.gui.state import Phase, RunState
 from mydata_like.gui.tray.banner import Banner
 from mydata_like.gui.tray.emblem import Emblem, Shape, draw_emblem
 from mydata_like.gui.tray.herald import Kind, Message
@@ -91,6 +95,8 @@ def list_scenes() -> list[Scene]:
         Scene("tray", _show_tray),
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
+        Scene("unfinished", _show_unfinished),
+        Scene("remove-source", _ask_to_remove),
         Scene("dry-run", _look_ahead),
         Scene("help", _show_help),
         *(
@@ -188,6 +194,34 @@ def _show_help(stage: Stage) -> QWidget:
 
 def _ask_about_quitting(stage: Stage) -> QWidget:
     question = Question(stage.window)
+    question.open()
+    return question
+
+
+def _list_unfinished() -> tuple[KnownSource, ...]:
+    added = datetime(2027, 1, 31, 12, 0, tzinfo=UTC)
+    return tuple(
+        KnownSource(b"/media/usb/" + name.encode(), Destination("alice", "Mice", name), added, None)
+        for name in ("Kidney section 4", "Kidney section 5")
+    )
+
+
+def _show_unfinished(stage: Stage) -> QWidget:
+    """Added folders whose upload ended early."""
+    window = QMainWindow(stage.window)
+    window.setWindowTitle("unfinished")
+    window.resize(stage.window.width(), stage.window.height() // 4)
+    shown = UnfinishedList(window)
+    first, second = _list_unfinished()
+    sources = first._replace(open_files=12, open_bytes=34_000_000), second
+    shown.show_state(RunState(phase=Phase.IDLE, sources=sources))
+    window.setCentralWidget(shown)
+    window.show()
+    return window
+
+
+def _ask_to_remove(stage: Stage) -> QWidget:
+    question = RemoveQuestion(_list_unfinished()[0], stage.window)
     question.open()
     return question
 

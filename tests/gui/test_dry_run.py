@@ -3,6 +3,7 @@
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from shiboken6 import isValid
 
+from mydata_like import bootstrap
 from mydata_like.gui.dry_run import MISSING, DryRunDialog
 from mydata_like.gui.state import Phase
 from tests.gui.conftest import DEADLINE
@@ -27,6 +28,51 @@ def test_the_dry_run_tells_each_folder_and_sends_nothing(desk, site, qtbot, qtmo
     assert "would be uploaded" in dialog._said.text()
     assert not [change for change in site.changes() if "dataset" in change]
     qtmodeltester.check(model)
+
+
+def test_what_stays_here_is_named_and_the_sentence_follows_from_the_numbers(
+    desk, site, qtbot, qtmodeltester
+):
+    assert site.carry().code == 0
+    bootstrap.save_settings(site.config, {"filters.settle_seconds": 3600})
+    (site.data / "alice" / "Tomogram 7" / "growing.raw").write_text("so far")
+
+    dialog = open_dialog(desk, qtbot)
+    qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
+
+    told = dialog._said.text()
+    assert "Nothing would be uploaded now, and 1 file(s) are not on the server." in told
+    assert "1 waiting" in told
+    missing = [int(dialog._model.index(row, MISSING).data()) for row in range(4)]
+    assert sum(missing) == 1
+    assert dialog._left_table.isVisible()
+    left = dialog._left
+    assert left.index(0, 0).data() == "alice/Tomogram 7/growing.raw"
+    assert "changed a short while ago" in left.index(0, 1).data()
+    qtmodeltester.check(left)
+
+
+def test_that_all_is_there_is_said_where_all_is_there(desk, site, qtbot):
+    assert site.carry().code == 0
+
+    dialog = open_dialog(desk, qtbot)
+    qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
+
+    number = len(site.place.expected_files())
+    assert f"Nothing to upload: all {number} file(s) are on the server." in dialog._said.text()
+    assert not dialog._left_table.isVisible()
+
+
+def test_of_very_many_files_that_stay_the_first_are_named_and_the_others_counted(desk, site, qtbot):
+    for number in range(25):
+        (site.data / "alice" / "Tomogram 7" / f"~${number}.doc").write_text("lock")
+
+    dialog = open_dialog(desk, qtbot)
+    qtbot.waitUntil(lambda: dialog.ended, timeout=DEADLINE)
+
+    assert dialog._left.rowCount() == 20
+    assert dialog._more.text() == "and 5 more file(s)"
+    assert "25 left out" in dialog._said.text()
 
 
 def test_a_run_follows_at_a_click(desk, site, qtbot):

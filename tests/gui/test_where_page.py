@@ -84,7 +84,7 @@ def button(parent, text):
     return next(one for one in parent.findChildren(QPushButton) if one.text().startswith(text))
 
 
-def test_a_typed_name_finds_its_files_and_shows_the_journey(page, site, qtbot):
+def test_a_typed_name_finds_its_files_and_shows_the_steps(page, site, qtbot):
     sample = find_sample(site, "found")
     field = page.findChild(QLineEdit)
     qtbot.keyClicks(field, sample.name)
@@ -93,7 +93,7 @@ def test_a_typed_name_finds_its_files_and_shows_the_journey(page, site, qtbot):
 
     wait(qtbot, page, "Verified by the server\ntoday")
     assert "It was safe when the server was last asked" in said(page)
-    assert page.view.journey.path == sample
+    assert page.view.status.path == sample
 
 
 def test_several_files_of_a_name_are_listed_and_one_is_chosen(page, site, qtbot):
@@ -103,7 +103,7 @@ def test_several_files_of_a_name_are_listed_and_one_is_chosen(page, site, qtbot)
     names.setCurrentIndex(names.model().index(names.model().rowCount() - 1, 0))
 
     wait(qtbot, page, "Verified by the server")
-    assert page.view.journey.path.suffix == ".tif"
+    assert page.view.status.path.suffix == ".tif"
 
 
 def test_a_dropped_file_is_looked_up(page, site, qtbot):
@@ -115,7 +115,7 @@ def test_a_dropped_file_is_looked_up(page, site, qtbot):
     page.dropEvent(drag(dropped, QEvent.Type.Drop))
 
     wait(qtbot, page, "Registered on the server")
-    assert page.view.journey.path == sample
+    assert page.view.status.path == sample
 
 
 def test_the_checksum_is_copied(page, site, qtbot):
@@ -123,7 +123,7 @@ def test_the_checksum_is_copied(page, site, qtbot):
     page.look_for(str(sample))
     wait(qtbot, page, "MD5")
     button(page, "Copy checksum").click()
-    assert QGuiApplication.clipboard().text() == page.view.journey.entry.checksum
+    assert QGuiApplication.clipboard().text() == page.view.status.entry.checksum
 
 
 def test_only_a_fresh_check_says_yes(page, site, qtbot):
@@ -302,7 +302,7 @@ def test_the_file_that_was_chosen_last_is_shown(slow_page, slow, site, qtbot):
     choose(slow_page, find_sample(site, "last"))
     slow.let_all_out(qtbot)
 
-    assert slow_page.view.journey.path == find_sample(site, "last")
+    assert slow_page.view.status.path == find_sample(site, "last")
 
 
 def test_who_chooses_a_file_while_names_are_looked_for_sees_that_file(slow_page, slow, site, qtbot):
@@ -310,7 +310,7 @@ def test_who_chooses_a_file_while_names_are_looked_for_sees_that_file(slow_page,
     choose(slow_page, find_sample(site, "last"))
     slow.let_all_out(qtbot)
 
-    assert slow_page.view.journey.path == find_sample(site, "last")
+    assert slow_page.view.status.path == find_sample(site, "last")
     assert "Only a fresh check tells" in said(slow_page)
 
 
@@ -326,7 +326,7 @@ def test_a_late_check_says_nothing_of_another_file(slow_page, slow, site, qtbot,
     choose(slow_page, find_sample(site, "last"))
     slow.let_all_out(qtbot)
 
-    assert slow_page.view.journey.path == find_sample(site, "last")
+    assert slow_page.view.status.path == find_sample(site, "last")
     assert "Only a fresh check tells" in said(slow_page)
 
 
@@ -335,7 +335,7 @@ def test_hidden_characters_of_a_path_are_seen_in_the_field(page, site, qtbot):
     page.look_for(str(path))
     wait(qtbot, page, "No run has come across it.")
 
-    assert page.view.journey.path == path
+    assert page.view.status.path == path
     assert page.findChild(QLineEdit).text() == str(path).replace("\u202e", "\\u202e")
 
 
@@ -349,5 +349,5 @@ def test_what_is_looked_for_is_chosen_while_the_program_goes_on(page, site, qtbo
     assert dialog.directory().path() == str(site.data)
     dialog.fileSelected.emit(str(site.data / name))
 
-    qtbot.waitUntil(lambda: page.view.journey is not None, timeout=DEADLINE)
-    assert page.view.journey.path == site.data / name
+    qtbot.waitUntil(lambda: page.view.status is not None, timeout=DEADLINE)
+    assert page.view.status.path == site.data / name

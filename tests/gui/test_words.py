@@ -6,8 +6,8 @@ from PySide6.QtGui import QTextDocumentFragment
 
 from mydata_like import bootstrap
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.file_status import Suggestion
 from mydata_like.core.freeing import Freed
-from mydata_like.core.journeys import Suggestion
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import ElidedLabel
 from mydata_like.gui.where.models import FatesModel, SuggestionsModel

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.safety import Safety
+from mydata_like.core.sources import KnownSource
 from mydata_like.gui.live import Snapshot
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
@@ -25,6 +26,7 @@ from mydata_like.gui.overview.drop_hint import DropHint
 from mydata_like.gui.overview.facts import FactRow
 from mydata_like.gui.overview.pipeline import PipelineStrip
 from mydata_like.gui.overview.throughput import ThroughputChart
+from mydata_like.gui.overview.unfinished import RemoveQuestion, UnfinishedList
 from mydata_like.gui.overview.welcome import Welcome
 from mydata_like.gui.pages.page import Desk, Page, Wish
 from mydata_like.gui.state import PastRun, Phase, RunState
@@ -96,12 +98,15 @@ class _Standing(QWidget):
         self._act = QPushButton(self)
         self._bar = ConservationBar(self)
         self._facts = FactRow(self)
+        self._unfinished = UnfinishedList(self)
         self._strip = PipelineStrip(self)
         self._chart = ThroughputChart(self)
         self._hint = DropHint(self)
         self._lay_out()
         self._act.clicked.connect(self._go_on)
         self._bar.chosen.connect(self._choose)
+        self._unfinished.continue_wanted.connect(self._continue_source)
+        self._unfinished.remove_wanted.connect(self._ask_to_remove)
 
     def show_state(self, state: RunState) -> None:
         """Show how things stand."""
@@ -113,6 +118,7 @@ class _Standing(QWidget):
         self._act.setVisible(bool(self._act.text()))
         self._bar.show_parts(_parts_of(state))
         self._facts.show_state(state)
+        self._unfinished.show_state(state)
         self._strip.setVisible(state.at_work)
         self._strip.show_sums(state.sums, state.limit)
         self._chart.setVisible(state.ours)
@@ -141,6 +147,7 @@ class _Standing(QWidget):
         layout.addWidget(self._bar)
         layout.addWidget(self._strip)
         layout.addWidget(self._facts)
+        layout.addWidget(self._unfinished)
         layout.addWidget(self._chart, 1)
         layout.addWidget(self._hint, 1)
 
@@ -195,6 +202,16 @@ class _Standing(QWidget):
     def _show_problems(self) -> None:
         part = _worst_part(self._controller.state)
         self.wanted.emit(PAGE_OF_PART[part or "failed"])
+
+    @Slot(object)
+    def _continue_source(self, source: KnownSource) -> None:
+        self._controller.add_source(source.path, *source.destination)
+
+    @Slot(object)
+    def _ask_to_remove(self, source: KnownSource) -> None:
+        question = RemoveQuestion(source, self)
+        question.confirmed.connect(self._controller.remove_source)
+        question.open()
 
     @Slot(object)
     def _choose(self, part: str) -> None:

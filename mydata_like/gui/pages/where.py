@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.journeys import Journey, Suggestion
+from mydata_like.core.file_status import PathStatus, Suggestion
 from mydata_like.gui.choosing import choose_file, choose_folder
 from mydata_like.gui.drop.field import Field
 from mydata_like.gui.look import words
@@ -34,13 +34,13 @@ from mydata_like.gui.where.looker import Looker
 from mydata_like.gui.where.models import SuggestionsModel
 from mydata_like.gui.where.sentences import Verdict, tell_checked
 from mydata_like.gui.where.source import Answer, Fates, Pace, Place
-from mydata_like.gui.where.view import JourneyView
+from mydata_like.gui.where.view import StatusView
 
 TYPED_AFTER = 200  # milliseconds after the last key
 
 
 class WherePage(Page):
-    """A name is typed, or a file dropped; its journey is shown, and what may be done."""
+    """A name is typed, or a file dropped; its status is shown, and what may be done."""
 
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,7 +51,7 @@ class WherePage(Page):
         self._folder = QPushButton(icon("folder"), self.tr("Choose a folder…"), self)
         self._suggestions = SuggestionsModel(self)
         self._list = QListView(self)
-        self._view = JourneyView(self)
+        self._view = StatusView(self)
         self._said = PlainLabel("", self)
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
@@ -78,7 +78,7 @@ class WherePage(Page):
         self._search()
 
     @property
-    def view(self) -> JourneyView:
+    def view(self) -> StatusView:
         """What shows the file or folder that was found."""
         return self._view
 
@@ -147,7 +147,7 @@ class WherePage(Page):
         self._view.free_wanted.connect(self._free)
         self._view.folder_wanted.connect(self._open_folder)
         self._view.page_wanted.connect(self._open_page)
-        self._looker.found.connect(self._show_journey)
+        self._looker.found.connect(self._show_status)
         self._looker.failed.connect(self._say)
 
     @Slot()
@@ -173,10 +173,10 @@ class WherePage(Page):
         if not self._is_wanted(answer.text):
             return
         self._show_suggestions(answer.suggestions)
-        if answer.journey is not None:
+        if answer.status is not None:
             self._forget_check()
-            self._looker.keep(answer.journey)
-            self._show_journey(answer.journey)
+            self._looker.keep(answer.status)
+            self._show_status(answer.status)
         elif len(answer.suggestions) == 1:
             self._show_path(answer.suggestions[0].key)
         elif answer.suggestions:
@@ -213,28 +213,28 @@ class WherePage(Page):
         self._looker.want(Path(os.fsdecode(key)))
 
     @Slot(object)
-    def _show_journey(self, journey: Journey) -> None:
-        if self._view.journey != journey:  # else what a check has told still holds
-            self._view.show_journey(journey)
+    def _show_status(self, status: PathStatus) -> None:
+        if self._view.status != status:  # else what a check has told still holds
+            self._view.show_status(status)
         self._stack.setCurrentIndex(1)
 
     def _forget_check(self) -> None:
         """Let a check go, and what it has told: it tells nothing of another time or file."""
         self._pace.cancel.set()
-        if self._view.journey is not None:
-            self._view.show_journey(self._view.journey)
+        if self._view.status is not None:
+            self._view.show_status(self._view.status)
 
     @Slot()
     def _check(self) -> None:
         """Ask the server now, and read the local files once more."""
-        journey = self._view.journey
-        if journey is None:
+        status = self._view.status
+        if status is None:
             return
         pace = self._pace = Pace()
         asking = self.tr("Asking the server")
         self._view.card.show_verdict(Verdict("working", "working", asking))
         self._view.card.allow(check=False)
-        check = partial(source.look_into, self._place(), [journey.path], pace)
+        check = partial(source.look_into, self._place(), [status.path], pace)
         took, failed = partial(self._take_checked, pace), partial(self._fail_check, pace)
         self._desk.background.run(check, took, failed)
 
@@ -253,9 +253,9 @@ class WherePage(Page):
 
     @Slot()
     def _free(self) -> None:
-        journey = self._view.journey
-        if journey is not None:
-            dialog = FreeDialog(self._desk, [journey.path], self)
+        status = self._view.status
+        if status is not None:
+            dialog = FreeDialog(self._desk, [status.path], self)
             dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             dialog.freed.connect(self._looker.look)
             dialog.finished.connect(self._looker.look)
@@ -263,13 +263,13 @@ class WherePage(Page):
 
     @Slot()
     def _open_folder(self) -> None:
-        if self._view.journey is not None:
-            self._controller.open_path(self._view.journey.path.parent)
+        if self._view.status is not None:
+            self._controller.open_path(self._view.status.path.parent)
 
     @Slot()
     def _open_page(self) -> None:
-        if self._view.journey is not None:
-            self._controller.open_address(self._view.journey.web)
+        if self._view.status is not None:
+            self._controller.open_address(self._view.status.web)
 
     @Slot()
     def _choose_file(self) -> None:
@@ -289,7 +289,7 @@ class WherePage(Page):
 
     @Slot(object)
     def _say(self, text: str) -> None:
-        """Say this in place of a file's journey."""
+        """Say this in place of a file's status."""
         self._looker.keep(None)
         self._said.setText(text)
         self._stack.setCurrentIndex(0)

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.journeys import Journey
+from mydata_like.core.file_status import PathStatus
 from mydata_like.gui.look import words
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.where import source
@@ -19,7 +19,7 @@ RENEW_AFTER = 2000  # milliseconds between two looks at what is shown, at least
 class Looker(QObject):
     """Makes one look at a time: those that hang, at a dead mount, must not become many."""
 
-    found = Signal(object)  # a journey
+    found = Signal(object)  # a PathStatus
     failed = Signal(object)  # what to say of what could not be looked at even once
 
     def __init__(self, desk: Desk, page: QWidget) -> None:
@@ -39,9 +39,9 @@ class Looker(QObject):
         self._wanted, self._seen = path, False
         self.look()
 
-    def keep(self, journey: Journey | None) -> None:
+    def keep(self, status: PathStatus | None) -> None:
         """Follow what has been found already, or nothing any more."""
-        self._wanted, self._seen = journey and journey.path, True
+        self._wanted, self._seen = status and status.path, True
 
     @Slot()
     def look(self) -> None:
@@ -66,10 +66,10 @@ class Looker(QObject):
         if self._stale and self._page.isVisible():
             self.look()
 
-    def _take(self, path: Path, journey: Journey) -> None:
+    def _take(self, path: Path, status: PathStatus) -> None:
         if self._rest(path):
-            self.keep(journey)
-            self.found.emit(journey)
+            self.keep(status)
+            self.found.emit(status)
 
     def _fail(self, path: Path, error: UploaderError) -> None:
         # What was seen before stays as it was.

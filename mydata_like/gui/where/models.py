@@ -12,8 +12,8 @@ from PySide6.QtCore import (
     Qt,
 )
 
+from mydata_like.core.file_status import Suggestion
 from mydata_like.core.freeing import Freed, Spared
-from mydata_like.core.journeys import Suggestion
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.palette import Status

@@ -1,12 +1,19 @@
-"""A journey in words: its steps, and whether the file may be deleted."""
+"""The status of a file in words: its steps, and whether the file may be deleted."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
+from mydata_like.core.file_status import (
+    FileSafety,
+    FileStatus,
+    FolderStatus,
+    KnownOutcome,
+    PathStatus,
+    Unknown,
+)
 from mydata_like.core.freeing import Freed, Spared
-from mydata_like.core.journeys import FileJourney, FolderJourney, Here, Ill, Journey, Unknown
 from mydata_like.core.model import EntryState
 from mydata_like.gui.look import words
 from mydata_like.gui.look.palette import Status
@@ -24,7 +31,7 @@ _REACHED = {
 
 
 class Step(NamedTuple):
-    """One step of a journey: a word, a picture of how it stands (none yet), and when or why."""
+    """One step of a file: a word, a picture of how it stands (none yet), and when or why."""
 
     word: str
     icon: str
@@ -41,15 +48,13 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-def list_steps(journey: FileJourney) -> list[Step]:
+def list_steps(status: FileStatus) -> list[Step]:
     """Return the steps of a file, those that it has not taken yet as well."""
-    entry = journey.entry
-    reached = _REACHED[entry.state] if entry else (1 if journey.ill else 0)
-    times = journey.times
-    changed = datetime.fromtimestamp(journey.modified_ns // 10**9, UTC)
+    reached, times = _count_reached(status), status.evidence.times
+    modified = datetime.fromtimestamp(status.modified_ns // 10**9, UTC)
     names = [
-        (translate("where", "Changed here"), words.moment(changed) if journey.modified_ns else ""),
-        (translate("where", "Seen by a run"), _tell_seen(journey)),
+        (translate("where", "Changed here"), words.moment(modified) if status.modified_ns else ""),
+        (translate("where", "Seen by a run"), _tell_seen(status)),
         (translate("where", "Sent"), _tell_moment(times.staged)),
         (translate("where", "Registered on the server"), _tell_moment(times.registered)),
         (translate("where", "Verified by the server"), _tell_moment(times.verified)),
@@ -57,55 +62,74 @@ def list_steps(journey: FileJourney) -> list[Step]:
     steps = [Step(word, "check", "good", note) for word, note in names[: reached + 1]]
     coming = [Step(word, "", "skipped", "") for word, _ in names[reached + 1 :]]
     if coming:
-        coming[0] = _tell_next(journey, coming[0])
+        coming[0] = _tell_next(status, coming[0])
     return steps + coming
 
 
-def _tell_next(journey: FileJourney, step: Step) -> Step:
+def _count_reached(status: FileStatus) -> int:
+    """Return how many steps the file has taken as it is now, after the first."""
+    entry, safety = status.entry, status.safety
+    if safety is FileSafety.CHANGED or safety is FileSafety.UNKNOWN:
+        return 0  # what the ledger knows is about other bytes
+    if entry is None or safety in (FileSafety.UNCERTAIN, FileSafety.UNSENT):
+        return 1 if entry or status.outcome else 0
+    if entry.state is EntryState.VERIFIED and not status.evidence.verified:
+        return 1
+    return _REACHED[entry.state]
+
+
+def _tell_next(status: FileStatus, step: Step) -> Step:
     """Say why the next step has not been taken."""
-    ill = journey.ill
-    if ill is not None:
-        icon, status = _picture_of(ill)
-        return Step(step.word, icon, status, _tell_problem(ill))
-    if journey.entry is not None:
-        note = translate("where", "not yet; the next run goes on here")
-        return Step(step.word, "waiting", "waiting", note)
-    return Step(step.word, "waiting", "waiting", translate("where", "not yet"))
+    outcome = status.outcome
+    if outcome is not None:
+        icon, look = _picture_of(outcome)
+        return Step(step.word, icon, look, _tell_problem(outcome))
+    notes = {
+        FileSafety.CHANGED: translate("where", "not these bytes; the next run sends them"),
+        FileSafety.UNCERTAIN: translate(
+            "where", "it may have changed since; the next run checks it"
+        ),
+        FileSafety.PENDING: translate("where", "not yet; the next run goes on here"),
+    }
+    note = notes.get(status.safety, translate("where", "not yet"))
+    return Step(step.word, "waiting", "waiting", note)
 
 
-def _picture_of(ill: Ill) -> tuple[str, Status]:
-    if ill.kind in ("failed", "folder-failed"):
+def _picture_of(outcome: KnownOutcome) -> tuple[str, Status]:
+    if outcome.kind in ("failed", "folder-failed"):
         return "error", "problem"
-    if ill.kind == "waiting":
+    if outcome.kind in ("found", "waiting"):
         return "waiting", "waiting"
     return "skipped", "skipped"
 
 
-def _tell_problem(ill: Ill) -> str:
-    return words.plain(" ".join(filter(None, ill.problem[1:])))
+def _tell_problem(outcome: KnownOutcome) -> str:
+    return words.plain(" ".join(filter(None, outcome.problem[1:])))
 
 
-def _tell_seen(journey: FileJourney) -> str:
-    if journey.entry is not None and journey.entry.archive:
+def _tell_seen(status: FileStatus) -> str:
+    if status.entry is not None and status.entry.archive:
         text = translate("where", "kept together with others in the archive %1")
-        return text.replace("%1", words.plain(journey.entry.archive))
-    return _tell_moment(journey.ill.at) if journey.ill else ""
+        return text.replace("%1", words.plain(status.entry.archive))
+    return _tell_moment(status.outcome.at or None) if status.outcome else ""
 
 
 def _tell_moment(seconds: int | None) -> str:
     return words.moment(datetime.fromtimestamp(seconds, UTC)) if seconds is not None else ""
 
 
-def judge(journey: Journey) -> Verdict:
+def judge(status: PathStatus) -> Verdict:
     """Return whether a file or folder may be deleted, by what is known here; never a yes."""
-    if journey.unknown is not None:
-        return _judge_unknown(journey)
-    if isinstance(journey, FolderJourney):
-        return _judge_folder(journey)
-    return _judge_file(journey)
+    if isinstance(status, FolderStatus):
+        return _judge_unknown(status) if status.unknown else _judge_folder(status)
+    if status.safety is FileSafety.UNKNOWN:
+        return _judge_unknown(status)
+    if status.safety in (FileSafety.GONE, FileSafety.GONE_VERIFIED):
+        return _judge_gone(status)
+    return _judge_file(status)
 
 
-def _judge_unknown(journey: Journey) -> Verdict:
+def _judge_unknown(status: PathStatus) -> Verdict:
     reasons = {
         Unknown.OUTSIDE: translate(
             "where", "It does not lie in the data folder, and was never dropped onto the window."
@@ -118,42 +142,59 @@ def _judge_unknown(journey: Journey) -> Verdict:
         ),
     }
     headline = translate("where", "No: as far as is known, it exists only here")
-    if journey.unknown is Unknown.ABSENT:
+    if status.unknown is Unknown.ABSENT:
         headline = translate("where", "There is no such file")
-    return Verdict("problem", "error", headline, reasons[journey.unknown or Unknown.UNSEEN])
+    return Verdict("problem", "error", headline, reasons[status.unknown or Unknown.UNSEEN])
 
 
-def _judge_file(journey: FileJourney) -> Verdict:
-    if journey.here is Here.GONE:
-        safe = journey.entry is not None and journey.entry.state is EntryState.VERIFIED
-        headline = translate("where", "It is no longer on this computer")
-        if safe:
-            reason = translate("where", "The server had a verified copy when it was last asked.")
-            return Verdict("good", "info", headline, reason)
-        return Verdict("problem", "warning", headline, _tell_ill(journey))
-    if journey.here is Here.CHANGED:
-        headline = translate("where", "No: it has changed since it was sent")
-        reason = translate("where", "The next run sends it as it is now.")
-        return Verdict("problem", "error", headline, _tell_ill(journey) or reason)
-    if journey.entry is None or journey.entry.state is not EntryState.VERIFIED:
-        headline = translate("where", "No: the server has not verified it yet")
-        return Verdict("problem", "error", headline, _tell_ill(journey))
-    headline = translate("where", "It was safe when the server was last asked")
-    reason = translate("where", "Only a fresh check tells whether you may delete it.")
-    return Verdict("waiting", "info", headline, reason)
+def _judge_gone(status: FileStatus) -> Verdict:
+    headline = translate("where", "It is no longer on this computer")
+    if status.safety is FileSafety.GONE_VERIFIED:
+        reason = translate("where", "The server had a verified copy when it was last asked.")
+        return Verdict("good", "info", headline, reason)
+    reason = translate("where", "The server has no verified copy of it, as far as is known.")
+    return Verdict("problem", "warning", headline, _tell_outcome(status) or reason)
 
 
-def _tell_ill(journey: Journey) -> str:
-    return _tell_problem(journey.ill) if journey.ill else ""
+def _judge_file(status: FileStatus) -> Verdict:
+    safety = status.safety
+    if safety is FileSafety.VERIFIED:
+        headline = translate("where", "It was safe when the server was last asked")
+        reason = translate("where", "Only a fresh check tells whether you may delete it.")
+        return Verdict("waiting", "info", headline, reason)
+    headlines = {
+        FileSafety.CHANGED: translate("where", "No: it has changed since it was sent"),
+        FileSafety.UNCERTAIN: translate("where", "No: it may have changed since it was verified"),
+        FileSafety.PENDING: translate("where", "No: the server has not verified it yet"),
+        FileSafety.UNSENT: translate("where", "No: it is not on the server"),
+        FileSafety.UNREADABLE: translate("where", "It cannot be looked at now"),
+    }
+    reasons = {
+        FileSafety.CHANGED: translate("where", "The next run sends it as it is now."),
+        FileSafety.UNCERTAIN: translate(
+            "where", "The next run checks it, and sends it if it is another file now."
+        ),
+        FileSafety.UNREADABLE: translate(
+            "where", "Check that its drive is connected, and that you may read it."
+        ),
+    }
+    reason = _tell_outcome(status) or reasons.get(safety, "")
+    return Verdict("problem", "error", headlines[safety], reason)
 
 
-def _judge_folder(journey: FolderJourney) -> Verdict:
-    left = journey.known.files - journey.verified.files
+def _tell_outcome(status: PathStatus) -> str:
+    return _tell_problem(status.outcome) if status.outcome else ""
+
+
+def _judge_folder(status: FolderStatus) -> Verdict:
+    left = status.known.files - status.verified.files
     if left:
         headline = translate("where", "No: %Ln file(s) of it are not safe yet", None, left)
         reason = translate("where", "Those that are can be freed; a check tells which.")
         return Verdict("problem", "error", headline, reason)
-    headline = translate("where", "All of it was safe when the server was last asked")
+    headline = translate(
+        "where", "All files that runs have found in it were safe when the server was last asked"
+    )
     reason = translate("where", "Only a fresh check tells whether you may delete it.")
     return Verdict("waiting", "info", headline, reason)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.core.errors import Cancelled
+from mydata_like.core.file_status import PathStatus, Suggestion, Unknown
 from mydata_like.core.freeing import Freed, Spared
-from mydata_like.core.journeys import Journey, Suggestion, Unknown
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
@@ -22,7 +22,7 @@ class Answer(NamedTuple):
     """What was found for a text: the very path, and all whose paths have it."""
 
     text: str
-    journey: Journey | None
+    status: PathStatus | None
     suggestions: Sequence[Suggestion]
 
 
@@ -56,19 +56,19 @@ class Pace:
 
 def find(place: Place, text: str) -> Answer:
     """Return what is known of a path or a part of one; raises `UploaderError`."""
-    from mydata_like.bootstrap import journeys
+    from mydata_like import bootstrap
 
-    found = journeys.look_at(*place, Path(text))
+    found = bootstrap.find_status(*place, Path(text))
     nowhere = found.unknown in (Unknown.ABSENT, Unknown.OUTSIDE) and not found.path.exists()
-    suggestions = journeys.suggest(*place, text, MOST)
+    suggestions = bootstrap.suggest(*place, text, MOST)
     return Answer(text, None if nowhere else found, suggestions)
 
 
-def look_at(place: Place, path: Path) -> Journey:
+def look_at(place: Place, path: Path) -> PathStatus:
     """Return what is known of a path; raises `UploaderError`."""
-    from mydata_like.bootstrap import journeys
+    from mydata_like import bootstrap
 
-    return journeys.look_at(*place, path)
+    return bootstrap.find_status(*place, path)
 
 
 def look_into(place: Place, paths: Sequence[Path], pace: Pace) -> Fates:

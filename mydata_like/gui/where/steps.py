@@ -1,4 +1,4 @@
-"""A journey as a line from top to bottom, with a mark at every step."""
+"""The steps of a file as a line from top to bottom, with a mark at every step."""
 
 from collections.abc import Sequence
 

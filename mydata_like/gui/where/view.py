@@ -2,26 +2,33 @@
 
 import os
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
-from mydata_like.core.journeys import FileJourney, FolderJourney, Here, Journey
+from mydata_like.core.file_status import (
+    FileSafety,
+    FileStatus,
+    FolderStatus,
+    LocalState,
+    PathStatus,
+)
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
+from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.where.sentences import Verdict, judge, list_steps
 from mydata_like.gui.where.steps import StepList
 
 HEADLINE = 1.15
+ICON_SCALE = 1.6  # times the icons of buttons
 TITLE = 1.4
 
 
@@ -34,7 +41,7 @@ class VerdictCard(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._question = PlainLabel(self.tr("May I delete it?"), self)
-        self._shape = QLabel(self)
+        self._shape = Picture(ICON_SCALE, self)
         self._headline = PlainLabel("", self)
         self._reason = PlainLabel("", self)
         self._check = QPushButton(icon("server"), self.tr("Check now"), self)
@@ -52,8 +59,7 @@ class VerdictCard(QFrame):
     def show_verdict(self, verdict: Verdict) -> None:
         """Say this."""
         self._verdict = verdict
-        side = round(self.fontMetrics().height() * 1.8)
-        self._shape.setPixmap(icon(verdict.icon, verdict.status).pixmap(QSize(side, side)))
+        self._shape.show_icon(icon(verdict.icon, verdict.status))
         self._headline.setText(verdict.headline)
         self._reason.setText(verdict.reason)
         self._reason.setVisible(bool(verdict.reason))
@@ -88,7 +94,7 @@ class VerdictCard(QFrame):
         layout.setColumnStretch(1, 1)
 
 
-class JourneyView(QWidget):
+class StatusView(QWidget):
     """Shows what is known of one file or folder."""
 
     check_wanted = Signal()
@@ -98,7 +104,7 @@ class JourneyView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._journey: Journey | None = None
+        self._status: PathStatus | None = None
         self._name = PlainLabel("", self)
         self._place = PlainLabel("", self)
         self._steps = StepList(self)
@@ -112,39 +118,41 @@ class JourneyView(QWidget):
         self._connect()
 
     @property
-    def journey(self) -> Journey | None:
+    def status(self) -> PathStatus | None:
         """What is shown."""
-        return self._journey
+        return self._status
 
-    def show_journey(self, journey: Journey) -> None:
+    def show_status(self, status: PathStatus) -> None:
         """Show this in place of what was shown."""
-        self._journey = journey
-        self._name.setText(words.plain(journey.path.name or str(journey.path)))
-        self._place.setText(words.plain(os.fsencode(journey.path.parent)))
-        self._page.setVisible(bool(journey.web))
-        self._folder.setEnabled(journey.path.parent.is_absolute())
-        if isinstance(journey, FileJourney):
-            self._show_file(journey)
+        self._status = status
+        self._name.setText(words.plain(status.path.name or str(status.path)))
+        self._place.setText(words.plain(os.fsencode(status.path.parent)))
+        self._page.setVisible(bool(status.web))
+        self._folder.setEnabled(status.path.parent.is_absolute())
+        if isinstance(status, FileStatus):
+            self._show_file(status)
         else:
-            self._show_folder(journey)
-        self.card.show_verdict(judge(journey))
-        self.card.allow(check=journey.unknown is None and _is_here(journey))
+            self._show_folder(status)
+        self.card.show_verdict(judge(status))
+        self.card.allow(check=status.unknown is None and _is_here(status))
 
-    def _show_file(self, journey: FileJourney) -> None:
-        entry = journey.entry
-        self._steps.show_steps(list_steps(journey))
+    def _show_file(self, status: FileStatus) -> None:
+        entry = status.entry
+        self._steps.show_steps(list_steps(status))
         self._steps.show()
-        checksum = entry.checksum if entry else ""
-        facts = [words.size(journey.size)]
+        # What was sent before has another checksum than the file that is shown.
+        other = status.safety in (FileSafety.CHANGED, FileSafety.UNCERTAIN)
+        checksum = entry.checksum if entry and not other else ""
+        facts = [words.size(status.size)]
         facts += [self.tr("MD5 %1").replace("%1", checksum)] if checksum else []
         self._sum.setText(" · ".join(facts))
         self._copy.setVisible(bool(checksum))
         self._sums.hide()
 
-    def _show_folder(self, journey: FolderJourney) -> None:
+    def _show_folder(self, status: FolderStatus) -> None:
         self._steps.hide()
         self._copy.hide()
-        known = journey.known
+        known = status.known
         self._sum.setText(
             self.tr("%Ln file(s), %1", "", known.files).replace("%1", words.size(known.bytes))
         )
@@ -152,14 +160,15 @@ class JourneyView(QWidget):
             "verified": self.tr("verified by the server"),
             "staged": self.tr("sent"),
             "registered": self.tr("registered"),
-            "repaired": self.tr("registered anew"),
+            "repaired": self.tr("registered again"),
+            "found": self.tr("found, not sent yet"),
             "waiting": self.tr("waiting"),
             "skipped": self.tr("left out"),
             "failed": self.tr("failed"),
         }
         lines = [
             f"{words.count(amount.files)} {told.get(state, state)} ({words.size(amount.bytes)})"
-            for state, amount in journey.states.items()
+            for state, amount in status.states.items()
         ]
         self._sums.setText("\n".join(lines))
         self._sums.setVisible(bool(lines))
@@ -199,9 +208,9 @@ class JourneyView(QWidget):
 
     @Slot()
     def _copy_checksum(self) -> None:
-        if isinstance(self._journey, FileJourney) and self._journey.entry:
-            QGuiApplication.clipboard().setText(self._journey.entry.checksum)
+        if isinstance(self._status, FileStatus) and self._status.entry:
+            QGuiApplication.clipboard().setText(self._status.entry.checksum)
 
 
-def _is_here(journey: Journey) -> bool:
-    return isinstance(journey, FolderJourney) or journey.here is not Here.GONE
+def _is_here(status: PathStatus) -> bool:
+    return isinstance(status, FolderStatus) or status.local is not LocalState.GONE

@@ -22,8 +22,10 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     ChannelChanged,
     FileFailed,
+    FileSkipped,
     FilesKnown,
     FilesSeen,
+    FileWaiting,
     FileWanted,
     FolderFound,
     LimitsChanged,
@@ -80,6 +82,18 @@ def test_brief_events_leave_out_single_files():
     lines.show(RunPaused(problem=CUT))
 
     assert [json.loads(line)["event"] for line in stream.getvalue().splitlines()] == ["run_paused"]
+
+
+def test_brief_events_of_a_dry_run_name_the_first_files_of_each_kind_that_stay():
+    stream = io.StringIO()
+    lines = EventLines(stream, brief=True, dry_run=True)
+    for number in range(NAMED_PROBLEMS + 5):
+        lines.show(failed(b"%d" % number))
+        lines.show(FileWanted(path=b"%d" % number, size=1))
+    lines.show(FileWaiting(path=b"w", size=1, problem=CUT))
+
+    names = [json.loads(line)["event"] for line in stream.getvalue().splitlines()]
+    assert names == ["file_failed"] * NAMED_PROBLEMS + ["file_waiting"]
 
 
 def test_a_reader_that_has_gone_does_not_end_the_run():
@@ -180,6 +194,46 @@ def test_a_dry_run_tells_folder_by_folder_what_is_there():
         "jo/Set 1: dataset Set 1, experiment named after jo: 3 found, 2 on the server"
     )
     assert sums.startswith("1 files, 10 bytes would be sent; 2 are on the server")
+
+
+def look(*events):
+    preview, tally = Preview(), Tally(FakeClock())
+    for event in events:
+        preview.show(event)
+        tally.add(event)
+    return preview.lines(tally.totals)
+
+
+def test_a_dry_run_names_what_waits_and_what_is_left_out():
+    lines = look(
+        FilesSeen(folder=b"jo/Set 1", files=3, bytes=30),
+        FilesKnown(folder=b"jo/Set 1", files=1, bytes=10),
+        FileWaiting(path=b"jo/Set 1/w", size=10, problem=CUT),
+        FileSkipped(path=b"jo/Set 1/s", size=10, problem=CUT),
+    )
+
+    assert lines == [
+        "Nothing would be sent, and 2 files are not verified; 1 are on the server, 1 wait, "
+        "1 are left out, 0 cannot be read.",
+        "Waiting: jo/Set 1/w: The line broke. Check the cable.",
+        "Left out: jo/Set 1/s: The line broke. Check the cable.",
+    ]
+
+
+def test_a_dry_run_says_that_all_is_there_only_where_all_is():
+    seen = FilesSeen(folder=b"jo/Set 1", files=2, bytes=20)
+    (there,) = look(seen, FilesKnown(folder=b"jo/Set 1", files=2, bytes=20))
+    assert there.startswith("Nothing would be sent: all files are on the server;")
+    (nothing,) = look()
+    assert nothing.startswith("No files were found;")
+
+
+def test_of_very_many_files_a_dry_run_names_the_first():
+    waiting = [FileWaiting(path=b"%d" % n, size=1, problem=CUT) for n in range(25)]
+    lines = look(FilesSeen(folder=b"jo", files=25, bytes=25), *waiting)
+
+    assert len(lines) == 1 + NAMED_PROBLEMS + 1
+    assert lines[-1] == "Waiting: 5 more."
 
 
 def test_the_picture_shows_every_channel_and_the_sums():

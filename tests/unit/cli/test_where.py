@@ -93,7 +93,8 @@ def test_a_file_in_an_archive_names_it_and_json_has_all(place):
     assert file == {
         "path": "alice/S/raw/b.txt",
         "local": "changed",
-        "state": "verified",
+        "state": "changed",
+        "safe": False,
         "size": 3,
         "modified": "2020-09-13T12:26:40+00:00",
         "checksum": "0" * 32,
@@ -102,6 +103,7 @@ def test_a_file_in_an_archive_names_it_and_json_has_all(place):
         "datafile": 9,
         "remote": "S-7/x",
         "archive": "raw/raw-0123abcd-0001.tar",
+        "problem": None,
     }
 
 
@@ -160,3 +162,53 @@ def test_a_ledger_of_an_older_version_is_told(place):
 
     assert result.exit_code == 3
     assert json.loads(result.output)["problem"]["code"] == "ledger.outdated"
+
+
+def test_what_was_found_and_not_sent_is_a_part_of_the_answer(place):
+    unsent = Problem("waiting.unsent", "It was found and is not sent yet.", "Start a run.")
+    with SqliteLedger.open(place[2], os.fsencode(place[1]), SystemClock()) as ledger:
+        ledger.record_outcomes([Outcome(b"alice/S/new.tif", 5, MODIFIED_NS, "found", unsent)])
+    a_file(place[1] / "alice/S/new.tif", 5, MODIFIED_NS / 1e9)
+
+    (file,) = json.loads(call(place, "new.tif", "--json").output)["files"]
+    assert (file["state"], file["safe"], file["size"]) == ("found", False, 5)
+    assert file["problem"]["code"] == "waiting.unsent"
+    told = call(place, "alice/S").output
+    assert "alice/S/new.tif\n  not on the server" in told
+    assert "found: It was found and is not sent yet. Start a run." in told
+
+
+def test_bytes_that_changed_since_they_were_verified_are_never_called_safe(place):
+    told = call(place, "b.txt").output
+
+    assert "changed since it was sent: the server does not have these bytes" in told
+    assert "safe" not in told
+
+
+def record_evidence(place, file, **changes):
+    """Let the ledger know a file of the disk as verified, but for the changes."""
+    status = file.stat()
+    known = entry(os.fsencode(file.relative_to(place[1])), size=status.st_size)._replace(
+        modified_ns=status.st_mtime_ns, ctime_ns=status.st_ctime_ns, inode=status.st_ino
+    )
+    with SqliteLedger.open(place[2], os.fsencode(place[1]), SystemClock()) as ledger:
+        ledger.record([known._replace(**changes)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({}, "verified"),
+        ({"ctime_ns": None, "inode": None}, "verified"),
+        ({"ctime_ns": 1}, "uncertain"),
+        ({"inode": 1}, "uncertain"),
+    ],
+    ids=["as it was", "of an older version", "touched", "another file"],
+)
+def test_same_size_and_time_is_not_enough_where_the_system_tells_more(place, changes, state):
+    file = a_file(place[1] / "alice/S/kept.tif", 5, MODIFIED_NS / 1e9)
+    record_evidence(place, file, **changes)
+
+    (told,) = json.loads(call(place, file, "--json").output)["files"]
+    assert (told["state"], told["safe"]) == (state, state == "verified")
+    assert ("may have changed" in call(place, file).output) == (state == "uncertain")

@@ -14,7 +14,7 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.sources import Destination, Source
 from mydata_like.core.views import Table, View
-from mydata_like.store.journeys import Journeys
+from mydata_like.store.file_queries import FileQueries
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.listing import Listing
 from mydata_like.store.surveys import Survey
@@ -97,9 +97,9 @@ def test_found_files_count_in_the_sums_of_their_folders(ledger, file, clock):
     ledger.record_found([found(b"d/sub/a"), found(b"d/sub/b")], clock.now())
 
     (inside,) = Survey(file, b"/data").list_inside(b"d")
-    with Journeys.opened(file, b"/data") as journeys:
-        sums = journeys.sum_folder(b"d")
-        new, sent = journeys.find_ill(b"d/sub/a"), journeys.find_ill(b"d/sub/b")
+    with FileQueries.opened(file, b"/data") as queries:
+        sums = queries.sum_folder(b"d")
+        new = queries.find(b"d/sub/a").outcome
 
     assert (inside.found, inside.verified, inside.open) == (3, 1, 2)
     assert {state: amount.files for state, amount in sums.items()} == {
@@ -108,7 +108,6 @@ def test_found_files_count_in_the_sums_of_their_folders(ledger, file, clock):
         "verified": 1,
     }
     assert (new.kind, new.problem) == ("found", UNSENT)
-    assert sent is None
 
 
 def test_what_is_open_in_a_folder_is_told(ledger, file):

@@ -1,9 +1,12 @@
 """What the ledger remembers of folders outside of the data directory."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.model import Outcome
+from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
 from mydata_like.core.sources import Destination, Source
 from mydata_like.store.ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
@@ -52,3 +55,49 @@ def test_a_source_is_finished_when_nothing_of_it_has_to_come(ledger, path, kind,
     ledger.record_outcomes([Outcome(path, 1, 0, kind, problem)])
 
     assert is_finished(ledger) is finished
+
+
+def test_a_removed_source_is_forgotten_with_what_is_not_well_in_it(tmp_path):
+    problem = Problem("waiting.unsent", "It is not sent yet.", "")
+    paths = [b"/usb/Day", b"/usb/Day/a", b"/usb/Day 2/a", b"alice/a"]
+    with SqliteLedger.open(tmp_path / "ledger.db", b"/data", FakeClock()) as ledger:
+        for path in (b"/usb/Day", b"/usb/Day 2"):
+            ledger.record_source(Source(path, Destination("", "Mice", "Day")))
+        ledger.record_outcomes([Outcome(path, 5, 0, "found", problem) for path in paths])
+        ledger.record_folders([FolderSums(b"/usb/Day", "Day", "Mice", "", "", 2, 10)])
+
+        ledger.remove_source(b"/usb/Day")
+
+        assert [source.path for source in ledger.find_sources()] == [b"/usb/Day 2"]
+        assert ledger.find_folders(Destination("", "Mice", "Day")) == []
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as connection:
+        left = connection.execute("SELECT path FROM outcomes ORDER BY path").fetchall()
+    assert left == [(b"/usb/Day 2/a",), (b"alice/a",)]
+
+
+def test_what_is_left_of_a_source_is_measured(tmp_path):
+    unsent = Problem("waiting.unsent", "It is not sent yet.", "")
+    ignored = Problem("skipped.ignored", "Nobody wants it.", "")
+    with SqliteLedger.open(tmp_path / "ledger.db", b"/data", FakeClock()) as ledger:
+        ledger.record_source(Source(b"/usb/Day", Destination("", "Mice", "Day")))
+        (source,) = ledger.find_sources()
+        assert ledger.measure_source(source).open_files is None
+
+        states = EntryState.VERIFIED, EntryState.STAGED, EntryState.VERIFIED
+        ledger.record(
+            [
+                Entry(b"/usb/Day/%d" % number, 10, 0, state, DatasetId(7), "0" * 32, "x")
+                for number, state in enumerate(states)
+            ]
+        )
+        ledger.record_outcomes(
+            [
+                Outcome(b"/usb/Day/2", 20, 0, "found", unsent),
+                Outcome(b"/usb/Day/3", 40, 0, "failed", unsent),
+                Outcome(b"/usb/Day/Thumbs.db", 80, 0, "skipped", ignored),
+                Outcome(b"/usb/Day 2/0", 160, 0, "found", unsent),
+            ]
+        )
+
+        measured = ledger.measure_source(source)
+    assert (measured.open_files, measured.open_bytes) == (3, 70)

@@ -3,9 +3,9 @@
 import pytest
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.journeys import Amount, Times
+from mydata_like.core.file_status import Amount, Times
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
-from mydata_like.store.journeys import Journeys
+from mydata_like.store.file_queries import FileQueries
 from mydata_like.store.ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 
@@ -35,12 +35,12 @@ def file(tmp_path):
 
 
 def ask(file, question):
-    with Journeys.opened(file, ROOT) as journeys:
-        return question(journeys)
+    with FileQueries.opened(file, ROOT) as queries:
+        return question(queries)
 
 
 def test_every_file_of_a_folder_counts_once_and_what_is_ill_as_that(file):
-    assert ask(file, lambda journeys: journeys.sum_folder(b"a/S")) == {
+    assert ask(file, lambda queries: queries.sum_folder(b"a/S")) == {
         "verified": Amount(1, 10),
         "staged": Amount(1, 10),
         "waiting": Amount(1, 25),
@@ -49,34 +49,56 @@ def test_every_file_of_a_folder_counts_once_and_what_is_ill_as_that(file):
 
 
 def test_the_data_directory_has_all_but_what_was_dropped(file):
-    sums = ask(file, lambda journeys: journeys.sum_folder(b""))
+    sums = ask(file, lambda queries: queries.sum_folder(b""))
     assert sums["verified"] == Amount(2, 20)
-    dropped = ask(file, lambda journeys: journeys.sum_folder(b"/else"))
+    dropped = ask(file, lambda queries: queries.sum_folder(b"/else"))
     assert dropped == {"verified": Amount(1, 10)}
 
 
 def test_a_file_is_as_ill_as_the_folder_above_it(file):
-    found = ask(file, lambda journeys: journeys.find_ill(b"a/T/deep/file"))
+    found = ask(file, lambda queries: queries.find_outcome_above(b"a/T/deep/file"))
     assert (found.kind, found.path, found.problem) == ("folder-skipped", b"a/T", WAITS)
-    assert ask(file, lambda journeys: journeys.find_ill(b"a/S/1")) is None
+    assert ask(file, lambda queries: queries.find_outcome_above(b"a/S/1")) is None
 
 
 def test_times_are_told_as_far_as_they_are_known(file):
     now = int(FakeClock().now().timestamp())
-    assert ask(file, lambda journeys: journeys.find_times(b"a/S/3")) == Times(staged=now)
-    assert ask(file, lambda journeys: journeys.find_times(b"none")) == Times()
+    assert ask(file, lambda queries: queries.find(b"a/S/3")).times == Times(staged=now)
+    assert ask(file, lambda queries: queries.find(b"none")) is None
 
 
 def test_a_folder_is_in_one_dataset_or_in_several(file):
-    assert ask(file, lambda journeys: journeys.find_dataset(b"a/S")) == 7
-    assert ask(file, lambda journeys: journeys.find_dataset(b"a")) is None
+    assert ask(file, lambda queries: queries.find_datasets(b"a/S")) == (7, 7)
+    assert ask(file, lambda queries: queries.find_datasets(b"a")) == (7, 8)
+    assert ask(file, lambda queries: queries.find_datasets(b"none")) == ()
 
 
 def test_folders_are_found_by_text_and_not_by_pattern(file):
-    found = ask(file, lambda journeys: journeys.find_folders("s%", 5))
+    found = ask(file, lambda queries: queries.find_folders("s%", 5))
     assert [suggestion.key for suggestion in found] == [b"a/S%1"]
-    assert ask(file, lambda journeys: journeys.find_folders("a_S", 5)) == []
+    assert ask(file, lambda queries: queries.find_folders("a_S", 5)) == []
 
 
 def test_before_the_first_run_there_is_nothing_to_ask(tmp_path):
-    assert ask(tmp_path / "none.db", lambda journeys: journeys) is None
+    assert ask(tmp_path / "none.db", lambda queries: queries) is None
+
+
+def test_what_is_known_of_files_comes_with_what_is_not_well_in_the_order_of_keys(file):
+    listed = ask(file, lambda queries: list(queries.iter_below(b"a/S")))
+
+    assert [
+        (key, known.entry and known.entry.state, known.outcome and known.outcome.kind)
+        for key, known in listed
+    ] == [
+        (b"a/S/1", SAFE, None),
+        (b"a/S/2", SAFE, "waiting"),
+        (b"a/S/3", SENT, None),
+        (b"a/S/4", None, "failed"),
+    ]
+
+
+def test_files_are_found_by_a_part_of_their_path_and_those_not_well_as_well(file):
+    assert ask(file, lambda queries: queries.find_keys("s/4", 5)) == [b"a/S/4"]
+    assert ask(file, lambda queries: queries.find_keys("a/S/", 2)) == [b"a/S/1", b"a/S/2"]
+    named = ask(file, lambda queries: list(queries.iter_named(b"4")))
+    assert [key for key, _ in named] == [b"a/S/4"]

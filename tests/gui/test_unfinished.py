@@ -1,0 +1,143 @@
+"""Added folders whose run ended early: shown after a restart, continued or removed."""
+
+import os
+
+import pytest
+from PySide6.QtWidgets import QLabel, QPushButton
+
+from mydata_like import bootstrap
+from mydata_like.bootstrap.settings import ledger_file
+from mydata_like.core.sources import Destination, KnownSource, Source
+from mydata_like.gui.overview.page import OverviewPage
+from mydata_like.gui.overview.unfinished import MOST, RemoveQuestion, UnfinishedList
+from mydata_like.gui.state import Phase, RunState
+from mydata_like.store.ledger import SqliteLedger
+from mydata_like.system.clock import SystemClock
+from tests.fakes.clock import FakeClock
+from tests.gui.conftest import DEADLINE
+from tests.site import kill_group, wait_for
+from tests.sshd_fixture import needs_sshd
+
+OLD = 1_600_000_000
+NOW = FakeClock().now()
+
+
+@pytest.fixture
+def dropped(tmp_path):
+    folder = tmp_path / "usb stick" / "Day 1"
+    for number in range(200):
+        path = folder / "raw" / f"{number}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"number {number}")
+        os.utime(path, (OLD, OLD))
+    return folder
+
+
+def a_source(path=b"/usb/Day 1", files=None, size=None):
+    return KnownSource(path, Destination("alice", "Mice", "Day 1"), NOW, None, files, size)
+
+
+def texts(parent):
+    return "\n".join(
+        label.text() for label in parent.findChildren(QLabel) if label.isVisibleTo(parent)
+    )
+
+
+def button(parent, text):
+    return next(one for one in parent.findChildren(QPushButton) if one.text().startswith(text))
+
+
+def show(desk, qtbot):
+    page = OverviewPage(desk)
+    qtbot.addWidget(page)
+    page.show()
+    qtbot.waitUntil(lambda: bool(desk.controller.state.sources), timeout=DEADLINE)
+    return page, page.findChild(UnfinishedList)
+
+
+@needs_sshd
+def test_a_killed_drop_is_shown_after_a_restart_and_continued(site, dropped, open_desk, qtbot):
+    words = "--source", str(dropped), "--as", "Mice/Day 1"
+    process = site.start("run", "--events", *words)
+    wait_for(process, "transfer_started")
+    kill_group(process)
+    process.communicate()
+
+    desk = open_desk(site.config)
+    qtbot.waitUntil(lambda: desk.controller.state.phase == "idle", timeout=DEADLINE)
+    _, shown = show(desk, qtbot)
+    assert shown.isVisible()
+    assert "becomes Mice / Day 1" in texts(shown)
+    button(shown, "Continue").click()
+    qtbot.waitUntil(lambda: not desk.controller.state.sources, timeout=DEADLINE)
+
+    assert not shown.isVisible()
+    sent = [file for file in site.server.datafiles() if file.filename.endswith(".txt")]
+    names = {f"{number}.txt" for number in range(200)}
+    assert names <= {file.filename for file in sent}
+    assert {file.verified for file in sent if file.filename in names} == {True}
+
+
+def test_a_folder_that_is_removed_is_asked_about_once_and_forgotten(desk, site, qtbot):
+    settings, config = desk.controller.settings, desk.controller.config
+    root = os.fsencode(settings.data.directory)
+    file = ledger_file(settings, bootstrap.find_places(config), root)
+    with SqliteLedger.open(file, root, SystemClock()) as ledger:
+        ledger.record_source(Source(b"/usb/Day 1", Destination("", "Mice", "Day 1")))
+    desk.controller._look()
+    page, shown = show(desk, qtbot)
+
+    button(shown, "Remove").click()
+    question = page.findChild(RemoveQuestion)
+    assert "/usb/Day 1" in question.text()
+    assert len(bootstrap.find_unfinished_sources(settings, config)) == 1
+    button(question, "&Remove").click()
+    qtbot.waitUntil(lambda: not shown.isVisible(), timeout=DEADLINE)
+
+    assert bootstrap.find_unfinished_sources(settings, config) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (a_source(), "no run has looked at it yet"),
+        (a_source(files=0, size=0), "the next run checks whether all of it is on the server"),
+        (a_source(files=12, size=34_000_000), "12 file(s), 34.0 MB, not verified yet"),
+    ],
+    ids=["unknown", "nothing", "some"],
+)
+def test_what_is_left_of_a_folder_is_told_as_far_as_it_is_known(qtbot, source, told):
+    shown = UnfinishedList()
+    qtbot.addWidget(shown)
+
+    shown.show_state(RunState(phase=Phase.IDLE, sources=(source,)))
+    assert f"becomes alice / Mice / Day 1 · {told}" in texts(shown)
+
+
+def test_nothing_is_shown_where_all_is_finished(qtbot):
+    shown = UnfinishedList()
+    qtbot.addWidget(shown)
+
+    shown.show_state(RunState(phase=Phase.IDLE, sources=(a_source(),)))
+    assert shown.isVisible()
+    shown.show_state(RunState(phase=Phase.IDLE))
+    assert not shown.isVisible()
+
+
+def test_while_a_run_is_at_work_a_folder_is_neither_continued_nor_removed(qtbot):
+    shown = UnfinishedList()
+    qtbot.addWidget(shown)
+    shown.show_state(RunState(phase=Phase.RUNNING, sources=(a_source(),)))
+
+    assert not button(shown, "Continue").isEnabled()
+    assert not button(shown, "Remove").isEnabled()
+
+
+def test_of_very_many_folders_the_first_are_shown_and_the_others_counted(qtbot):
+    shown = UnfinishedList()
+    qtbot.addWidget(shown)
+    many = tuple(a_source(b"/usb/%d" % number) for number in range(MOST + 3))
+    shown.show_state(RunState(phase=Phase.IDLE, sources=many))
+
+    assert len(shown.rows) == MOST
+    assert "and 3 more; Start continues with all" in texts(shown)
