@@ -140,7 +140,8 @@ class Check:
         self._tell(checked.open)
         self._keep([found for file, found in verified if found != entries.get(file.key)])
         for file, found in verified:
-            self._emit(FileVerified(path=file.key, size=file.size, checksum=found.checksum))
+            checksum = found.checksum
+            self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum, known=True))
         return checked
 
     def _keep(self, learnt: Sequence[Entry]) -> None:

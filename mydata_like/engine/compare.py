@@ -167,4 +167,5 @@ class Compare:
         if same:
             self._ledger.record([entry for _, entry in same])
         for file, entry in same:
-            self._emit(FileVerified(path=file.key, size=file.size, checksum=entry.checksum))
+            checksum = entry.checksum
+            self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum, known=True))
