@@ -181,6 +181,8 @@ class HttpServer:
     def fetch_newest(self, dataset: DatasetId, total: int) -> NewestDatafile:
         query: Query = {"dataset__id": dataset, "limit": 1, "offset": max(0, total - 1)}
         page = self._client.fetch("mydata_dataset_file/", page_parser(parse_datafile), query)
+        if not page.total:
+            self._client.prove()
         # A server that ignores the limit has told nothing about the last one.
         ids = [number for number, row in page.rows if row.dataset == dataset]
         return NewestDatafile(page.total, ids[0] if len(page.rows) == len(ids) == 1 else 0)
