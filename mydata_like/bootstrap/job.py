@@ -38,6 +38,7 @@ from mydata_like.core.shards import WHOLE
 from mydata_like.core.sources import Offer
 from mydata_like.core.values import dataclass
 from mydata_like.engine.archives import Recall
+from mydata_like.engine.audit import Audit, AuditPolicy
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.channels import Channels
@@ -45,6 +46,7 @@ from mydata_like.engine.check import Check
 from mydata_like.engine.choices import Choices
 from mydata_like.engine.chronicle import Chronicle
 from mydata_like.engine.climb import Climb
+from mydata_like.engine.compare import Compare
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.datasets import Datasets
 from mydata_like.engine.discovery import Discovery, Lookahead
@@ -75,6 +77,7 @@ from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
 from mydata_like.system.load import measure_idle
 from mydata_like.system.lock import lock_data_directory
+from mydata_like.transfer.reading import read_checksum
 from mydata_like.transfer.sessions import count_cpus
 from mydata_like.transfer.unarchive import TarArchives
 
@@ -432,9 +435,13 @@ def _build_stages(
     pace = Pace(settings.advanced.register_batch, clock)
     archives = TarArchives()
     recall = Recall(server, ledger, gate, emit, archives)
+    policy = AuditPolicy(box=box, full_check_days=settings.advanced.full_check_days)
+    audit = Audit(ledger, emit, clock, policy)
+    knowledge = Knowledge(server, ledger, gate, recall, audit)
     return Stages(
         scan=Scan(settings, emit, clock, around.cancel, part),
-        check=Check(Knowledge(server, ledger, gate, recall), datasets, emit, box=box),
+        check=Check(knowledge, datasets, emit, box=box),
+        compare=Compare(read_checksum, ledger, emit, gate, outside.controls.choices),
         bundle=Bundle(settings.archive, ledger),
         pack=Pack(settings.transfer, clock, outside.controls.choices, archives),
         send=Send(outside.controls, ledger, emit, settings.transfer.attempts),

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, Self
 
+from mydata_like.core.files import signed
 from mydata_like.core.model import (
     ArchiveMember,
     DatafileId,
@@ -93,7 +94,7 @@ class Archive(NamedTuple):
             self.datafile,
             archive=self.path,
             ctime_ns=file.ctime_ns,
-            inode=file.inode,
+            inode=signed(file.inode),
         )
 
 

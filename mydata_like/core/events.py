@@ -189,11 +189,15 @@ class FileRegistered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileVerified:
-    """The server has compared its replica with our checksum: the file is safe."""
+    """The server has compared its replica with our checksum: the file is safe.
+
+    `known` says that this was so before: nothing of the file was sent in this run.
+    """
 
     path: bytes
     size: int
     checksum: str
+    known: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

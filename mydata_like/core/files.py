@@ -23,6 +23,11 @@ class LocalFile(NamedTuple):
     ctime_ns: int = 0  # when the system last noted a change of content or attributes
 
 
+def signed(inode: int) -> int:
+    """Return an inode as the ledger keeps it, in 63 bits; Windows may have longer ones."""
+    return inode & 0x7FFF_FFFF_FFFF_FFFF
+
+
 class ArchiveMember(NamedTuple):
     """One local file of an archive, and the name that it has there."""
 

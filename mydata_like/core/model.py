@@ -5,6 +5,7 @@ them, and they are made, compared and sent between processes several times faste
 dataclasses. Sizes are bytes; names and paths of the disk are bytes as the system gave them.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple, NewType, Self
@@ -13,6 +14,7 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.files import ArchiveMember as ArchiveMember
 from mydata_like.core.files import LocalFile as LocalFile
 from mydata_like.core.files import Reading as Reading
+from mydata_like.core.files import signed
 from mydata_like.core.values import dataclass
 
 ExperimentId = NewType("ExperimentId", int)
@@ -140,6 +142,30 @@ class DatasetStats(NamedTuple):
 
     total: int
     verified: int
+
+
+class NewestDatafile(NamedTuple):
+    """How many records a dataset has, and the id of the newest; 0 where there is none."""
+
+    total: int
+    id: int
+
+
+class Listed(NamedTuple):
+    """What the last full listing of a dataset showed: the records it had then."""
+
+    newest: NewestDatafile
+    at: datetime
+
+
+class OpenFiles(NamedTuple):
+    """Files that are not known as verified just as they are now, by their keys.
+
+    `datasets` are those that have the others.
+    """
+
+    keys: frozenset[bytes]
+    datasets: frozenset[DatasetId]
 
 
 class Replica(NamedTuple):
@@ -273,11 +299,34 @@ class Registered(NamedTuple):
     before: tuple[str, ...] = ()
 
 
+class Match(NamedTuple):
+    """A checksum of the server, and what a local file is that has it."""
+
+    checksum: str
+    known: "Entry | Registered"
+
+
+class Comparison(NamedTuple):
+    """A local file that has to be read: the server has a record of its name and size.
+
+    With the checksum of one of the `matches` it is what that says. Otherwise it differs, and is
+    sent, or cannot be.
+    """
+
+    file: LocalFile
+    matches: tuple[Match, ...]
+    differs: Wanted | Problem
+
+
 class CheckedGroup(NamedTuple):
-    """What is open in a group of files after the check; what is verified is not."""
+    """What is open in a group of files after the check; what is verified is not.
+
+    What is `unread` may be verified, too.
+    """
 
     group: FileGroup
     open: list[Wanted | Staged | Registered]
+    unread: Sequence[Comparison] = ()
 
 
 class Registration(NamedTuple):
@@ -298,6 +347,9 @@ class Registration(NamedTuple):
     datafile: DatafileId | None = None
 
 
+LOST: Final = "server.lost"  # of what the server had verified, and has no more or other bytes of
+
+
 class EntryState(StrEnum):
     """How far a local file has come, as far as the ledger knows.
 
@@ -315,7 +367,8 @@ class EntryState(StrEnum):
 class Entry(NamedTuple):
     """A row of the ledger: what became of one local file of one size and time.
 
-    `ctime_ns` and `inode` are those of the file when it was seen, None in rows of older versions.
+    `ctime_ns` and `inode` are those of the file when it was seen, None in rows of older versions,
+    and 0 where an archive of the server is all that tells of the file.
     """
 
     key: bytes
@@ -330,6 +383,23 @@ class Entry(NamedTuple):
     archive: str = ""  # where in its dataset the archive is that holds it; empty for none
     ctime_ns: int | None = None
     inode: int | None = None
+
+    def is_of(self, file: LocalFile) -> bool:
+        """Whether this is about the file as it is now, as far as the system tells."""
+        if (self.size, self.modified_ns) != (file.size, file.modified_ns):
+            return False
+        if self.ctime_ns is None or self.inode is None:
+            return True
+        return (self.ctime_ns, self.inode) == (file.ctime_ns, signed(file.inode))
+
+    def adopt(self, file: LocalFile) -> Self:
+        """Return the row for the same bytes in the file as it is now."""
+        return self._replace(
+            size=file.size,
+            modified_ns=file.modified_ns,
+            ctime_ns=file.ctime_ns,
+            inode=signed(file.inode),
+        )
 
     @classmethod
     def of(
@@ -351,7 +421,7 @@ class Entry(NamedTuple):
             wanted.remote,
             datafile,
             ctime_ns=file.ctime_ns,
-            inode=file.inode,
+            inode=signed(file.inode),
         )
 
 

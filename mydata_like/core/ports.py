@@ -7,7 +7,6 @@ from collections.abc import (
     Mapping,
     MutableMapping,
     Sequence,
-    Set,
 )
 from datetime import datetime
 from types import TracebackType
@@ -27,7 +26,10 @@ from mydata_like.core.model import (
     Facility,
     Group,
     Instrument,
+    Listed,
     LocalFile,
+    NewestDatafile,
+    OpenFiles,
     Payload,
     Reading,
     Registration,
@@ -114,6 +116,12 @@ class ServerAPI(Protocol):
 
     def fetch_stats(self, dataset: DatasetId) -> DatasetStats | None:
         """Return the dataset's numbers, or None where the server cannot tell."""
+
+    def fetch_newest(self, dataset: DatasetId, total: int) -> NewestDatafile:
+        """Return how many records a dataset has, and the id of the last one of `total`.
+
+        That is one request. Records are in the order of their ids; 0 stands for no such record.
+        """
 
     def list_datafiles(self, dataset: DatasetId, offset: int = 0) -> Iterator[Datafile]:
         """Yield all records of a dataset from `offset` on, ordered by id, page by page."""
@@ -227,6 +235,16 @@ class Transport(Protocol):
         """Close all channels at once; sends under way raise `TransientError`."""
 
 
+class FileChecksum(Protocol):
+    """What reads local files for the engine."""
+
+    def __call__(self, file: LocalFile, heed: Callable[[], None]) -> str:
+        """Return the MD5 of all bytes of a file that is as it was seen.
+
+        `heed` is called between pieces, may wait and may raise. Raises `FileChangedError`.
+        """
+
+
 class Load(Protocol):
     """What else is at work on the instrument's computer."""
 
@@ -259,17 +277,28 @@ class Ledger(Protocol):
     def find_entries(self, keys: Sequence[bytes]) -> Mapping[bytes, Entry]:
         """Return what is known about these files; unknown ones are left out."""
 
-    def find_open(self, dataset: DatasetId, files: Sequence[LocalFile]) -> Set[bytes]:
-        """Return the keys of those files that are not known as verified just as they are now.
+    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
+        """Return which files are not known as verified just as they are now.
 
-        That is by size and time, and in this dataset.
+        That is by size, time, ctime and inode, with a known record.
         """
 
-    def count_entries(self, dataset: DatasetId) -> DatasetStats:
-        """Return how many records the ledger knows of a dataset, and how many are verified.
+    def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
+        """Yield the rows of a dataset that are verified, but for those in archives."""
 
-        Files in archives do not count, but their archives do once they have a record.
+    def count_records(
+        self, dataset: DatasetId, after: int = 0, until: int = 2**63 - 1
+    ) -> NewestDatafile:
+        """Return how many records are known of a dataset, of ids above `after` up to `until`.
+
+        Files in archives do not count, but their archives do.
         """
+
+    def find_listed(self, dataset: DatasetId) -> Listed | None:
+        """Return what the last full listing of a dataset showed."""
+
+    def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
+        """Keep what a full listing of a dataset has just shown."""
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Keep these rows (written soon, in order, by one writer); replaces older ones."""

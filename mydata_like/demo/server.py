@@ -193,6 +193,10 @@ class EmbeddedServer:
         self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
         self._store.change("DELETE FROM datafile WHERE id = ?", datafile)
 
+    def lose_copy(self, datafile: int) -> None:
+        """Delete the replicas of a record, which stays."""
+        self._store.change("DELETE FROM replica WHERE datafile = ?", datafile)
+
     def unverify(self, datafile: int) -> None:
         """Take back that a datafile's replica was verified, as if its storage had failed."""
         self._store.change("UPDATE replica SET verified = 0 WHERE datafile = ?", datafile)

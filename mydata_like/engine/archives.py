@@ -5,8 +5,9 @@ the record) are read from the server, whose index tells which local files they h
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from enum import Enum
+from itertools import islice
 from typing import NamedTuple
 
 from mydata_like.core.archives import (
@@ -18,11 +19,13 @@ from mydata_like.core.archives import (
 )
 from mydata_like.core.errors import ArchiveError, Problem, RejectedError
 from mydata_like.core.events import Notice
-from mydata_like.core.model import Datafile, Dataset, Entry, EntryState, LocalFile
+from mydata_like.core.model import LOST, Datafile, Dataset, Entry, EntryState, LocalFile
 from mydata_like.core.ports import Emit, Ledger, ServerAPI
 from mydata_like.engine.retry import Gate
 
 logger = logging.getLogger(__name__)
+
+AT_ONCE = 1000  # rows between two writings
 
 Records = Mapping[tuple[str, str], Datafile]
 
@@ -50,14 +53,12 @@ def judge_archive(archive: Archive, record: Datafile | None) -> Verdict:
 
 
 class Holdings(NamedTuple):
-    """What the archives of a dataset hold, as far as a listing of it tells.
+    """The archives of a dataset, as a listing of it tells.
 
-    `inside` are files of archives that the ledger had not known, by key. With `unread` there
-    are archives that cannot be read before the server has verified them.
+    With `unread` there are some that cannot be read before the server has verified them.
     """
 
     archives: Mapping[str, Archive]
-    inside: Mapping[bytes, Entry]
     unread: bool = False
 
 
@@ -73,37 +74,62 @@ class Recall:
         self._emit = emit
         self._form = form
 
-    def __call__(self, dataset: Dataset, folder: bytes, records: Records) -> Holdings:
+    def __call__(
+        self, dataset: Dataset, folder: bytes, records: Records, before: Container[str]
+    ) -> Holdings:
         """Return what the archives hold, given all records of their dataset.
 
-        `folder` is the dataset folder's path. Raises `TransientError` where the server has an
-        archive that could not be read just now: what it holds must not be sent again.
+        `folder` is the dataset folder's path, `before` are the archives that were known before
+        the records were fetched: of others, which are on their way, these tell nothing. Raises
+        `TransientError` where the server has an archive that could not be read just now: what it
+        holds must not be sent again.
         """
-        rows = self._ledger.find_archives(dataset.id).values()
-        known = {row.path: self._catch_up(row, records.get(row.place)) for row in rows}
-        inside: dict[bytes, Entry] = {}
+        known: dict[str, Archive] = {}
+        for row in self._ledger.find_archives(dataset.id).values():
+            record = records.get(row.place)
+            if row.path not in before:
+                known[row.path] = row
+            elif self._is_gone(row, record):
+                self._forget(row)
+            else:
+                known[row.path] = self._catch_up(row, record)
         unread = False
         for record in _unknown(records, known):
             if record.replicas and not record.verified and record.replicas[0].verified_at is None:
                 unread = True
                 continue
-            archive, entries = self._recall(record, folder)
+            archive = self._recall(record, folder)
             known[archive.path] = archive
-            inside.update((entry.key, entry) for entry in entries)
-        return Holdings(known, inside, unread)
+        return Holdings(known, unread)
+
+    def _is_gone(self, archive: Archive, record: Datafile | None) -> bool:
+        """Return whether the server has lost an archive; one that cannot be read stays one."""
+        if archive.state is EntryState.FAILED:
+            return record is None
+        return judge_archive(archive, record) is Verdict.GONE
+
+    def _forget(self, archive: Archive) -> None:
+        if archive.state is EntryState.VERIFIED:
+            self._emit(Notice(problem=_lost(archive)))
+        self._ledger.forget_archive(archive)
 
     def _catch_up(self, archive: Archive, record: Datafile | None) -> Archive:
-        """Note that an archive was verified or lost while we did not look."""
-        verdict = judge_archive(archive, record)
-        if record is None and verdict is Verdict.GONE:
-            self._ledger.forget_archive(archive)
-        elif record and verdict is Verdict.VERIFIED and archive.state is not EntryState.VERIFIED:
-            archive = archive._replace(state=EntryState.VERIFIED, datafile=record.id)
-            self._ledger.record_archive(archive)
-        return archive
+        """Note that an archive was verified, or is so no more, while we did not look."""
+        verdict, now = judge_archive(archive, record), archive
+        if record and verdict is Verdict.VERIFIED:
+            now = archive._replace(state=EntryState.VERIFIED, datafile=record.id)
+        elif verdict is Verdict.REGISTERED and archive.state is EntryState.VERIFIED:
+            now = archive._replace(state=EntryState.REGISTERED)
+            self._emit(Notice(problem=_lost(archive)))
+        if now != archive:
+            self._ledger.record_archive(now)
+        return now
 
-    def _recall(self, record: Datafile, folder: bytes) -> tuple[Archive, list[Entry]]:
-        """Read an archive's index, and let the ledger know what it holds."""
+    def _recall(self, record: Datafile, folder: bytes) -> Archive:
+        """Read an archive's index, and let the ledger know what it says that it holds.
+
+        That counts for a local file once it was compared with what the index says of it.
+        """
         index = self._read(record) if record.verified else None
         state = EntryState.FAILED if index is None else EntryState.VERIFIED
         archive = Archive(
@@ -116,9 +142,12 @@ class Recall:
             record.replicas[0].uri if record.replicas else "",
             record.id,
         )
-        entries = [_entry(archive, folder, member) for member in index or () if member.checksum]
-        self._ledger.record_archive(archive, entries)
-        return archive, entries
+        members = (member for member in index or () if member.checksum)
+        while part := [_entry(archive, folder, each) for each in islice(members, AT_ONCE)]:
+            known = self._ledger.find_entries([entry.key for entry in part])
+            self._ledger.record([entry for entry in part if not _is_known(known.get(entry.key))])
+        self._ledger.record_archive(archive)  # last: until then it is read again
+        return archive
 
     def _read(self, record: Datafile) -> list[Indexed] | None:
         """Return an archive's index, or None for what is no archive or not given to us."""
@@ -147,7 +176,22 @@ def _unknown(records: Records, known: Mapping[str, Archive]) -> list[Datafile]:
 
 
 def _entry(archive: Archive, folder: bytes, member: Indexed) -> Entry:
-    """Return the row of a file that an archive holds; the first folder is the dataset's own."""
+    """Return the row of a file that an archive may hold; the first folder is the dataset's own."""
     key = folder + b"/" + member.name.partition(b"/")[2]
     file = LocalFile(b"", key, b"", b"", member.size, member.modified_ns, 0, 0)
-    return archive.entry(file, member.checksum)
+    return archive.entry(file, member.checksum)._replace(state=EntryState.REGISTERED)
+
+
+def _is_known(entry: Entry | None) -> bool:
+    """Return whether a row says more than an index could: it was compared with a local file."""
+    return entry is not None and entry.ctime_ns != 0 and entry.state is EntryState.VERIFIED
+
+
+def _lost(archive: Archive) -> Problem:
+    return Problem(
+        LOST,
+        f"The server no longer has the archive {archive.path} as it had verified it: its record "
+        "or its copy is gone, or differs.",
+        "What it held and is still on this computer is sent or verified again now. Tell the "
+        "server's administrator: other copies may be lost, too.",
+    )

@@ -33,6 +33,7 @@ class Bundle:
 
     Whether a rule holds for a folder is known once enough of its files have been seen, or all.
     Files of an archive from an earlier run, which come one by one, become one archive again.
+    What comes without a group passes by: no archive waits for it.
     """
 
     def __init__(self, settings: Archive, ledger: Ledger) -> None:
@@ -40,9 +41,14 @@ class Bundle:
         self.size_limit = settings.size_limit
         self._names = _Names(ledger)
 
-    def __call__(self, groups: Iterable[CheckedGroup]) -> Iterator[list[Open]]:
+    def __call__(
+        self, groups: Iterable[CheckedGroup | list[Wanted | Registered]]
+    ) -> Iterator[list[Open]]:
         folders: dict[bytes, _Folder] = {}
         for checked in groups:
+            if isinstance(checked, list):
+                yield [*checked]
+                continue
             path = checked.group.folder.path
             folder = folders.setdefault(path, _Folder(self, checked.group.folder))
             yield from filter(None, folder.take(checked))

@@ -1,7 +1,6 @@
 """Asks ledger and server what is already there: yes, no or some of a group of files."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 
 from mydata_like.core.archives import member_name
@@ -10,6 +9,7 @@ from mydata_like.core.events import (
     FileFailed,
     FileSkipped,
     FilesKnown,
+    FileVerified,
     FileWaiting,
     FileWanted,
     FolderFailed,
@@ -18,25 +18,28 @@ from mydata_like.core.events import (
 from mydata_like.core.model import (
     ArchiveMember,
     CheckedGroup,
+    Comparison,
     Datafile,
     DatasetId,
     Entry,
     EntryState,
     FileGroup,
     LocalFile,
+    Match,
     Registered,
-    Replica,
     Staged,
     Wanted,
 )
 from mydata_like.core.ports import Emit
 from mydata_like.core.staging import staged_path
 from mydata_like.engine.archives import Verdict, judge_archive
+from mydata_like.engine.audit import find_replica
 from mydata_like.engine.datasets import Datasets, OwnerUnknownError
 from mydata_like.engine.knowledge import DatasetView, Knowledge
 from mydata_like.engine.once import KeyedOnce
 
 Open = Wanted | Staged | Registered
+Judged = Open | Comparison | Entry | Problem
 SIZE = attrgetter("size")
 ELSEWHERE = Problem(
     "server.elsewhere",
@@ -75,15 +78,15 @@ class Check:
     def __call__(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
         for group in groups:
             path = group.folder.path
-            found: list[Open] = []
+            checked = CheckedGroup(group, [])
             try:
                 view = self._views(path, lambda group=group: self._open_view(group))  # type: ignore[misc]
-                found = self._compare(view, group)
+                checked = self._compare(view, group)
             except OwnerUnknownError as error:
                 self._leave_out(group, error.problem)
             except ItemError as error:
                 self._fail(group, error.problem)
-            yield CheckedGroup(group, found)
+            yield checked
             if group.last:
                 self._views.forget(path)
 
@@ -116,33 +119,34 @@ class Check:
         for file in group.files:
             self._emit(FileFailed.of(file, problem))
 
-    def _compare(self, view: DatasetView, group: FileGroup) -> list[Open]:
+    def _compare(self, view: DatasetView, group: FileGroup) -> CheckedGroup:
         files = self._leave_out_known(view, group.files)
         entries = self._ledger.find_entries([file.key for file in files])
-        open_files: list[Open] = []
-        others: list[LocalFile] = []  # all that are not verified
-        learnt: list[Entry] = []
-        hopeless: list[FileFailed | FileWaiting] = []
-        for file in files:
-            entry = entries.get(file.key)
-            found = self._judge(view, file, entry)
+        judged = [(file, self._judge(view, file, entries.get(file.key))) for file in files]
+        self._tell_known(group, files)
+        checked = CheckedGroup(group, [], unread := [])
+        verified: list[tuple[LocalFile, Entry]] = []
+        for file, found in judged:
             match found:
                 case Entry():
-                    learnt += [found] if found != entry else []
-                    continue
+                    verified.append((file, found))
                 case Problem():
                     kind = FileWaiting if found is UNREAD else FileFailed
-                    hopeless.append(kind(path=file.key, size=file.size, problem=found))
+                    self._emit(kind(path=file.key, size=file.size, problem=found))
+                case Comparison():
+                    unread.append(found)
                 case _:
-                    open_files.append(found)
-            others.append(file)
-        self._tell_known(group, others)
-        for event in hopeless:
-            self._emit(event)
-        self._tell(open_files)
+                    checked.open.append(found)
+        self._tell(checked.open)
+        self._keep([found for file, found in verified if found != entries.get(file.key)])
+        for file, found in verified:
+            checksum = found.checksum
+            self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum, known=True))
+        return checked
+
+    def _keep(self, learnt: Sequence[Entry]) -> None:
         if learnt:
             self._ledger.record(learnt)
-        return open_files
 
     def _tell_known(self, group: FileGroup, others: Sequence[LocalFile]) -> None:
         if len(group.files) > len(others):
@@ -154,10 +158,11 @@ class Check:
         self, view: DatasetView, files: Sequence[LocalFile]
     ) -> Sequence[LocalFile]:
         """Return the files that have to be looked at one by one, most often none."""
-        if not view.agrees:
+        view.settle()
+        found = self._ledger.find_open(files)
+        if not found.datasets <= {view.dataset.id}:
             return files
-        keys = self._ledger.find_open(view.dataset.id, files)
-        return [file for file in files if file.key in keys or file.name.endswith(b".tar")]
+        return [file for file in files if file.key in found.keys or file.name.endswith(b".tar")]
 
     def _tell(self, open_files: list[Open]) -> None:
         for item in open_files:
@@ -166,23 +171,25 @@ class Check:
                 file = item.file
                 self._emit(FileWanted(path=file.key, size=file.size, changed=changed))
 
-    def _judge(
-        self, view: DatasetView, file: LocalFile, entry: Entry | None
-    ) -> Open | Entry | Problem:
+    def _judge(self, view: DatasetView, file: LocalFile, entry: Entry | None) -> Judged:
         """Return an entry for a verified file, a problem for a hopeless one, else what to do."""
         if view.is_archive(file):
             return ARCHIVES_NAME
         known = entry if entry and entry.dataset == view.dataset.id else None
-        if view.agrees and known is None:
+        if known is None and view.knows_all:
             return self._want(view, file, None)
-        if view.agrees and known and known.state is EntryState.VERIFIED and _is_of(known, file):
-            return known
-        known = view.find_inside(file) or known
-        if known and known.archive:
-            # Of bytes that are not those of a record of its own, which may be there as well.
-            inside = self._judge_inside(view, file, known) if _is_of(known, file) else None
-            return inside or self._compare_record(view, file, None)
-        return self._compare_record(view, file, known)
+        if known is None or not known.is_of(file):
+            return self._compare_record(view, file, known)
+        if known.state is EntryState.VERIFIED and known.datafile is not None:
+            return known.adopt(file)
+        return self._judge_known(view, file, known)
+
+    def _judge_known(self, view: DatasetView, file: LocalFile, entry: Entry) -> Judged:
+        """Decide about a file whose checksum the ledger knows, and which is not verified."""
+        if not entry.archive:
+            return self._judge_record(view, file, entry)
+        # Of bytes that are not those of a record of its own, which may be there as well.
+        return self._judge_inside(view, file, entry) or self._compare_record(view, file, None)
 
     def _judge_inside(
         self, view: DatasetView, file: LocalFile, entry: Entry
@@ -206,68 +213,71 @@ class Check:
             return entry._replace(state=EntryState.VERIFIED, datafile=record.id)
         return Registered(wanted, archive.checksum, record.id, record.looks)
 
-    def _compare_record(
-        self, view: DatasetView, file: LocalFile, entry: Entry | None
-    ) -> Open | Entry | Problem:
-        """Decide by the server's record; `entry` is what the ledger knows of this file."""
+    def _judge_record(self, view: DatasetView, file: LocalFile, entry: Entry) -> Judged:
+        """Decide by the server's record of a file whose checksum the ledger knows."""
         record = view.find(file)
         wanted = self._want(view, file, record)
-        state = entry.state if entry and _is_of(entry, file) else None
-        if record is None and entry and state is EntryState.STAGED:
+        if record is None and entry.state is EntryState.STAGED:
             return Staged(wanted._replace(remote=entry.remote), entry.checksum)
         if record is None or not record.replicas:
             return UNREAD if record is None and view.unread else wanted
-        ours = self._find_ours(record)
-        if not _matches(record, file, entry):
-            return wanted if ours else ELSEWHERE
-        if (ours or record).verified and state is not EntryState.REPAIRED:
+        if (record.size, record.checksum) != (file.size, entry.checksum):
+            return self._differs(wanted)
+        return self._describe(wanted, record, entry)
+
+    def _compare_record(self, view: DatasetView, file: LocalFile, entry: Entry | None) -> Judged:
+        """Decide by what the server has of a file that was never read as it is now.
+
+        `entry` is what the ledger knows of it as it was, or of a file of its name.
+        """
+        record = view.find(file)
+        wanted = self._want(view, file, record)
+        matches = []
+        if record and record.replicas and record.size == file.size and not record.unfinished:
+            matches.append(Match(record.checksum, self._describe(wanted, record, entry)))
+        inside = self._find_inside(view, file, entry) if entry else None
+        if inside:
+            matches.append(Match(inside.checksum, inside))
+        if record is None and not matches and view.unread:
+            return UNREAD
+        differs = self._differs(wanted)
+        return Comparison(file, tuple(matches), differs) if matches else differs
+
+    def _differs(self, wanted: Wanted) -> Wanted | Problem:
+        """Return a file to be sent, unless its record is out of our reach."""
+        record = wanted.datafile
+        hopeless = record and record.replicas and not find_replica(record, self._box)
+        return ELSEWHERE if hopeless else wanted
+
+    def _describe(
+        self, wanted: Wanted, record: Datafile, entry: Entry | None
+    ) -> Entry | Registered:
+        """Return how far a file has come that has the record's bytes.
+
+        A record that was verified with other bytes before still says so.
+        """
+        repaired = entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, record.checksum)
+        if (find_replica(record, self._box) or record).verified and not repaired:
             return Entry.of(wanted, EntryState.VERIFIED, record.checksum, record.id)
         return Registered(wanted, record.checksum, record.id, record.looks)
 
+    def _find_inside(self, view: DatasetView, file: LocalFile, entry: Entry) -> Entry | None:
+        """Return the row of a file that is in an archive, if its bytes are what they were.
+
+        One that was written since goes into another archive, whatever its bytes are.
+        """
+        if (entry.size, entry.modified_ns) != (file.size, file.modified_ns):
+            return None
+        archive = view.find_verified(entry.archive) if entry.archive else None
+        if archive is None:
+            return None
+        row = entry._replace(state=EntryState.VERIFIED, datafile=archive.datafile)
+        return row.adopt(file)
+
     def _want(self, view: DatasetView, file: LocalFile, record: Datafile | None) -> Wanted:
         if record and record.replicas:
-            stored = self._find_ours(record) or record.replicas[0]
+            stored = find_replica(record, self._box) or record.replicas[0]
             return Wanted(file, view.dataset, stored.uri, record)
         directory, name = file.directory.decode(), file.name.decode()
         remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
         return Wanted(file, view.dataset, remote, record)
-
-    def _find_ours(self, record: Datafile) -> Replica | None:
-        """Return the replica that we can write to, wherever the record lists it."""
-        return next((it for it in record.replicas if it.location == self._box), None)
-
-
-def _is_of(entry: Entry, file: LocalFile) -> bool:
-    """Return whether the ledger speaks of the file as it is now."""
-    return (entry.size, entry.modified_ns) == (file.size, file.modified_ns)
-
-
-def _matches(record: Datafile, file: LocalFile, entry: Entry | None) -> bool:
-    """Return whether the record describes the bytes that the local file has."""
-    if record.size != file.size:
-        return False
-    if entry and entry.checksum and _is_of(entry, file):
-        return record.checksum == entry.checksum
-    if entry and entry.checksum == record.checksum:
-        return False  # of an earlier state of this file, whatever the times seem to say
-    return times_agree(record.modified, file.modified_ns)
-
-
-def times_agree(text: str, modified_ns: int) -> bool:
-    """Return whether a server's time without a zone may be this local file's time.
-
-    The server answers in its own zone, which it does not tell. Zones differ from UTC by
-    whole quarters of an hour, so times agree when what is left of that is next to nothing.
-    Servers that keep no fractions of a second are met halfway.
-    """
-    try:
-        told = datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    if told.tzinfo is None:
-        told = told.replace(tzinfo=UTC)
-    local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=modified_ns // 1000)
-    difference = abs((told - local).total_seconds())
-    tolerance = 0.01 if told.microsecond else 1.0
-    rest = difference % 900
-    return difference <= 15 * 3600 and min(rest, 900 - rest) <= tolerance

@@ -15,6 +15,7 @@ TOLD: Final = 0.2  # of their time is what channels must have told of to be judg
 _REASONS: Final = {
     "source": "source",
     "check": "API",
+    "compare": "source",
     "bundle": "processor",
     "pack": "processor",
     "register": "API",
@@ -83,4 +84,6 @@ def _name_in_send(evidence: Evidence) -> str:
 
 def _shown(stage: str) -> str:
     """Return the stage that a person knows."""
-    return {"source": "scan", "bundle": "send", "pack": "send"}.get(stage, stage)
+    return {"source": "scan", "compare": "check", "bundle": "send", "pack": "send"}.get(
+        stage, stage
+    )

@@ -1,4 +1,4 @@
-"""What is known about a dataset: from the ledger where it agrees with the server's numbers."""
+"""What is known about a dataset: from the ledger where it agrees with what the server has."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import NamedTuple
@@ -7,57 +7,92 @@ from mydata_like.core.archives import Archive, archive_path, is_archive_name
 from mydata_like.core.model import (
     Datafile,
     Dataset,
-    DatasetStats,
-    Entry,
+    DatasetId,
     EntryState,
     LocalFile,
+    NewestDatafile,
 )
 from mydata_like.core.ports import Ledger, ServerAPI
 from mydata_like.engine.archives import Holdings, Recall, Records
+from mydata_like.engine.audit import Audit
 from mydata_like.engine.once import KeyedOnce
 from mydata_like.engine.retry import Gate
 
 QUESTION = 100  # so many records of a listing cost as much as a question about one file
+NOTHING = NewestDatafile(0, 0)
 
 
 class Knowledge:
     """Where to ask about datafiles: the ledger first, the server through the gate."""
 
-    def __init__(self, server: ServerAPI, ledger: Ledger, gate: Gate, recall: Recall) -> None:
+    def __init__(
+        self, server: ServerAPI, ledger: Ledger, gate: Gate, recall: Recall, audit: Audit
+    ) -> None:
         self.server = server
         self.ledger = ledger
         self.gate = gate
         self._recall = recall
+        self._audit = audit
 
     def look_up(self, dataset: Dataset, folder: bytes) -> "DatasetView":
-        """Return a view of the dataset of a folder, which asks the server for numbers only."""
+        """Return a view of the dataset of a folder; as a rule that costs one question."""
         return DatasetView(self, dataset, folder)
 
-    def find_agreed(self, dataset: Dataset) -> DatasetStats | None:
-        """Return the server's numbers where all is verified and the ledger knows as many."""
+    def prove(self, dataset: Dataset) -> NewestDatafile | None:
+        """Return what the dataset has, where that is the very set of records that we know.
+
+        Each of them was compared with what the ledger says, in the last full listing or after it
+        was made. The number of records and the id of the newest prove that since then none has
+        gone and none has come from elsewhere.
+        """
         if not dataset.id:
             return None
-        stats = self.gate.call(lambda: self.server.fetch_stats(dataset.id))
-        if stats is None or stats.total != stats.verified:
+        listed = self.ledger.find_listed(dataset.id)
+        before = listed.newest if listed else NOTHING
+        ours = self.ledger.count_records(dataset.id, before.id)
+        expected = NewestDatafile(before.total + ours.total, max(before.id, ours.id))
+        due = listed is not None and self._audit.is_due(dataset.id, listed.at)
+        if due or (expected.total and self._audit.is_always_due):
             return None
-        return stats if stats == self.ledger.count_entries(dataset.id) else None
+        found = self.gate.call(lambda: self.server.fetch_newest(dataset.id, expected.total))
+        if found != expected:
+            return None
+        if listed is None and found.total:
+            self.ledger.record_listed(dataset.id, found)
+        return found
+
+    def knows_all(self, dataset: DatasetId, found: NewestDatafile) -> bool:
+        """Return whether the ledger has a row for each record that a dataset had."""
+        return self.ledger.count_records(dataset, until=found.id).total == found.total
 
     def ask_for(self, dataset: Dataset, name: str) -> list[Datafile]:
         """Return the dataset's records of this name, whatever their directories are."""
         return self.gate.call(lambda: self.server.find_datafiles(dataset.id, name))
 
-    def list_dataset(self, dataset: Dataset, folder: bytes) -> "Listing":
-        """Return all records of the dataset, and what its archives hold: one listing."""
-        if not dataset.id:
-            return Listing({}, Holdings({}, {}))
-        records = self.gate.call(lambda: self._fetch(dataset))
-        return Listing(records, self._recall(dataset, folder, records))
+    def list_dataset(self, dataset: Dataset, folder: bytes, *, audit: bool) -> "Listing":
+        """Return all records of the dataset, and what its archives hold: one listing.
 
-    def _fetch(self, dataset: Dataset) -> Records:
+        With `audit` what the ledger says of this dataset is right from then on; files of it must
+        not be on their way yet.
+        """
+        if not dataset.id:
+            return Listing({}, Holdings({}))
+        before = self.ledger.find_archives(dataset.id)
+        records, newest = self.gate.call(lambda: self._fetch(dataset))
+        if audit:
+            self._audit(dataset, folder, records)
+        holdings = self._recall(dataset, folder, records, before)
+        if audit and not holdings.unread:
+            self.ledger.record_listed(dataset.id, newest)
+        return Listing(records, holdings)
+
+    def _fetch(self, dataset: Dataset) -> tuple[Records, NewestDatafile]:
         records: MutableMapping[tuple[str, str], Datafile] = self.ledger.open_room()
+        total = newest = 0
         for record in self.server.list_datafiles(dataset.id):
             records[record.directory or "", record.name] = record
-        return records
+            total, newest = total + 1, max(newest, record.id)
+        return records, NewestDatafile(total, newest)
 
 
 class Listing(NamedTuple):
@@ -77,16 +112,36 @@ class DatasetView:
     def __init__(self, knowledge: Knowledge, dataset: Dataset, folder: bytes) -> None:
         self.dataset = dataset
         self.folder = folder
-        agreed = knowledge.find_agreed(dataset)
-        self.agrees = agreed is not None
-        self._spare = agreed.total - QUESTION if agreed else 0
+        self._found = knowledge.prove(dataset)
+        self._spare = self._found.total - QUESTION if self._found else 0
         self._knowledge = knowledge
+        self._knows_all: bool | None = None
         self._listing: KeyedOnce[str, Listing] = KeyedOnce()
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the server has the very set of records that we know."""
+        return self._found is not None
+
+    @property
+    def knows_all(self) -> bool:
+        """Whether a file that the ledger does not know has no record here."""
+        if self._knows_all is None:
+            found = self._found
+            self._knows_all = found is not None and self._knowledge.knows_all(
+                self.dataset.id, found
+            )
+        return self._knows_all
 
     @property
     def unread(self) -> bool:
         """Whether archives may hold more than is known of them now."""
-        return self._list().holdings.unread
+        return not self.agrees and self._list().holdings.unread
+
+    def settle(self) -> None:
+        """Make sure that what the ledger says of this dataset is right: list where it may not."""
+        if not self.agrees:
+            self._list()
 
     def find(self, file: LocalFile) -> Datafile | None:
         """Return the record of this name."""
@@ -97,15 +152,16 @@ class DatasetView:
         self._spare -= QUESTION + len(found)
         return next((it for it in found if (it.directory or "", it.name) == place), None)
 
-    def find_inside(self, file: LocalFile) -> Entry | None:
-        """Return the row of a file that was found in an archive which the ledger had not known."""
-        return None if self.agrees else self._list().holdings.inside.get(file.key)
-
     def find_archive(self, path: str) -> tuple[Archive | None, Datafile | None]:
         """Return an archive that the ledger knows, and the server's record of it."""
         listing = self._list()
         archive = listing.holdings.archives.get(path)
         return archive, archive and listing.records.get(archive.place)
+
+    def find_verified(self, path: str) -> Archive | None:
+        """Return an archive that the server has verified, by what the ledger says of it."""
+        archive = self._find_archives().get(path)
+        return archive if archive and archive.state is EntryState.VERIFIED else None
 
     def is_archive(self, file: LocalFile) -> bool:
         """Return whether a local file has the name of an archive that holds other files."""
@@ -121,4 +177,7 @@ class DatasetView:
         return self._list().holdings.archives
 
     def _list(self) -> Listing:
-        return self._listing("", lambda: self._knowledge.list_dataset(self.dataset, self.folder))
+        return self._listing(
+            "",
+            lambda: self._knowledge.list_dataset(self.dataset, self.folder, audit=not self.agrees),
+        )

@@ -1,4 +1,4 @@
-"""One pass of the whole flow: scan, check, bundle, pack, send, register, verify, record."""
+"""One pass of the whole flow, from scan to record; the stages are listed in `Stages`."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +14,7 @@ from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.core.values import dataclass
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
+from mydata_like.engine.compare import READERS, Compare
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.discovery import Discovery
 from mydata_like.engine.pack import Pack
@@ -54,6 +55,7 @@ class Stages:
 
     scan: Scan
     check: Check
+    compare: Compare
     bundle: Bundle
     pack: Pack
     send: Send
@@ -158,8 +160,8 @@ class Run:
     def _look(self, found: Iterable[FileGroup]) -> None:
         """The dry run: scan and check."""
         with self._group() as group:
-            for _ in self._checked(group, found):
-                pass
+            for checked in self._checked(group, found):
+                self._stages.compare.leave(checked)
 
     def _carry(self, root: bytes) -> None:
         """Carry all, then what came meanwhile, and what is to be sent once more.
@@ -177,7 +179,15 @@ class Run:
         """Carry what is found and what is sent again; return what is to be sent once more."""
         with self._group() as group:
             checked = self._checked(group, self._around.discovery.pass_on(found))
-            bundled = stage(group, self._stages.bundle, checked, limit=AHEAD, weigh=count_files)
+            compared = stage(
+                group,
+                self._stages.compare,
+                checked,
+                workers=READERS + 1,
+                limit=AHEAD,
+                weigh=count_files,
+            )
+            bundled = stage(group, self._stages.bundle, compared, limit=AHEAD, weigh=count_files)
             repeats: list[Open] = [[*again]]
             return self._deliver(group, chain(repeats, bundled) if again else bundled)
 

@@ -206,6 +206,7 @@ class Tally:
                 sums.wanted += 1
                 sums.wanted_bytes += event.size
             case FileVerified():
+                sums.known += event.known
                 sums.verified += 1
                 sums.verified_bytes += event.size
             case FileRegistered():

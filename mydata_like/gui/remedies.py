@@ -38,7 +38,7 @@ UNKNOWN: Final = Remedy(Mender.YOU, Act.TRY_AGAIN)
 
 _FILES: Final = {
     Remedy(Mender.NOBODY, Act.WAIT): (
-        "waiting.settling waiting.archive file.changed file.replaced file.vanished"
+        "waiting.settling waiting.archive waiting.compare file.changed file.replaced file.vanished"
         " skipped.ignored skipped.special skipped.symlink skipped.hidden run.stopping"
         " staging.moved run.paused"
     ),
@@ -62,7 +62,7 @@ _FILES: Final = {
     Remedy(Mender.ADMINISTRATOR, Act.OPEN_SETTINGS, "data.unknown_owners"): "skipped.owner",
     Remedy(Mender.ADMINISTRATOR, Act.TRY_AGAIN): (
         "item.rejected verify.failed archive.damaged archive.unreadable archive.no-member"
-        " http.cannot-repair"
+        " http.cannot-repair server.lost"
     ),
 }
 _SERVER: Final = {

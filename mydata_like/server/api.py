@@ -15,6 +15,7 @@ from mydata_like.core.model import (
     Facility,
     Group,
     Instrument,
+    NewestDatafile,
     Registration,
     User,
 )
@@ -176,6 +177,15 @@ class HttpServer:
 
     def fetch_stats(self, dataset: DatasetId) -> DatasetStats | None:
         return self._client.find(f"mydata_dataset_stats/{dataset}/", parse_stats)
+
+    def fetch_newest(self, dataset: DatasetId, total: int) -> NewestDatafile:
+        query: Query = {"dataset__id": dataset, "limit": 1, "offset": max(0, total - 1)}
+        page = self._client.fetch("mydata_dataset_file/", page_parser(parse_datafile), query)
+        if not page.total:
+            self._client.prove()
+        # A server that ignores the limit has told nothing about the last one.
+        ids = [number for number, row in page.rows if row.dataset == dataset]
+        return NewestDatafile(page.total, ids[0] if len(page.rows) == len(ids) == 1 else 0)
 
     def list_datafiles(self, dataset: DatasetId, offset: int = 0) -> Iterator[Datafile]:
         def parse(row: Any) -> Datafile:

@@ -62,3 +62,14 @@ class Advanced(Section):
             unit="s",
         ),
     ] = 600.0
+    full_check_days: Annotated[
+        float,
+        Between(0, 366),
+        About(
+            "Full check",
+            "After how many days each datafile of the server is compared again with what is known "
+            "of it here; 0 does so in every run. In between, one question for each dataset shows "
+            "that none has gone.",
+            unit="days",
+        ),
+    ] = 7.0

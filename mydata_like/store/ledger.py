@@ -14,16 +14,19 @@ from typing import Any, Self
 
 from mydata_like.core.archives import Archive
 from mydata_like.core.errors import Problem
+from mydata_like.core.files import signed
 from mydata_like.core.model import (
     NO_RISK,
     UNSENT,
     AtRisk,
     DatasetId,
-    DatasetStats,
     Entry,
     EntryState,
     FolderSums,
+    Listed,
     LocalFile,
+    NewestDatafile,
+    OpenFiles,
     Outcome,
 )
 from mydata_like.core.ports import Clock
@@ -36,12 +39,11 @@ from mydata_like.store.stock import Room, Stock
 logger = logging.getLogger(__name__)
 
 KEYS_AT_ONCE = 900  # older SQLite takes no more than 999 values in a statement
-FILES_AT_ONCE = 250  # of three values each
+FILES_AT_ONCE = 190  # of five values each
 ENTRIES_AT_ONCE = 83  # of twelve
 ROWS_AT_ONCE = 1000
-SEEN = attrgetter("key", "size", "modified_ns")
-FOUND_AT_ONCE = 190  # of five
-FOUND = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
+SEEN = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
+NO_LIMIT = 2**63 - 1
 
 NO_ROOT = -1  # no row has it
 
@@ -121,17 +123,17 @@ class SqliteLedger:
             found.update((row[0], entry) for row in rows if (entry := parse_entry(row)))
         return found
 
-    def find_open(self, dataset: DatasetId, files: Sequence[LocalFile]) -> set[bytes]:
-        """Return the keys of those files that are not known as verified just as they are now."""
-        found: set[bytes] = set()
-        verified = self._root, dataset, EntryState.VERIFIED.value
+    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
+        """Return which files are not known as verified just as they are now."""
+        rows: list[tuple[Any, Any]] = []
         for start in range(0, len(files), FILES_AT_ONCE):
             part = files[start : start + FILES_AT_ONCE]
-            query = statements.FIND_OPEN % ",".join(["(?, ?, ?)"] * len(part))
             with self._file.used() as cursor:
-                rows = cursor.execute(query, (*chain.from_iterable(map(SEEN, part)), *verified))
-                found.update(key for (key,) in rows)
-        return found
+                rows += _execute_with(cursor, statements.FIND_OPEN, part, self._root)
+        return OpenFiles(
+            frozenset(key for _, key in rows if key is not None),
+            frozenset(dataset for dataset, _ in rows if dataset is not None),
+        )
 
     def iter_entries(self, prefix: bytes = b"") -> Iterator[Entry]:
         """Yield the entries whose keys begin with `prefix`, in the order of their keys."""
@@ -148,12 +150,38 @@ class SqliteLedger:
                 return
             after = rows[-1][0]
 
-    def count_entries(self, dataset: DatasetId) -> DatasetStats:
-        """Return how many records are known of a dataset, and how many are verified."""
-        chosen = {"verified": EntryState.VERIFIED, "root": self._root, "dataset": dataset}
+    def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
+        """Yield the rows of a dataset that are verified, but for those in archives."""
+        chosen = {"root": self._root, "dataset": dataset, "most": ROWS_AT_ONCE}
+        for statement in (statements.LIST_VERIFIED, statements.LIST_UNNUMBERED):
+            after = {"datafile": -1, "key": b""}
+            while True:
+                with self._file.used() as cursor:
+                    rows = cursor.execute(statement, chosen | after).fetchall()
+                yield from (entry for row in rows if (entry := parse_entry(row)))
+                if len(rows) < ROWS_AT_ONCE:
+                    break
+                after = {"datafile": rows[-1][7], "key": rows[-1][0]}
+
+    def count_records(
+        self, dataset: DatasetId, after: int = 0, until: int = NO_LIMIT
+    ) -> NewestDatafile:
+        """Return how many records are known of a dataset, of ids above and up to a limit."""
+        chosen = {"root": self._root, "dataset": dataset, "after": after, "until": until}
         with self._file.used() as cursor:
-            row = cursor.execute(statements.COUNT, chosen).fetchone()
-        return DatasetStats(*row)
+            return NewestDatafile(*cursor.execute(statements.COUNT, chosen).fetchone())
+
+    def find_listed(self, dataset: DatasetId) -> Listed | None:
+        """Return what the last full listing of a dataset showed."""
+        with self._file.used() as cursor:
+            row = cursor.execute(statements.FIND_LISTED, (self._root, dataset)).fetchone()
+        return Listed(NewestDatafile(*row[:2]), moment(row[2])) if row else None
+
+    def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
+        """Keep what a full listing of a dataset has just shown."""
+        with self._file.transaction() as cursor:
+            row = self._root, dataset, *newest, self._seconds()
+            cursor.execute(statements.RECORD_LISTED, row)
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Keep these rows; they replace older ones."""
@@ -226,10 +254,9 @@ class SqliteLedger:
         began = int(since.timestamp())
         one = self._root, began, self._seconds(), *UNSENT
         with self._file.transaction() as cursor:
-            for start in range(0, len(files), FOUND_AT_ONCE):
-                part = files[start : start + FOUND_AT_ONCE]
-                values = *chain.from_iterable(map(FOUND, part)), *one, began
-                cursor.execute(query % ",".join([statements.SEEN] * len(part)), values)
+            for start in range(0, len(files), FILES_AT_ONCE):
+                part = files[start : start + FILES_AT_ONCE]
+                _execute_with(cursor, query, part, *one, began)
                 news += cursor.execute("SELECT changes()").fetchone()[0]
         return news
 
@@ -391,3 +418,16 @@ class SqliteLedger:
         except BaseException:
             self.close()
             raise
+
+
+def _execute_with(
+    cursor: sqlite3.Cursor, query: str, files: Sequence[LocalFile], *values: object
+) -> sqlite3.Cursor:
+    """Execute a statement over these files, as they were seen, and the values after them."""
+    seen = list(map(SEEN, files))
+    statement = query % ",".join([statements.SEEN] * len(seen))
+    try:
+        return cursor.execute(statement, (*chain.from_iterable(seen), *values))
+    except OverflowError:  # an inode that is longer than SQLite's numbers
+        seen = [(*each[:-1], signed(each[-1])) for each in seen]
+        return cursor.execute(statement, (*chain.from_iterable(seen), *values))

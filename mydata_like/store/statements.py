@@ -1,33 +1,55 @@
 """What the ledger says to SQLite."""
 
-from mydata_like.core.model import ON_PURPOSE
+from mydata_like.core.model import ON_PURPOSE, EntryState
 
 FIND = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive, ctime_ns, inode FROM entries WHERE root = ? AND key IN (%s)"
 )
-# One answer for many files, in which nothing is made for those that are as they were.
+# One answer for many files: a row for each that is not as it was, and one for each dataset that
+# has others. A row of an older version is not believed before its ctime and inode are known.
 FIND_OPEN = (
-    "WITH seen (key, size, modified_ns) AS (VALUES %s) SELECT key FROM seen WHERE NOT EXISTS ("
-    " SELECT 1 FROM entries WHERE root = ? AND entries.key = seen.key AND dataset = ?"
-    " AND state = ? AND entries.size = seen.size AND entries.modified_ns = seen.modified_ns)"
+    "WITH seen (key, size, modified_ns, ctime_ns, inode) AS (VALUES %s)"
+    " SELECT dataset, CASE WHEN entries.key IS NULL THEN seen.key END FROM seen LEFT JOIN entries"
+    " ON root = ? AND entries.key = seen.key AND state = 'verified' AND datafile IS NOT NULL"
+    " AND entries.size = seen.size AND entries.modified_ns = seen.modified_ns"
+    " AND entries.ctime_ns = seen.ctime_ns AND entries.inode = seen.inode GROUP BY 1, 2"
 )
 LIST = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive, ctime_ns, inode FROM entries WHERE root = ? AND key > ? AND key < ?"
     " ORDER BY key LIMIT ?"
 )
-# Each part is answered by an index alone: all rows, but for those in archives, which count once.
-COUNT = """
-    SELECT sum(known), sum(verified) FROM (
-        SELECT count(*) AS known, count(*) FILTER (WHERE state = :verified) AS verified
-        FROM entries WHERE root = :root AND dataset = :dataset
-        UNION ALL SELECT -count(*), -count(*) FILTER (WHERE state = :verified)
-        FROM entries WHERE root = :root AND dataset = :dataset AND archive != ''
-        UNION ALL SELECT count(*), count(*) FILTER (WHERE state = :verified)
-        FROM archives WHERE root = :root AND dataset = :dataset AND state != 'staged'
+# A part of the rows of a dataset that have a record of their own, verified, in the index's order.
+LIST_VERIFIED = (
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive, ctime_ns, inode FROM entries WHERE root = :root AND dataset = :dataset"
+    " AND state = 'verified' AND archive = '' AND (datafile, key) > (:datafile, :key)"
+    " ORDER BY datafile, key LIMIT :most"
+)
+# The same of rows that do not say which record that is.
+LIST_UNNUMBERED = (
+    "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
+    " archive, ctime_ns, inode FROM entries WHERE root = :root AND dataset = :dataset"
+    " AND state = 'verified' AND archive = '' AND datafile IS NULL AND key > :key"
+    " ORDER BY key LIMIT :most"
+)
+# By indexes alone; the files of an archive have its record. Naming all states lets each be found
+# by its ids, of which there are few after the last listing.
+_STATES = ", ".join(f"'{state.value}'" for state in EntryState)
+COUNT = f"""
+    SELECT count(DISTINCT datafile), coalesce(max(datafile), 0) FROM (
+        SELECT datafile FROM entries WHERE root = :root AND dataset = :dataset
+        AND state IN ({_STATES}) AND datafile > :after AND datafile <= :until
+        UNION ALL SELECT datafile FROM archives WHERE root = :root AND dataset = :dataset
+        AND datafile > :after AND datafile <= :until
     )
-"""
+"""  # noqa: S608 - all of it is ours
+FIND_LISTED = "SELECT total, newest, listed_at FROM datasets WHERE root = ? AND dataset = ?"
+RECORD_LISTED = (
+    "INSERT OR REPLACE INTO datasets (root, dataset, total, newest, listed_at)"
+    " VALUES (?, ?, ?, ?, ?)"
+)
 # The times of the steps before are kept as long as the bytes are the same. What is staged anew
 # goes the whole way anew. Many rows go in one statement: while it runs, other threads do too,
 # and between statements each waits for the others.
@@ -142,11 +164,13 @@ RECORD_ARCHIVE = (
 )
 FORGET_ARCHIVE = "DELETE FROM archives WHERE root = ? AND dataset = ? AND path = ?"
 EMPTY = "DELETE FROM entries WHERE root = ? AND dataset = ? AND archive = ? AND archive != ''"
+# Files that nobody has compared with what their archive says stay what they are.
 FOLLOW = (
     "UPDATE entries SET state = ?1, datafile = ?2, changed_at = ?3,"
     " registered_at = CASE WHEN ?1 IN ('registered', 'repaired') THEN ?3 ELSE registered_at END,"
     " verified_at = CASE WHEN ?1 = 'verified' THEN ?3 END"
     " WHERE root = ?4 AND dataset = ?5 AND archive = ?6 AND archive != ''"
+    " AND ctime_ns IS NOT 0"
 )
 FIND_SOURCES = (
     "SELECT path, owner, experiment, dataset, added_at, finished_at FROM sources WHERE root = ?"

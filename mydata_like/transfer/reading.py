@@ -10,7 +10,7 @@ import io
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -175,6 +175,19 @@ def open_source(path: bytes, size: int, modified_ns: int, device: int, inode: in
     started = time.time_ns()
     descriptor, before = open_seen(seen)
     return Source(path, descriptor, before, started)
+
+
+def read_checksum(file: LocalFile, heed: Callable[[], None]) -> str:
+    """Return the MD5 of a file that is as the scan saw it; holes are not read.
+
+    `heed` is called before each piece, and may raise. Raises `FileChangedError`.
+    """
+    heed()
+    with open_source(file.path, file.size, file.modified_ns, file.device, file.inode) as source:
+        extents = source.find_extents() if source.may_have_holes else None
+        for _ in source.chunks(bytearray(min(CHUNK, max(1, file.size))), extents):
+            heed()
+        return source.finish()
 
 
 def open_seen(seen: Seen) -> tuple[int, os.stat_result]:

@@ -36,7 +36,8 @@ class _Tape(Protocol):
     def read(self, count: int) -> bytes:
         """Return so many bytes; raises `ArchiveError` where there are fewer."""
 
-    def skip(self, count: int) -> None: ...
+    def skip(self, count: int) -> str:
+        """Pass so many bytes; return their checksum, empty where they are not read."""
 
 
 class _Found(NamedTuple):
@@ -45,12 +46,14 @@ class _Found(NamedTuple):
     name: bytes
     size: int
     offset: int
+    checksum: str  # empty where its bytes were not read
 
 
 def read_index(chunks: Iterable[bytes]) -> list[Indexed]:
     """Return what an archive holds that comes in pieces.
 
-    Raises `ArchiveError`, at the first thing that does not look like one of ours.
+    Raises `ArchiveError`, at the first thing that does not look like one of ours, or where a
+    member's bytes are not those of its checksum.
     """
     tape = _Streamed(chunks)
     index = _read_index(tape)
@@ -136,9 +139,11 @@ class _Streamed:
     def read(self, count: int) -> bytes:
         return b"".join(self._take(count))
 
-    def skip(self, count: int) -> None:
-        for _ in self._take(count):
-            pass
+    def skip(self, count: int) -> str:
+        checksum = hashlib.md5(usedforsecurity=False)
+        for piece in self._take(count):
+            checksum.update(piece)
+        return checksum.hexdigest()
 
     def end(self) -> None:
         """Come to the end, which must be here; who reads an archive reads all of it."""
@@ -169,8 +174,9 @@ class _Seekable:
             raise _damaged("it ends too early")
         return content
 
-    def skip(self, count: int) -> None:
+    def skip(self, count: int) -> str:
         self._file.seek(count, 1)
+        return ""  # what is taken out of the file is compared then
 
 
 def _read_index(tape: _Tape) -> list[Indexed]:
@@ -179,8 +185,8 @@ def _read_index(tape: _Tape) -> list[Indexed]:
     position = 0
     while header := _read_header(tape):
         name, size, length = header
-        text = _read_body(tape, name, size)
-        found.append(_Found(name, size, position + length))
+        text, checksum = _read_body(tape, name, size)
+        found.append(_Found(name, size, position + length, checksum))
         position += length + size + len(padding(size))
         if len(found) > _MOST_MEMBERS:
             raise _damaged("it has too many members")
@@ -230,15 +236,15 @@ def _checked(name: bytes, kind: bytes) -> bytes:
     return name
 
 
-def _read_body(tape: _Tape, name: bytes, size: int) -> bytes:
-    """Pass a member's bytes; those of an index are returned."""
-    filled = size + len(padding(size))
+def _read_body(tape: _Tape, name: bytes, size: int) -> tuple[bytes, str]:
+    """Pass a member's bytes; return those of an index, and the checksum of others."""
     if not name.endswith(INDEX_ENDING) or b"/" in name:
-        tape.skip(filled)
-        return b""
+        checksum = tape.skip(size)
+        tape.skip(len(padding(size)))
+        return b"", checksum
     if size > _LARGEST_INDEX:
         raise _damaged("its index is too large")
-    return tape.read(filled)[:size]
+    return tape.read(size + len(padding(size)))[:size], ""
 
 
 def _parse_index(text: bytes) -> list[Indexed]:
@@ -262,9 +268,12 @@ def _parse_member(member: Any) -> Indexed:
 
 
 def _agreed(index: list[Indexed], found: list[_Found]) -> list[Indexed]:
-    """Return the index, if it says what the headers say, and each name once."""
-    if [_Found(each.name, each.size, each.offset) for each in index] != found:
+    """Return the index, if it says what the headers and the bytes say, and each name once."""
+    if [(each.name, each.size, each.offset) for each in index] != [it[:3] for it in found]:
         raise _damaged("its index and its headers differ")
+    for told, there in zip(index, found, strict=True):
+        if told.checksum and there.checksum not in ("", told.checksum):
+            raise _damaged(f"it has other bytes of {format_path(told.name)} than its index says")
     if len({each.name for each in index}) != len(index):
         raise _damaged("it has a name twice")
     return index

@@ -3351,6 +3351,18 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Nach wie vielen Stunden, in denen Läufe versucht wurden und keiner gut endete (ohne Problem, ohne fehlgeschlagene Datei), jemand benachrichtigt wird; 0 nie.</translation>
     </message>
     <message>
+        <source>Full check</source>
+        <translation>Volle Prüfung</translation>
+    </message>
+    <message>
+        <source>After how many days each datafile of the server is compared again with what is known of it here; 0 does so in every run. In between, one question for each dataset shows that none has gone.</source>
+        <translation>Nach wie vielen Tagen jede Datei des Servers erneut mit dem verglichen wird, was hier von ihr bekannt ist; 0 tut es bei jedem Lauf. Dazwischen zeigt eine Frage je Datensatz, dass keine fehlt.</translation>
+    </message>
+    <message>
+        <source>days</source>
+        <translation>Tage</translation>
+    </message>
+    <message>
         <source>Window</source>
         <translation>Fenster</translation>
     </message>

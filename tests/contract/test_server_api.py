@@ -199,6 +199,20 @@ def test_what_is_registered_later_is_listed_from_an_offset_on(api):
     assert [record.name for record in api.list_datafiles(dataset.id, 2)] == ["c"]
 
 
+def test_the_number_of_records_and_the_last_of_so_many_take_one_question(api):
+    dataset, other = make_dataset(api), make_dataset(api, "Day 2")
+    assert api.fetch_newest(dataset.id, 0) == (0, 0)
+    api.register([registration(dataset, name) for name in ("c", "b", "a")])
+    api.register([registration(other, "d")])
+    first, second, third = (record.id for record in api.list_datafiles(dataset.id))
+
+    assert first < second < third
+    assert api.fetch_newest(dataset.id, 3) == (3, third)
+    assert api.fetch_newest(dataset.id, 2) == (3, second)
+    assert api.fetch_newest(dataset.id, 4) == (3, 0)
+    assert api.fetch_newest(dataset.id, 0) == (3, first)
+
+
 def test_records_are_fetched_by_their_ids(api):
     dataset = make_dataset(api)
     api.register([registration(dataset, name) for name in ("a", "b", "c")])

@@ -1,11 +1,21 @@
 """A ledger that forgets when the test ends."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
 from mydata_like.core.archives import Archive
-from mydata_like.core.model import AtRisk, DatasetId, DatasetStats, Entry, EntryState, LocalFile
+from mydata_like.core.model import (
+    AtRisk,
+    DatasetId,
+    Entry,
+    EntryState,
+    Listed,
+    LocalFile,
+    NewestDatafile,
+    OpenFiles,
+)
+from tests.fakes.clock import FakeClock
 
 
 class MemoryLedger:
@@ -16,33 +26,50 @@ class MemoryLedger:
         self.history: list[Entry] = []
         self.archives: dict[tuple[DatasetId, str], Archive] = {}
         self.found: dict[bytes, LocalFile] = {}  # files that exist only here
+        self.listed: dict[DatasetId, Listed] = {}
+        self.clock = FakeClock()
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
         return {key: self.entries[key] for key in keys if key in self.entries}
 
-    def find_open(self, dataset: DatasetId, files: Sequence[LocalFile]) -> set[bytes]:
-        verified = {
-            (entry.key, entry.size, entry.modified_ns)
-            for entry in self.entries.values()
-            if (entry.dataset, entry.state) == (dataset, EntryState.VERIFIED)
+    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles:
+        known = {file.key: self.entries.get(file.key) for file in files}
+        well = {
+            entry.key: entry.dataset
+            for file in files
+            if (entry := known[file.key])
+            and entry.state is EntryState.VERIFIED
+            and None not in (entry.datafile, entry.ctime_ns, entry.inode)
+            and entry.is_of(file)
         }
-        return {
-            file.key for file in files if (file.key, file.size, file.modified_ns) not in verified
-        }
+        return OpenFiles(frozenset(known.keys() - well.keys()), frozenset(well.values()))
+
+    def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
+        rows = list(self.entries.values())
+        verified = EntryState.VERIFIED
+        return (
+            row for row in rows if (row.dataset, row.state, row.archive) == (dataset, verified, "")
+        )
+
+    def count_records(
+        self, dataset: DatasetId, after: int = 0, until: int = 2**63 - 1
+    ) -> NewestDatafile:
+        rows: list[Entry | Archive] = [
+            *(row for row in list(self.entries.values()) if row.dataset == dataset),
+            *self.find_archives(dataset).values(),
+        ]
+        ids = {row.datafile for row in rows if row.datafile and after < row.datafile <= until}
+        return NewestDatafile(len(ids), max(ids, default=0))
+
+    def find_listed(self, dataset: DatasetId) -> Listed | None:
+        return self.listed.get(dataset)
+
+    def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
+        self.listed[dataset] = Listed(newest, self.clock.now())
 
     def open_room(self) -> dict[tuple[str, str], Any]:
         return {}
-
-    def count_entries(self, dataset: DatasetId) -> DatasetStats:
-        rows: list[Entry | Archive] = [
-            entry
-            for entry in list(self.entries.values())
-            if entry.dataset == dataset and not entry.archive
-        ]
-        archives = self.find_archives(dataset).values()
-        rows += [archive for archive in archives if archive.state is not EntryState.STAGED]
-        return DatasetStats(len(rows), sum(row.state is EntryState.VERIFIED for row in rows))
 
     def record(self, entries: Sequence[Entry]) -> None:
         self.history.extend(entries)
@@ -84,7 +111,7 @@ class MemoryLedger:
             if (entry.dataset, entry.archive) == (archive.dataset, archive.path)
         }
         if members is None:
-            self.record(list(inside.values()))
+            self.record([entry for entry in inside.values() if entry.ctime_ns != 0])
             return
         for key in inside:
             del self.entries[key]

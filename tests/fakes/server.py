@@ -17,6 +17,7 @@ from mydata_like.core.model import (
     Facility,
     Group,
     Instrument,
+    NewestDatafile,
     Registration,
     Replica,
     User,
@@ -127,6 +128,12 @@ class ScriptedServer:
             return None
         records = self._of(dataset)
         return DatasetStats(len(records), sum(record.verified for record in records))
+
+    def fetch_newest(self, dataset: DatasetId, total: int) -> NewestDatafile:
+        self._called("fetch_newest")
+        records = sorted(self._of(dataset), key=lambda record: record.id)
+        last = records[max(0, total - 1) :][:1]
+        return NewestDatafile(len(records), last[0].id if last else 0)
 
     def list_datafiles(self, dataset: DatasetId, offset: int = 0) -> Iterator[Datafile]:
         self._called("list_datafiles")

@@ -16,14 +16,15 @@ from mydata_like.core.model import (
 
 MODIFIED_NS = 1_700_000_000_123_456_000
 MODIFIED = "2023-11-14T22:13:20.123456"
-CHECKSUM = "0" * 32
+CHECKSUM = "900150983cd24fb0d6963f7d28e17f72"  # of the three bytes "abc"
 DATASET = Dataset(DatasetId(7), "Set 1")
 
 
 def a_file(name: str = "a.txt", *, size: int = 3, directory: str = "") -> LocalFile:
     key = f"alice/Set 1/{directory}/{name}".replace("//", "/").encode()
     path = b"/data/" + key
-    return LocalFile(path, key, directory.encode(), name.encode(), size, MODIFIED_NS, 1, 2)
+    places = path, key, directory.encode(), name.encode()
+    return LocalFile(*places, size, MODIFIED_NS, 1, 2, MODIFIED_NS)
 
 
 def a_folder(name: str = "Set 1", owner: str = "alice") -> DatasetFolder:

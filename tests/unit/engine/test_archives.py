@@ -111,11 +111,20 @@ class Checking(test_check.Bench):
         super().__init__()
         self.dataset = self.make_dataset()
         self.row = row(state, dataset=self.dataset, **archive)
+        self.keep()
+
+    def keep(self):
         members = [self.row.entry(a_file(name), CHECKSUM) for name in ("a", "b")]
         self.ledger.record_archive(self.row, members)
 
     def add(self, found):
-        return self.server.add(self.dataset.id, found)
+        """Let the server have a record of the archive; the ledger knows that of a verified one."""
+        made = self.server.add(self.dataset.id, found)
+        self.server.contents[made.name] = b"no archive"
+        if self.row.state is EntryState.VERIFIED:
+            self.row = self.row._replace(datafile=made.id)
+            self.keep()
+        return made
 
     @property
     def known(self):
@@ -223,12 +232,18 @@ def local(name, modified_ns=1_600_000_000_123_456_789):
 def test_what_the_ledger_forgot_is_read_from_the_archive(content):
     bench = forgetful(content)
 
-    (item,) = bench(a_group(local("a"), local("b")))
+    item, unread = bench(a_group(local("a"), local("b")))
 
     assert item.file.name == b"b"  # which changed while it was archived
-    entry = bench.ledger.find_entries([local("a").key])[local("a").key]
-    assert (entry.state, entry.archive, entry.remote) == (EntryState.VERIFIED, NAME, REMOTE)
+    (match,) = unread.matches
+    found = match.known
+    assert (found.state, found.archive, found.remote) == (EntryState.VERIFIED, NAME, REMOTE)
+    assert match.checksum == "47bce5c74f589f4867dbd57e9ca9f808"
+    row = bench.ledger.find_entries([local("a").key])[local("a").key]
+    assert row.state is EntryState.REGISTERED  # until somebody has read the local file
     assert bench.ledger.find_archives(bench.dataset.id)[NAME].state is EntryState.VERIFIED
+    assert bench(a_group(local("a"))) == [unread]
+    bench.ledger.record([found])
     assert bench(a_group(local("a"))) == []
     assert bench.server.calls["read_datafile"] == 1
 

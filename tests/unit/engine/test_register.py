@@ -13,7 +13,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
 from tests.fakes.source import ListSource
-from tests.unit.engine.files import DATASET, a_record, a_staged, a_wanted
+from tests.unit.engine.files import CHECKSUM, DATASET, a_record, a_staged, a_wanted
 
 
 class Bench:
@@ -155,9 +155,9 @@ def test_a_repair_changes_the_record_and_waits_for_a_new_look():
     bench = Bench()
     record = bench.server.add(DATASET.id, a_record("a", checksum="e" * 32))
 
-    (known,) = bench([Staged(a_wanted("a", datafile=record), "0" * 32)])
+    (known,) = bench([Staged(a_wanted("a", datafile=record), CHECKSUM)])
 
-    assert bench.server.records[record.id].checksum == "0" * 32
+    assert bench.server.records[record.id].checksum == CHECKSUM
     assert (known.datafile, known.before) == (record.id, ("look 0",))
     key = known.wanted.file.key
     assert bench.ledger.find_entries([key])[key].state is EntryState.REPAIRED
@@ -167,7 +167,7 @@ def test_a_record_without_a_replica_gets_one():
     bench = Bench()
     record = bench.server.add(DATASET.id, a_record("a")._replace(replicas=()))
 
-    (known,) = bench([Staged(a_wanted("a", datafile=record), "0" * 32)])
+    (known,) = bench([Staged(a_wanted("a", datafile=record), CHECKSUM)])
 
     assert bench.server.records[record.id].replicas[0].uri == "Set%201-7/a"
     assert known.before == ()
@@ -175,7 +175,7 @@ def test_a_record_without_a_replica_gets_one():
 
 def test_what_is_registered_already_passes_by():
     bench = Bench()
-    waiting = Registered(a_wanted("w"), "0" * 32)
+    waiting = Registered(a_wanted("w"), CHECKSUM)
 
     assert bench([waiting]) == [waiting]
     assert bench.server.calls["register"] == 0

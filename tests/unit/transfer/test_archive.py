@@ -281,7 +281,8 @@ def a_tar(*names: str, **changes: object) -> bytes:
 
 
 def index_text(**changes: object) -> bytes:
-    member = {"name": "d/a", "size": 0, "modified_ns": 0, "offset": 512, "md5": "0" * 32}
+    md5 = "d41d8cd98f00b204e9800998ecf8427e"  # of nothing
+    member = {"name": "d/a", "size": 0, "modified_ns": 0, "offset": 512, "md5": md5}
     return json.dumps(
         {"format": "mydata-like archive 1", "members": [{**member, **changes}]}
     ).encode()
@@ -342,6 +343,13 @@ def test_what_we_did_not_write_is_refused(tmp_path, content):
         ArchiveFile(path)
     with pytest.raises(ArchiveError):
         read_index([content])
+
+
+def test_an_index_that_claims_other_bytes_than_there_are_is_refused():
+    crafted = with_index(index_text(md5="0" * 32))
+
+    with pytest.raises(ArchiveError, match="other bytes of d/a"):
+        read_index([crafted])
 
 
 def test_what_the_hostile_ones_are_made_from_is_accepted():

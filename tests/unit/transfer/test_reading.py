@@ -11,7 +11,7 @@ import pytest
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.model import LocalFile
 from mydata_like.transfer.caching import LARGE
-from mydata_like.transfer.reading import open_source
+from mydata_like.transfer.reading import CHUNK, open_source, read_checksum
 from mydata_like.transfer.tiny import read_tiny
 from tests.settled import settle
 
@@ -380,3 +380,34 @@ def test_a_long_hole_gives_signs_of_life(sparse_file):
 def test_a_file_without_holes_says_so(file):
     with opened(seen(file)) as source:
         assert not source.may_have_holes
+
+
+# For who wants nothing but the checksum.
+
+
+@pytest.mark.parametrize("size", [0, 1, CHUNK, 3 * CHUNK + 1])
+def test_the_checksum_of_a_quiet_file_is_read_in_pieces_between_which_it_may_be_stopped(
+    tmp_path, size
+):
+    path = tmp_path / "scan.tif"
+    content = os.urandom(size)
+    path.write_bytes(content)
+    settle(path)
+    pieces = []
+
+    assert read_checksum(seen(path), lambda: pieces.append(1)) == md5(content)
+    assert len(pieces) == 1 + (size + CHUNK - 1) // CHUNK
+
+
+def test_the_checksum_of_a_file_with_holes_is_that_of_all_its_bytes(sparse_file):
+    content = sparse_file.read_bytes()
+
+    assert read_checksum(seen(sparse_file), lambda: None) == md5(content)
+
+
+def test_a_file_that_changed_since_the_scan_has_no_checksum(file):
+    member = seen(file)
+    file.write_bytes(b"other bytes")
+
+    with pytest.raises(FileChangedError):
+        read_checksum(member, lambda: None)

@@ -1,0 +1,171 @@
+"""Reads local files that the server may have already, and compares their checksums with it."""
+
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+
+from mydata_like.core.errors import Cancelled, FileChangedError, Problem
+from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, FileWanted
+from mydata_like.core.model import (
+    CheckedGroup,
+    Comparison,
+    Entry,
+    LocalFile,
+    Registered,
+    Wanted,
+)
+from mydata_like.core.ports import Emit, FileChecksum, Ledger
+from mydata_like.engine.choices import Choices
+from mydata_like.engine.queues import TICK, Source
+from mydata_like.engine.retry import Gate
+from mydata_like.engine.workers import Lock
+
+READERS = 2  # files that are read at once: the instrument's disk has other work
+AT_ONCE = 100  # rows of the ledger between two writings
+TELL_AFTER = 1.0  # seconds after which what has been read is told, and goes on
+
+UNREAD = Problem(
+    "waiting.compare",
+    "The server has a file of this name and size; whether it is the same shows once it was read.",
+    "A run reads it once and compares its checksum; only what differs is sent.",
+)
+# Local files that moved under us are left for the next run.
+LEFT = frozenset({"file.changed", "file.vanished", "file.replaced"})
+
+Result = Wanted | Registered
+
+
+class Backlog:
+    """Files that are still to be read, however many, in the order in which they came."""
+
+    def __init__(self, room: MutableMapping[tuple[str, str], Comparison]) -> None:
+        self._room = room
+        self._lock = Lock()
+        self._first = self._next = 0
+
+    def __len__(self) -> int:
+        return self._next - self._first
+
+    def put(self, comparison: Comparison) -> None:
+        with self._lock:
+            self._room["", str(self._next)] = comparison
+            self._next += 1
+
+    def clear(self) -> None:
+        """Forget them all; they wait for the next run."""
+        with self._lock:
+            self._first = self._next
+            self._room.clear()
+
+    def take(self) -> Comparison | None:
+        """Return the next one, or None."""
+        with self._lock:
+            if self._first == self._next:
+                return None
+            place = "", str(self._first)
+            self._first += 1
+            comparison = self._room[place]
+            del self._room[place]
+            return comparison
+
+
+class Compare:
+    """The stage that reads what the ledger does not know and the server seems to have.
+
+    What is to be sent passes at once; files are read behind it, a few at a time, and come later
+    as members of no group. One of its workers is always there for those that pass.
+    """
+
+    def __init__(
+        self, checksum: FileChecksum, ledger: Ledger, emit: Emit, gate: Gate, choices: Choices
+    ) -> None:
+        self._checksum = checksum
+        self._ledger = ledger
+        self._emit = emit
+        self._gate = gate
+        self._choices = choices
+        self._backlog = Backlog(ledger.open_room())
+        self._lock = Lock()
+        self._readers = 0
+
+    def __call__(self, source: Source[CheckedGroup]) -> Iterator[CheckedGroup | list[Result]]:
+        while not source.finished or self._backlog:
+            with self._reading() as allowed:
+                found = self._read_some() if allowed else []
+            if found:
+                yield found
+            if source.finished and not allowed:
+                return  # others read what is left
+            checked = source.poll(0.0 if allowed and self._backlog else TICK)
+            if checked is not None:
+                for item in checked.unread:
+                    self._backlog.put(item)
+                yield checked._replace(unread=())
+
+    def leave(self, checked: CheckedGroup) -> None:
+        """Read nothing of a group, since nothing is to be sent: it waits for a run."""
+        for item in checked.unread:
+            self._emit(FileWaiting.of(item.file, UNREAD))
+
+    @contextmanager
+    def _reading(self) -> Iterator[bool]:
+        """Tell whether there is something to be read, and no others are at it already."""
+        with self._lock:
+            if self._choices.finishing:
+                self._backlog.clear()
+            allowed = len(self._backlog) > 0 and self._readers < READERS
+            self._readers += allowed
+        try:
+            yield allowed
+        finally:
+            with self._lock:
+                self._readers -= allowed
+
+    def _read_some(self) -> list[Result]:
+        """Read some of the files that wait for it; return what is open then."""
+        until = self._gate.clock.monotonic() + TELL_AFTER
+        same: list[tuple[LocalFile, Entry]] = []
+        found: list[Result] = []
+        try:
+            while len(same) < AT_ONCE and self._gate.clock.monotonic() < until:
+                item = self._backlog.take()
+                if item is None:
+                    break
+                result = self._read(item)
+                if isinstance(result, Entry):
+                    same.append((item.file, result))
+                elif result is not None:
+                    found.append(result)
+        finally:
+            self._keep(same)
+        return found
+
+    def _read(self, item: Comparison) -> Entry | Result | None:
+        """Return what a file is, by its checksum; None for one of which nothing can be done."""
+        try:
+            checksum = self._checksum(item.file, self._heed)
+        except FileChangedError as error:
+            kind = FileWaiting if error.problem_code in LEFT else FileFailed
+            self._emit(kind.of(item.file, error.problem))
+            return None
+        same = (match.known for match in item.matches if match.checksum == checksum)
+        result = next(same, item.differs)
+        if isinstance(result, Problem):
+            self._emit(FileFailed.of(item.file, result))
+            return None
+        if isinstance(result, Wanted):
+            changed = bool(result.datafile and result.datafile.replicas)
+            self._emit(FileWanted(path=item.file.key, size=item.file.size, changed=changed))
+        return result
+
+    def _heed(self) -> None:
+        """Let what holds the run hold this as well; raises `Cancelled`."""
+        if self._gate.cancel.is_set():
+            raise Cancelled
+        self._gate.wait_released()
+
+    def _keep(self, same: list[tuple[LocalFile, Entry]]) -> None:
+        if same:
+            self._ledger.record([entry for _, entry in same])
+        for file, entry in same:
+            checksum = entry.checksum
+            self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum, known=True))
