@@ -18,7 +18,11 @@ from mydata_like.bootstrap.connection import (
     require_complete,
 )
 from mydata_like.bootstrap.patience import choose_patience
-from mydata_like.bootstrap.server_settings import refresh_settings, tell_change
+from mydata_like.bootstrap.server_settings import (
+    refresh_settings,
+    tell_change,
+    telling_of_server_filters,
+)
 from mydata_like.bootstrap.settings import (
     find_api_key,
     find_places,
@@ -37,6 +41,7 @@ from mydata_like.core.shards import WHOLE
 from mydata_like.core.sources import Offer
 from mydata_like.core.values import dataclass
 from mydata_like.engine.archives import Recall
+from mydata_like.engine.availability import Availability
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.channels import Channels
@@ -65,6 +70,8 @@ from mydata_like.engine.workers import Stoppable
 from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
+from mydata_like.store.deeds import NAME as DEEDS
+from mydata_like.store.deeds import load_freed
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.store.rows import PastRun
@@ -92,6 +99,7 @@ class Order:
     sources: tuple[Offer, ...] = ()  # from outside of the data directory
     api_key: Secret | None = None  # to be tried instead of the one that is stored
     part: Part = ALL  # of the data directory, that is scanned
+    accept_empty: bool = False  # files that are gone were deleted on purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +164,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class _Outside:
-    """What the stages reach the server and the staging area by."""
+    """What the stages reach the data directory, the server and the staging area by."""
 
     server: HttpServer
     gate: Gate
     controls: Controls
     box: str
+    availability: Availability
 
 
 @contextmanager
@@ -182,7 +191,8 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         settings, connection = connect(settings, order, audience, gate, stack)
         ledger = wait_for_ledger()
         chronicle = Chronicle(ledger)
-        audience = replace(audience, emit=both(audience.emit, chronicle.add))
+        emit = both(audience.emit, chronicle.add)
+        audience = replace(audience, emit=telling_of_server_filters(emit, order.reload))
         staging = stack.enter_context(_staging(settings, order, audience, gate, connection))
         identity = describe_identity(connection, settings, ensure_uuid(settings, places))
         datasets = Datasets(
@@ -190,7 +200,8 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         )
         sources = _add_sources(settings, ledger, order)
         controls = _build_controls(settings, staging.transport, gate, audience, sources)
-        outside = _Outside(connection.server, gate, controls, staging.box)
+        availability = _open_availability(find_state(settings, places), ledger, order)
+        outside = _Outside(connection.server, gate, controls, staging.box, availability)
         around = _surround(settings, staging.transport, ledger, audience, outside)
         stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
@@ -239,6 +250,13 @@ def _add_sources(settings: Settings, ledger: SqliteLedger, order: Order) -> Sour
     for offer in order.sources:
         sources.add(offer)
     return sources
+
+
+def _open_availability(state: Path, ledger: SqliteLedger, order: Order) -> Availability:
+    availability = Availability(ledger, lambda: load_freed(state / DEEDS))
+    if order.accept_empty:
+        availability.accept()
+    return availability
 
 
 def _open_ledger(
@@ -320,6 +338,7 @@ def _surround(
         cancel=audience.cancel,
         controls=outside.controls,
         controller=audience.controller or Controller(audience.cancel, audience.emit),
+        availability=outside.availability,
         registrations=settings.advanced.register_requests,
         beside=lambda: spared(settings.limits, outside.gate, audience.emit, audience.tally),
     )

@@ -161,6 +161,8 @@ def summarise(finished: RunFinished) -> list[str]:
     where = f" of shard {finished.shard}" if finished.shard else ""
     if finished.found == 0:
         lines.append(f"No files{where} were found.")
+    elif finished.found == finished.skipped and not finished.problem:
+        lines.append(f"Nothing{where} was to be sent: all that was found is left out.")
     elif safe and not finished.left_behind:
         lines.append(f"All {finished.verified:,} files{where} are safe on the server.")
     if finished.left_behind:

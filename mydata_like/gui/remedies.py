@@ -50,6 +50,7 @@ _FILES: Final = {
         " name.unfit staging.name folder.same-dataset archive.name archive.unwritable"
     ),
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.includes"): "skipped.pattern",
+    Remedy(Mender.ADMINISTRATOR, Act.OPEN_SETTINGS, "filters.excludes"): "skipped.by-server",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.dataset"): "skipped.filtered",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.ignore_older_than"): "skipped.old",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.ignore_newer_than"): "skipped.young",

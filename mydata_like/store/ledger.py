@@ -92,6 +92,7 @@ class SqliteLedger:
             return None
         connection = schema.connect_to_read(file)
         ledger = cls(LedgerFile(connection, file, clock, reads_only=True), clock)
+        ledger._directory = data_directory
         with ledger._closed_on_error():
             if ledger._file.version == 0:  # the other process is about to make the tables
                 ledger.close()
@@ -151,6 +152,19 @@ class SqliteLedger:
             if len(rows) < ROWS_AT_ONCE:
                 return
             after = rows[-1][0]
+
+    def iter_known(self, below: bytes = b"") -> Iterator[tuple[bytes, str]]:
+        """Yield key and checksum, if it has one, of each file known of the data directory."""
+        folder = {"low": below and below + b"/", "high": below + b"0"}
+        posix = self._directory.startswith(b"/")
+        chosen = {"root": self._root, "posix": posix, "most": ROWS_AT_ONCE} | folder
+        for query in (statements.KNOWN_ENTRIES, statements.KNOWN_OUTCOMES):
+            rows: list[tuple[bytes, str]] = [(b"", "")]
+            while rows:
+                with self._file.used() as cursor:
+                    after = rows[-1][0]
+                    rows = cursor.execute(query, chosen | {"after": after}).fetchall()
+                yield from rows
 
     def count_entries(self, dataset: DatasetId) -> DatasetStats:
         """Return how many records are known of a dataset, and how many are verified."""
