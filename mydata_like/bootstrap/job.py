@@ -17,6 +17,7 @@ from mydata_like.bootstrap.connection import (
     open_connection,
     require_complete,
 )
+from mydata_like.bootstrap.occupying import occupied
 from mydata_like.bootstrap.patience import choose_patience
 from mydata_like.bootstrap.server_settings import (
     refresh_settings,
@@ -79,7 +80,6 @@ from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
 from mydata_like.system.load import measure_idle
-from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.sessions import count_cpus
 from mydata_like.transfer.unarchive import TarArchives
 
@@ -184,7 +184,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
     with ExitStack() as stack:
         if audience.controller:
             stack.enter_context(audience.controller.opening(gate, audience.cancel))
-        places, root = _occupy(settings, order, clock, stack)
+        places, root = _occupy(settings, order, clock, audience, stack)
         wait_for_ledger = _open_ledger(
             ledger_file(settings, places, root, order.part.shard), root, audience, stack
         )
@@ -209,7 +209,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
 
 
 def _occupy(
-    settings: Settings, order: Order, clock: Clock, stack: ExitStack
+    settings: Settings, order: Order, clock: Clock, audience: Audience, stack: ExitStack
 ) -> tuple[Places, bytes]:
     """Return our own places and the data directory, on which no other run is at work meanwhile."""
     _check_order(settings, order)
@@ -218,7 +218,8 @@ def _occupy(
     root = os.fsencode(settings.data.directory or "")
     if not order.dry_run:
         state = find_state(settings, places)
-        stack.enter_context(lock_data_directory(state, root, clock, order.part.shard))
+        stop = audience.cancel.set
+        stack.enter_context(occupied(state, root, clock, stop, order.part.shard))
     return places, root
 
 

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,19 +9,11 @@ import pytest
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
 from tests.invariants import check_carried
-from tests.settled import settle
+from tests.mounts import MOUNTS, needs_mounts
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
-
-MOUNTS = ("unshare", "--user", "--map-root-user", "--mount")
-needs_mounts = pytest.mark.skipif(
-    shutil.which("unshare") is None
-    or subprocess.run([*MOUNTS, "mount", "-t", "tmpfs", "none", "/mnt"], check=False).returncode
-    != 0,
-    reason="the system lets us mount nothing",
-)
 
 
 @pytest.fixture
@@ -62,7 +53,6 @@ def test_a_data_directory_in_which_nothing_is_left_is_not_available(site, tmp_pa
 def test_what_failed_is_not_forgotten_while_the_data_directory_is_away(site):
     path = site.data / "bob" / "Long run" / "part_0.csv"
     future = path.stat().st_mtime_ns + 10**18
-    settle(path)
     os.utime(path, ns=(future, future))
     assert site.carry().sums.waiting == 1
     before = read_outcomes(site)
