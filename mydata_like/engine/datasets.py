@@ -1,5 +1,7 @@
 """Finds or makes the experiment and the dataset that a dataset folder becomes."""
 
+from dataclasses import replace
+
 from mydata_like.core.errors import ItemError, Problem, RejectedError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import (
@@ -91,9 +93,14 @@ class Datasets:
         if self._dry_run:
             return Dataset(DatasetId(0), folder.name)
         return self._made(
-            (experiment.id, folder.name),
-            lambda: self._server.create_dataset(experiment, folder.name, self._identity.instrument),
+            (experiment.id, folder.name), lambda: self._create_dataset(experiment, folder.name)
         )
+
+    def _create_dataset(self, experiment: Experiment, name: str) -> Dataset:
+        made = self._server.create_dataset(experiment, name, self._identity.instrument)
+        if made.left:
+            self._tell_left("dataset", name, made.id, made.left)
+        return replace(made, left=None)
 
     def _find_holder(self, folder: DatasetFolder) -> _Holder:
         user, group = self._find_user(folder), None
@@ -149,9 +156,20 @@ class Datasets:
         if self._dry_run:
             return Experiment(ExperimentId(0), draft.title)
         made = found or self._server.create_experiment(draft)
+        if made.left:
+            self._tell_left("experiment", draft.title, made.id, made.left)
         for owner in self._owners(holder):
             self._grant(made, owner)
         return made
+
+    def _tell_left(self, kind: str, name: str, used: int, left: int) -> None:
+        """Tell that another uploader made the same a moment before us; nothing can be deleted."""
+        message = (
+            f"Another uploader made the {kind} {name} at the same time. Both use the older one "
+            f"(id {used}); the one with the id {left} stays empty."
+        )
+        hint = "The server's administrator may delete the empty one."
+        self._emit(Notice(problem=Problem("server.made-twice", message, hint)))
 
     def _is_unfinished(self, experiment: Experiment) -> bool:
         """Return whether we may have been killed before it had its owners.

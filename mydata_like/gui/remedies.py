@@ -79,6 +79,7 @@ _SERVER: Final = {
         "register.refused server.refused server.forbidden server.no-acl server.no-mydata"
         " staging.full staging.denied staging.refused staging.shell staging.incomplete"
         " staging.no-host staging.no-tar link.refused ssh.exec-refused ssh.sftp-refused"
+        " server.made-twice"
     ),
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "server.username"): "server.denied",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "server.url"): (
