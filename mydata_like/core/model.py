@@ -87,12 +87,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An account on the server."""
+    """An account on the server.
+
+    `full_name` is for people; `raw_name` are first name, space and last name as they stand.
+    """
 
     id: int
     username: str
     full_name: str
     email: str = ""
+    raw_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
