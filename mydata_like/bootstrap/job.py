@@ -144,12 +144,21 @@ class Job:
             lambda: self._keep(started, None, self.audience.tally.progress()), KEEP_AFTER
         ):
             end = self.run.execute(self.root, reason=self.reason)
+        try:
+            self._close(started, end)
+        except UploaderError as error:  # the ledger's; the sums are told all the same
+            problem = end.finished.problem or error.problem
+            code = end.exit_code if end.finished.problem else error.exit_code
+            return RunEnd(replace(end.finished, problem=problem), code)
+        return end
+
+    def _close(self, started: datetime, end: RunEnd) -> None:
+        """Keep the end of a run, and forget what is no more."""
         self._keep(started, end.finished.at, end.finished)
         if end.finished.problem is None and self.reason != FOLDER:
             sources = self.sources
             self.ledger.forget_before(started, sources.taken, inside=not sources.alone)
             sources.finish()
-        return end
 
     def _keep(
         self, started: datetime, finished: datetime | None, sums: RunProgressed | RunFinished

@@ -114,7 +114,10 @@ class Run:
             )
         )
         problem, exit_code = self._carry_out(root, dry_run=dry_run)
-        around.ledger.flush()
+        try:
+            around.ledger.flush()
+        except UploaderError as error:
+            problem, exit_code = problem or error.problem, exit_code or error.exit_code
         self._tell_progress()
         finished = replace(
             around.tally.summary(self.name, around.clock.now(), problem), limit=around.shares.limit
