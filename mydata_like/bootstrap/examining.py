@@ -12,6 +12,7 @@ from typing import Any, Final
 from mydata_like.bootstrap.admission import Petition
 from mydata_like.bootstrap.connection import Connection, require_complete
 from mydata_like.bootstrap.job import Audience, Order, build_gate, connected
+from mydata_like.bootstrap.occupying import occupied
 from mydata_like.bootstrap.quiet import require_quiet
 from mydata_like.bootstrap.settings import (
     find_places,
@@ -38,7 +39,6 @@ from mydata_like.store.examinations import keep_examination, load_examinations
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_data_directory
 
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, with the uploader's uuid behind it
 _FILE: Final = "speed-tests.jsonl"
@@ -182,7 +182,7 @@ def open_speed_test(
     run = Order(config=order.config, dry_run=True)
     gate = build_gate(settings, run, audience, clock)
     with (
-        lock_data_directory(state, os.fsencode(root), clock),
+        occupied(state, os.fsencode(root), clock, audience.cancel.set),
         connected(settings, run, audience, gate) as connection,
     ):
         petition = open_petition(connection, settings, places, audience.emit)

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mydata_like.bootstrap.connection import Connection, open_connection, require_complete
+from mydata_like.bootstrap.occupying import occupied
 from mydata_like.bootstrap.settings import (
     find_api_key,
     find_places,
@@ -29,7 +30,6 @@ from mydata_like.store.deeds import NAME, DeedsFile
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_data_directory
 from mydata_like.system.premises import Grounds, Premises
 from mydata_like.transfer.unarchive import TarArchives
 
@@ -109,7 +109,8 @@ def open_freeing(
     with ExitStack() as stack:
         state = find_state(settings, places)
         if delete:
-            stack.enter_context(lock_data_directory(state, os.fsencode(root), clock))
+            stop = onlooker.cancel.set
+            stack.enter_context(occupied(state, os.fsencode(root), clock, stop))
         ledger = stack.enter_context(_open_ledger(settings, places, root))
         key, _ = find_api_key(settings, open_secrets(config))
         onlooker.hide(key.reveal())

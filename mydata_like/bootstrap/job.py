@@ -17,8 +17,13 @@ from mydata_like.bootstrap.connection import (
     open_connection,
     require_complete,
 )
+from mydata_like.bootstrap.occupying import occupied
 from mydata_like.bootstrap.patience import choose_patience
-from mydata_like.bootstrap.server_settings import refresh_settings, tell_change
+from mydata_like.bootstrap.server_settings import (
+    refresh_settings,
+    tell_change,
+    telling_of_server_filters,
+)
 from mydata_like.bootstrap.settings import (
     find_api_key,
     find_places,
@@ -39,6 +44,7 @@ from mydata_like.core.sources import Offer
 from mydata_like.core.values import dataclass
 from mydata_like.engine.archives import Recall
 from mydata_like.engine.audit import Audit, AuditPolicy
+from mydata_like.engine.availability import Availability
 from mydata_like.engine.bandwidth import Bandwidth
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.channels import Channels
@@ -69,6 +75,8 @@ from mydata_like.engine.workers import CancelFlag, Stoppable
 from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
+from mydata_like.store.deeds import NAME as DEEDS
+from mydata_like.store.deeds import load_freed
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.store.rows import PastRun
@@ -76,7 +84,6 @@ from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
 from mydata_like.system.load import measure_idle
-from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.reading import read_checksum
 from mydata_like.transfer.sessions import count_cpus
 from mydata_like.transfer.unarchive import TarArchives
@@ -98,6 +105,7 @@ class Order:
     sources: tuple[Offer, ...] = ()  # from outside of the data directory
     api_key: Secret | None = None  # to be tried instead of the one that is stored
     part: Part = ALL  # of the data directory, that is scanned
+    accept_empty: bool = False  # files that are gone were deleted on purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +185,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class _Outside:
-    """What the stages reach the server and the staging area by."""
+    """What the stages reach the data directory, the server and the staging area by."""
 
     server: HttpServer
     gate: Gate
     controls: Controls
     box: str
+    availability: Availability
 
 
 @contextmanager
@@ -196,14 +205,13 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
     with ExitStack() as stack:
         if audience.controller:
             stack.enter_context(audience.controller.opening(gate, audience.cancel))
-        places, root = _occupy(settings, order, clock, stack)
+        places, root = _occupy(settings, order, clock, audience, stack)
         begun = _begin(settings, order, audience, root, stack)
         settings, connection = connect(settings, order, audience, gate, stack)
-        ledger = begun.find_ledger()
-        if ledger.problem:
-            audience.emit(Notice(problem=ledger.problem))
+        ledger = _take_ledger(begun, audience)
         chronicle = Chronicle(ledger)
-        audience = replace(audience, emit=both(audience.emit, chronicle.add))
+        emit = both(audience.emit, chronicle.add)
+        audience = replace(audience, emit=telling_of_server_filters(emit, order.reload))
         staging = stack.enter_context(_staging(settings, order, audience, gate, connection))
         identity = describe_identity(connection, settings, ensure_uuid(settings, places))
         datasets = Datasets(
@@ -211,7 +219,8 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         )
         sources = begun.find_sources()
         controls = _build_controls(settings, staging.transport, gate, audience, sources)
-        outside = _Outside(connection.server, gate, controls, staging.box)
+        availability = _open_availability(find_state(settings, places), ledger, order)
+        outside = _Outside(connection.server, gate, controls, staging.box, availability)
         around = _surround(settings, staging.transport, begun, audience, outside)
         stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
@@ -244,8 +253,16 @@ def _begin(
     return begun
 
 
+def _take_ledger(begun: _Begun, audience: Audience) -> SqliteLedger:
+    """Return the ledger once it is open; what was wrong with it is reported."""
+    ledger = begun.find_ledger()
+    if ledger.problem:
+        audience.emit(Notice(problem=ledger.problem))
+    return ledger
+
+
 def _occupy(
-    settings: Settings, order: Order, clock: Clock, stack: ExitStack
+    settings: Settings, order: Order, clock: Clock, audience: Audience, stack: ExitStack
 ) -> tuple[Places, bytes]:
     """Return our own places and the data directory, on which no other run is at work meanwhile."""
     _check_order(settings, order)
@@ -254,7 +271,8 @@ def _occupy(
     root = _find_root(settings)
     if not order.dry_run:
         state = find_state(settings, places)
-        stack.enter_context(lock_data_directory(state, root, clock, order.part.shard))
+        stop = audience.cancel.set
+        stack.enter_context(occupied(state, root, clock, stop, order.part.shard))
     return places, root
 
 
@@ -334,6 +352,13 @@ def _ignore(_: Event) -> None:
     """Leave it to the run to tell what it finds."""
 
 
+def _open_availability(state: Path, ledger: SqliteLedger, order: Order) -> Availability:
+    availability = Availability(ledger, lambda: load_freed(state / DEEDS))
+    if order.accept_empty:
+        availability.accept()
+    return availability
+
+
 def _open_ledger(file: Path, root: bytes, stack: ExitStack) -> Callable[[], SqliteLedger]:
     """Begin to open the ledger; return what waits for it.
 
@@ -406,6 +431,7 @@ def _surround(
         cancel=audience.cancel,
         controls=outside.controls,
         controller=audience.controller or Controller(audience.cancel, audience.emit),
+        availability=outside.availability,
         registrations=settings.advanced.register_requests,
         beside=lambda: spared(settings.limits, outside.gate, audience.emit, audience.tally),
     )

@@ -9,12 +9,16 @@ from typing import NamedTuple
 
 from mydata_like.bootstrap.settings import find_state, ledger_file
 from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.format import format_path
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.ports import Clock
 from mydata_like.core.safety import PARTIAL_REASONS, Evidence, RunSums, Safety, judge_safety
 from mydata_like.core.sources import KnownSource
+from mydata_like.engine.availability import Availability
 from mydata_like.engine.root import Root, reason
 from mydata_like.settings.schema import Settings
+from mydata_like.store.deeds import NAME as DEEDS
+from mydata_like.store.deeds import load_freed
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.store.rows import PastRun
@@ -87,7 +91,7 @@ def look_at_ledger(settings: Settings, places: Places, clock: Clock) -> LedgerSt
         return LedgerState(
             running=is_locked(state, root, clock),
             at_risk=_add_risks([shard.at_risk for shard in shards]),
-            data_problem=find_data_problem(root, None),
+            data_problem=find_data_problem(root, state, None),
             shards=shards,
         )
     with ledger:
@@ -102,13 +106,13 @@ def look_at_ledger(settings: Settings, places: Places, clock: Clock) -> LedgerSt
             interrupted=_find_interrupted(ended),
             at_risk=_add_risks([ledger.measure_risk(), *_risks_since(whole, shards)]),
             sources=tuple(_find_unfinished(ledger)),
-            data_problem=find_data_problem(root, ledger),
+            data_problem=find_data_problem(root, state, ledger),
             shards=shards,
         )
 
 
-def find_data_problem(root: bytes, ledger: SqliteLedger | None) -> Problem | None:
-    """Return why the data directory cannot be read; an empty one, where files of it are known."""
+def find_data_problem(root: bytes, state: Path, ledger: SqliteLedger | None) -> Problem | None:
+    """Return why the data directory cannot be read, or seems to be without its drive."""
     try:
         folder = Root(root)
         with os.scandir(folder.path) as entries:
@@ -117,9 +121,14 @@ def find_data_problem(root: bytes, ledger: SqliteLedger | None) -> Problem | Non
         return error.problem
     except OSError as error:
         return folder.unavailable(reason(error)).problem
-    if empty and ledger is not None and ledger.knows_files():
-        return folder.unavailable("it is empty, although files were found in it before").problem
-    return None
+    if ledger is None or ledger.outdated:
+        return None
+    availability = Availability(ledger, lambda: load_freed(state / DEEDS))
+    missing = availability.find_missing(root, empty=empty)
+    if missing is None:
+        return None
+    why = f"nothing is left in {format_path(missing)}, where files were found before"
+    return folder.unavailable(why).problem
 
 
 def _find_runs(

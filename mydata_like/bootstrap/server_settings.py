@@ -1,14 +1,17 @@
 """The settings that the server keeps for this uploader: fetched, kept, and made to count."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from mydata_like.bootstrap.connection import Connection, find_uuid
 from mydata_like.bootstrap.settings import server_settings_file
-from mydata_like.core.errors import ItemError, Problem
-from mydata_like.core.events import Notice
+from mydata_like.core.errors import ItemError, Problem, UploaderError
+from mydata_like.core.events import Event, FileSkipped, FolderSkipped, Notice
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.server.uploader import UploaderRecord
-from mydata_like.settings.policy import Loaded
+from mydata_like.settings.policy import Loaded, Source
 from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import Places
 from mydata_like.store.server_settings import (
@@ -16,6 +19,14 @@ from mydata_like.store.server_settings import (
     load_server_settings,
     save_server_settings,
 )
+
+# The settings behind each reason to leave a file or folder out that a server may set.
+FILTERS: Final = {
+    "skipped.pattern": ("filters.includes", "filters.excludes"),
+    "skipped.filtered": ("filters.owner", "filters.experiment", "filters.dataset"),
+    "skipped.old": ("filters.ignore_older_than",),
+    "skipped.young": ("filters.ignore_newer_than",),
+}
 
 
 class Mirror:
@@ -82,3 +93,43 @@ def tell_change(loaded: Loaded, emit: Emit) -> None:
     emit(Notice(problem=Problem("settings.from-server", message, hint)))
     for warning in layer.warnings if layer else ():
         emit(Notice(problem=Problem("settings.server-ignored", warning)))
+
+
+def telling_of_server_filters(emit: Emit, reload: Callable[[], Loaded] | None) -> Emit:
+    """Return what passes events on; what the server's filters leave out is told as theirs.
+
+    Nobody at this computer has chosen that, so it is not left out on purpose.
+    """
+    keys = _find_server_filters(reload)
+    if not keys:
+        return emit
+
+    def tell(event: Event) -> None:
+        if isinstance(event, FileSkipped | FolderSkipped) and event.problem.code in keys:
+            event = replace(event, problem=_by_server(keys[event.problem.code]))
+        emit(event)
+
+    return tell
+
+
+def _find_server_filters(reload: Callable[[], Loaded] | None) -> dict[str, str]:
+    """Return the filters that the server's settings decide, by the code that they lead to."""
+    try:
+        loaded = reload() if reload else None
+    except UploaderError:  # the settings that were right when the run began count on
+        return {}
+    if loaded is None or loaded.sources.server is None:
+        return {}
+    chosen = {
+        code: [key for key in keys if loaded.explain(key).winner.source is Source.SERVER]
+        for code, keys in FILTERS.items()
+    }
+    return {code: ", ".join(keys) for code, keys in chosen.items() if keys}
+
+
+def _by_server(keys: str) -> Problem:
+    return Problem(
+        "skipped.by-server",
+        f"The server's settings leave this out: {keys}.",
+        "Ask the facility's administrator whether that is meant, or set it here.",
+    )

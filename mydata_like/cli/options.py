@@ -64,6 +64,14 @@ AsOption = Annotated[
         "their order, or none: then it is what it was, or is named after its folders.",
     ),
 ]
+AcceptEmptyOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-empty",
+        help="Files of the data directory that are gone were deleted on purpose: its drive is "
+        "not away.",
+    ),
+]
 AcceptOption = Annotated[
     list[str] | None,
     typer.Option(

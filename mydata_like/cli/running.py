@@ -121,6 +121,7 @@ class Task:
     sources: tuple[Offer, ...] = ()
     only: str = ""  # one folder below the data directory, as a person writes it
     shard: Shard = WHOLE
+    accept_empty: bool = False
 
 
 def carry_out(task: Task, sources: Sequence[str] = (), becoming: Sequence[str] = ()) -> int:
@@ -203,6 +204,7 @@ def _build_order(task: Task, settings: Settings, reload: Callable[[], Loaded]) -
         reload=reload,
         sources=task.sources,
         part=Part(_find_folder(settings, task.only), task.shard),
+        accept_empty=task.accept_empty,
     )
 
 

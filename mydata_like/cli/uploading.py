@@ -6,6 +6,7 @@ They are an app of their own, so that a run does not wait for what only other co
 import typer
 
 from mydata_like.cli.options import (
+    AcceptEmptyOption,
     AcceptOption,
     AsOption,
     BriefOption,
@@ -38,6 +39,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
     becoming: AsOption = None,
     only: OnlyOption = "",
     shard: ShardOption = "",
+    accept_empty: AcceptEmptyOption = False,
     events: EventsOption = False,
     brief: BriefOption = False,
     as_json: JsonOption = False,
@@ -53,6 +55,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
         tuple(accept or ()),
         only=only,
         shard=read_shard(shard),
+        accept_empty=accept_empty,
     )
     raise typer.Exit(carry_out(task, sources or (), becoming or ()))
 

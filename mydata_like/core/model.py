@@ -89,12 +89,16 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An account on the server."""
+    """An account on the server.
+
+    `full_name` is for people; `raw_name` are first name, space and last name as they stand.
+    """
 
     id: int
     username: str
     full_name: str
     email: str = ""
+    raw_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +123,28 @@ class Experiment:
     """The upper level of the server's hierarchy.
 
     `empty` says that it holds no dataset, `marks` are the texts that it was made with, its
-    maker's uuid among them; both as far as the server tells.
+    maker's uuid among them; both as far as the server tells. `left` is one of the same title that
+    we have just made and that stays empty, since another uploader had made this one.
     """
 
     id: ExperimentId
     title: str
     empty: bool = False
     marks: frozenset[str] = frozenset()
+    left: ExperimentId | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The middle level: one dataset for one dataset folder. `name` is the server's description."""
+    """The middle level: one dataset for one dataset folder. `name` is the server's description.
+
+    `left` is as in `Experiment`.
+    """
 
     id: DatasetId
     name: str
     files: int = 0  # datafiles it held when it was fetched, as the server counted them
+    left: DatasetId | None = None
 
 
 class DatasetStats(NamedTuple):

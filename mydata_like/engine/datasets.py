@@ -1,5 +1,8 @@
 """Finds or makes the experiment and the dataset that a dataset folder becomes."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from mydata_like.core.errors import ItemError, Problem, RejectedError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import (
@@ -81,8 +84,9 @@ class Datasets:
         """
         key = (folder.owner_kind, folder.owner, folder.group_folder)
         holder = self._holders(key, lambda: self._find_holder(folder))
-        draft = self._draft(folder, holder)
-        experiment = self._experiments(draft, lambda: self._find_experiment(draft, holder))
+        titles = self._titles(folder, holder)
+        draft = self._draft(folder, titles[0])
+        experiment = self._experiments(draft, lambda: self._find_experiment(draft, titles, holder))
         if not experiment.id:
             return Dataset(DatasetId(0), folder.name)
         known = self._datasets(experiment.id, lambda: self._fetch_datasets(experiment))
@@ -91,9 +95,14 @@ class Datasets:
         if self._dry_run:
             return Dataset(DatasetId(0), folder.name)
         return self._made(
-            (experiment.id, folder.name),
-            lambda: self._server.create_dataset(experiment, folder.name, self._identity.instrument),
+            (experiment.id, folder.name), lambda: self._create_dataset(experiment, folder.name)
         )
+
+    def _create_dataset(self, experiment: Experiment, name: str) -> Dataset:
+        made = self._server.create_dataset(experiment, name, self._identity.instrument)
+        if made.left:
+            self._tell_left("dataset", name, made.id, made.left)
+        return replace(made, left=None)
 
     def _find_holder(self, folder: DatasetFolder) -> _Holder:
         user, group = self._find_user(folder), None
@@ -118,13 +127,25 @@ class Datasets:
             case OwnerKind.EMAIL:
                 return self._server.find_user_by_email(folder.owner)
 
-    def _draft(self, folder: DatasetFolder, holder: _Holder) -> ExperimentDraft:
+    def _titles(self, folder: DatasetFolder, holder: _Holder) -> list[str]:
+        """Return the title of the folder's experiment, then others that it may have.
+
+        MyData takes first name, space and last name as they stand, blanks at the ends included,
+        and the folder's name where both are blank; earlier versions of ours took blanks off.
+        """
+        instrument, user = self._identity.instrument.name, holder.user
+        if folder.title is not None:
+            return [folder.title]
+        if user is None:
+            return [f"{instrument} - {folder.owner} ({UNKNOWN_OWNER})"]
+        raw = user.raw_name or user.full_name
+        names = [raw, user.full_name]
+        if not raw.strip():
+            names = [folder.owner or user.username, user.username, ""]
+        return list(dict.fromkeys(f"{instrument} - {name}" for name in names))
+
+    def _draft(self, folder: DatasetFolder, title: str) -> ExperimentDraft:
         instrument = self._identity.instrument.name
-        title = folder.title
-        if title is None and holder.user:
-            title = f"{instrument} - {holder.user.full_name}"
-        elif title is None:
-            title = f"{instrument} - {folder.owner} ({UNKNOWN_OWNER})"
         user_folder = folder.owner or self._identity.account.username
         lines = [
             f"Instrument: {instrument}",
@@ -142,16 +163,30 @@ class Datasets:
             uploader=self._identity.uploader,
         )
 
-    def _find_experiment(self, draft: ExperimentDraft, holder: _Holder) -> Experiment:
-        found = self._server.find_experiment(draft)
+    def _find_experiment(
+        self, draft: ExperimentDraft, titles: Sequence[str], holder: _Holder
+    ) -> Experiment:
+        spellings = (self._server.find_experiment(draft._replace(title=it)) for it in titles)
+        found = next(filter(None, spellings), None)
         if found is not None and (self._dry_run or not self._is_unfinished(found)):
             return found
         if self._dry_run:
             return Experiment(ExperimentId(0), draft.title)
         made = found or self._server.create_experiment(draft)
+        if made.left:
+            self._tell_left("experiment", draft.title, made.id, made.left)
         for owner in self._owners(holder):
             self._grant(made, owner)
         return made
+
+    def _tell_left(self, kind: str, name: str, used: int, left: int) -> None:
+        """Tell that another uploader made the same a moment before us; nothing can be deleted."""
+        message = (
+            f"Another uploader made the {kind} {name} at the same time. Both use the older one "
+            f"(id {used}); the one with the id {left} stays empty."
+        )
+        hint = "The server's administrator may delete the empty one."
+        self._emit(Notice(problem=Problem("server.made-twice", message, hint)))
 
     def _is_unfinished(self, experiment: Experiment) -> bool:
         """Return whether we may have been killed before it had its owners.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.format import format_path
+from mydata_like.core.lockfile import is_lock_name
 from mydata_like.engine.layout import Level
 from mydata_like.settings.schema import Filters
 from mydata_like.settings.values import parse_age
@@ -26,7 +27,8 @@ _WILDCARD_LIMIT = 6
 
 _IGNORED_FILE = re.compile(
     rb"(?i:thumbs\.db|ehthumbs\.db|desktop\.ini)|\.DS_Store|~\$.*|\.~lock\..*#"
-    rb"|\.nfs[0-9a-f]{16,24}|\.fuse_hidden[0-9a-f]{16}|\.mydata-like-[0-9a-f]{16}",
+    rb"|\.nfs[0-9a-f]{16,24}|\.fuse_hidden[0-9a-f]{16}|\.mydata-like-[0-9a-f]{16}"
+    rb"|\.mydata-like(?:-[0-9a-z-]+)?\.lock",
     re.DOTALL,
 )
 _IGNORED_FOLDER = re.compile(rb"(?i:\$recycle\.bin|system volume information|lost\+found)")
@@ -89,12 +91,12 @@ class FileFilter:
     """
 
     def __init__(self, settings: Filters) -> None:
-        self._ignored = _IGNORED_FILE.fullmatch if settings.default_ignores else None
+        self._ignored = _IGNORED_FILE.fullmatch if settings.default_ignores else is_lock_name
         self._matchers = tuple(_matchers(settings))
 
     def refuse(self, key: bytes, name: bytes, above: int = 0) -> Problem | None:
         """Return why a file is left out; patterns do not see the first bytes of its key."""
-        if self._ignored and self._ignored(name):
+        if self._ignored(name):
             return _IGNORED
         if not name.isascii() or len(name) > NAME_LIMIT:
             problem = name_problem(name)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import FileSkipped, FolderFound, FolderSkipped, Notice
 from mydata_like.core.format import format_path
+from mydata_like.core.lockfile import is_lock_name
 from mydata_like.core.model import DatasetFolder, FileGroup
 from mydata_like.core.ports import Emit
 from mydata_like.core.shards import WHOLE, Shard
@@ -122,6 +123,8 @@ class LevelScan:
                     children[entry.name] = entry.path
                 elif self._is_folder_link(entry):
                     self._follow(place, entry, children)
+                elif is_lock_name(entry.name):
+                    continue
                 elif own_dataset:
                     has_files = True
                 else:

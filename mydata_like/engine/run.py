@@ -7,11 +7,12 @@ from dataclasses import replace
 from itertools import chain, takewhile
 from typing import NamedTuple
 
-from mydata_like.core.errors import Cancelled, Problem, UploaderError
+from mydata_like.core.errors import Cancelled, Problem, SettingsError, UploaderError
 from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
 from mydata_like.core.model import CheckedGroup, FileGroup, Registered, Staged, Wanted
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.core.values import dataclass
+from mydata_like.engine.availability import Availability
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.compare import READERS, Compare
@@ -77,6 +78,7 @@ class Surroundings:
     controls: Controls
     controller: Controller
     discovery: Discovery
+    availability: Availability
     registrations: int = 3  # requests in flight
     beside: Callable[[], AbstractContextManager[None]] = nullcontext  # goes on meanwhile
 
@@ -115,7 +117,20 @@ class Run:
                 shard=str(self._stages.scan.part.shard),
             )
         )
-        problem, exit_code = None, 0
+        problem, exit_code = self._carry_out(root, dry_run=dry_run)
+        try:
+            around.ledger.flush()
+        except UploaderError as error:
+            problem, exit_code = problem or error.problem, exit_code or error.exit_code
+        self._tell_progress()
+        finished = replace(
+            around.tally.summary(self.name, around.clock.now(), problem), limit=around.shares.limit
+        )
+        return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
+
+    def _carry_out(self, root: bytes, *, dry_run: bool) -> tuple[Problem | None, int]:
+        """Carry all, or only look; return what ended that early, and its exit code."""
+        around = self._around
         try:
             with (
                 around.controller.over(around.controls),
@@ -126,28 +141,15 @@ class Run:
                 else:
                     self._carry(root)
             if around.controls.choices.finishing:
-                problem, exit_code = INTERRUPTED, INTERRUPTED_EXIT
+                return INTERRUPTED, INTERRUPTED_EXIT
+            away = self._find_absence(root)
         except Cancelled:
-            problem, exit_code = INTERRUPTED, INTERRUPTED_EXIT
+            return INTERRUPTED, INTERRUPTED_EXIT
         except UploaderError as error:
-            problem, exit_code = error.problem, error.exit_code
+            return error.problem, error.exit_code
         finally:
             around.transport.close()
-        if (failure := self._flush()) and not problem:
-            problem, exit_code = failure.problem, failure.exit_code
-        self._tell_progress()
-        finished = replace(
-            around.tally.summary(self.name, around.clock.now(), problem), limit=around.shares.limit
-        )
-        return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
-
-    def _flush(self) -> UploaderError | None:
-        """Make what was recorded durable; return why that failed, if it did."""
-        try:
-            self._around.ledger.flush()
-        except UploaderError as error:
-            return error
-        return None
+        return (away.problem, away.exit_code) if away else (None, 0)
 
     def _tell_progress(self) -> None:
         """Tell the sums, unless nothing has changed since they were told, and what the limit is."""
@@ -200,9 +202,17 @@ class Run:
         """Yield the groups of the data directory, and of sources as soon as they are added."""
         yield from self._found_outside()
         if not self._around.controls.sources.alone:
-            for group in self._stages.scan.scan(root):
+            groups = self._stages.scan.scan(root)
+            for group in self._around.availability.follow(root, groups):
                 yield group
                 yield from self._found_outside()
+
+    def _find_absence(self, root: bytes) -> SettingsError | None:
+        """Return why the data directory is not available, where all of it was read."""
+        scan = self._stages.scan
+        if scan.found is None or scan.part.only:
+            return None
+        return self._around.availability.judge(root, scan.found)
 
     def _found_outside(self) -> Iterator[FileGroup]:
         for source in self._around.controls.sources.take():

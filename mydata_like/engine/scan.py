@@ -31,6 +31,7 @@ class Scan:
         self._emit = emit
         self._clock = clock
         self._cancel = cancel
+        self.found: int | None = None  # files of the data directory, once all of it was read
 
     def scan(self, root: bytes | Path) -> Iterator[FileGroup]:
         """Yield groups of files, each dataset folder's last one marked so.
@@ -46,6 +47,7 @@ class Scan:
         if self.part.only and empty:
             self._emit(Notice(problem=_no_folder(self.part.only)))
         walk.root.check()
+        self.found = walk.found
 
     def look_ahead(
         self, root: bytes | Path, has_passed: Callable[[bytes], bool]

@@ -83,6 +83,7 @@ class Walk:
         self.links = Links(settings.symlinks, root)
         self.refuse = FileFilter(settings).refuse
         self.emit = emit
+        self.found = 0  # files that were counted, those that are left out included
         self._settle_ns = round(settings.settle_seconds * 1e9)
         self._clock = clock
         self._cancel = cancel
@@ -114,6 +115,7 @@ class Walk:
     def report(self, folder: bytes, batch: Batch) -> None:
         """Emit what a batch found: first how much, then what becomes of what is left out."""
         if batch.count:
+            self.found += batch.count
             self.emit(FilesSeen(folder=folder, files=batch.count, bytes=batch.size))
         for event in batch.events:
             self.emit(event)

@@ -52,6 +52,7 @@ _FILES: Final = {
         " name.unfit staging.name folder.same-dataset archive.name archive.unwritable"
     ),
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.includes"): "skipped.pattern",
+    Remedy(Mender.ADMINISTRATOR, Act.OPEN_SETTINGS, "filters.excludes"): "skipped.by-server",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.dataset"): "skipped.filtered",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.ignore_older_than"): "skipped.old",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "filters.ignore_newer_than"): "skipped.young",
@@ -80,6 +81,7 @@ _SERVER: Final = {
         "register.refused server.refused server.forbidden server.no-acl server.no-mydata"
         " staging.full staging.denied staging.refused staging.shell staging.incomplete"
         " staging.no-host staging.no-tar link.refused ssh.exec-refused ssh.sftp-refused"
+        " server.made-twice"
     ),
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "server.username"): "server.denied",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "server.url"): (

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from mydata_like.core.errors import RejectedError, SettingsError, TransientError
@@ -25,6 +26,7 @@ from mydata_like.server.drafts import (
     acl_document,
     check_text,
     experiment_document,
+    is_of_draft,
     registration_document,
 )
 from mydata_like.server.http_upload import patience
@@ -125,12 +127,17 @@ class HttpServer:
 
     def create_experiment(self, draft: ExperimentDraft) -> Experiment:
         check_text("The experiment's title", draft.title, 400)
+
+        def make() -> Experiment:
+            document = experiment_document(draft)
+            made = self._client.create("mydata_experiment/", document, parse_experiment)
+            first = self._choose_experiment(draft, made)
+            return made if first.id == made.id else replace(first, left=made.id)
+
         return self._once.ensure(
             ("experiment", draft.title, draft.user_folder, draft.group_folder),
             lambda: self._look_up_experiment(draft),
-            lambda: self._client.create(
-                "mydata_experiment/", experiment_document(draft), parse_experiment
-            ),
+            make,
         )
 
     def grant(self, experiment: Experiment, holder: User | Group) -> None:
@@ -171,7 +178,10 @@ class HttpServer:
                 "instrument": uri("instrument", instrument.id),
                 "immutable": False,
             }
-            return self._client.create("dataset/", document, parse_dataset)
+            made = self._client.create("dataset/", document, parse_dataset)
+            # Another uploader may have been at the same point: then both take the older one.
+            first = find() or made
+            return made if first.id == made.id else replace(first, left=made.id)
 
         return self._once.ensure(("dataset", experiment.id, instrument.id, name), find, make)
 
@@ -268,15 +278,32 @@ class HttpServer:
         if draft.group_folder:
             query["group_folder_name"] = draft.group_folder
         experiments = self._rows("mydata_experiment/", parse_experiment, query)
-        return _first(experiments, lambda experiment: experiment.title == draft.title)
+        found = _first(experiments, lambda experiment: experiment.title == draft.title)
+        # The server names one of those that fit, and not always the same one.
+        return self._choose_experiment(draft, found) if found and found.empty else found
+
+    def _choose_experiment(self, draft: ExperimentDraft, known: Experiment) -> Experiment:
+        """Return which of the experiments that this draft may have become is to be used.
+
+        That is the oldest one that holds datasets, else the oldest one.
+        """
+        pages = self._client.pages("experiment/", parse_experiment, {"title": draft.title})
+        try:
+            found = [it for page in pages for it in page if is_of_draft(it, draft)]
+        except RejectedError:  # a server that cannot be asked so
+            found = []
+        return min([known, *found], key=lambda it: (it.empty, it.id))
 
     def _look_up_datasets(
         self, experiment: Experiment, instrument: Instrument, query: Query
     ) -> list[Dataset]:
-        """Return datasets, the oldest first."""
+        """Return datasets, the oldest first; those that hold no file come last."""
         query = {**query, "experiments__id": experiment.id, "instrument__id": instrument.id}
         pages = self._client.pages("dataset/", parse_dataset, query)
-        return sorted((it for page in pages for it in page), key=lambda dataset: dataset.id)
+        return sorted(
+            (it for page in pages for it in page),
+            key=lambda dataset: (not dataset.files, dataset.id),
+        )
 
 
 def _whole(record: Datafile, pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from mydata_like.core.errors import RejectedError
-from mydata_like.core.model import ExperimentId, Group, Registration, User
+from mydata_like.core.model import Experiment, ExperimentId, Group, Registration, User
 from mydata_like.core.ports import ExperimentDraft
 
 _SCHEMA: Final = "http://mytardis.org/schemas/mydata/defaultexperiment"
@@ -57,6 +57,13 @@ def experiment_document(draft: ExperimentDraft) -> Document:
         "immutable": False,
         "parameter_sets": [{"schema": _SCHEMA, "parameters": values}],
     }
+
+
+def is_of_draft(experiment: Experiment, draft: ExperimentDraft) -> bool:
+    """Return whether an experiment was made for the same owner's folder, by whichever uploader."""
+    marks = {text.casefold() for text in experiment.marks}
+    folders = filter(None, (draft.user_folder, draft.group_folder))
+    return experiment.title == draft.title and marks.issuperset(map(str.casefold, folders))
 
 
 def acl_document(experiment: ExperimentId, uri: str, holder: User | Group) -> Document:

@@ -95,6 +95,7 @@ def parse_user(row: Any) -> User:
         expect(row, "username", str),
         " ".join(name.strip() for name in names if name.strip()),
         _text(row, "email"),
+        " ".join(names),
     )
 
 

@@ -14,6 +14,39 @@ from mydata_like.core.ports import Clock
 NAME: Final = "freed.jsonl"
 
 
+def load_freed(file: Path) -> frozenset[tuple[str, str]]:
+    """Return path and checksum of every file that was deleted; a line that is none is left out.
+
+    Raises `RunError` where the log is there and cannot be read.
+    """
+    freed: dict[str, str] = {}
+    try:
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                _follow(line, freed)
+    except FileNotFoundError:
+        return frozenset()
+    except OSError as error:
+        raise RunError(
+            f"The log of deletions {file} cannot be read: {error.strerror or error}.",
+            hint="Check its permissions.",
+            code="free.no-log",
+        ) from error
+    return frozenset(freed.items())
+
+
+def _follow(line: str, freed: dict[str, str]) -> None:
+    """Add what a line says was deleted; take out what it says is still there."""
+    try:
+        record = json.loads(line)
+        if record["deleted"]:
+            freed[record["path"]] = record["md5"]
+        else:
+            freed.pop(record["path"], None)
+    except (ValueError, TypeError, KeyError):  # the last line of a disk that was full
+        return
+
+
 class DeedsFile:
     """Appends to the file; what is noted is there before the deletion that it tells of.
 

@@ -40,8 +40,10 @@ class LedgerFile:
             try:
                 yield self._connection.cursor()
             except schema.FAILURES as error:
-                self._damaged |= schema.means_damage(error)
-                raise schema.failure(self._path, error) from error
+                if self._reads_only or not schema.means_damage(error):
+                    raise schema.failure(self._path, error) from error
+                self._damaged = True
+                raise schema.damage(self._path, error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Cursor]:
@@ -64,5 +66,12 @@ class LedgerFile:
             except sqlite3.Error as error:
                 logger.warning("The ledger could not be closed properly: %s", error)
             if self._damaged and not self._reads_only:
-                schema.put_aside(self._path, self._clock.now())
                 self._damaged = False
+                self._put_aside()
+
+    def _put_aside(self) -> None:
+        try:
+            aside = schema.put_aside(self._path, self._clock.now())
+            logger.warning("The ledger was damaged; it is now %s", aside)
+        except OSError as error:
+            logger.warning("The damaged ledger could not be put aside: %s", error)

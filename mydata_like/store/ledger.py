@@ -97,6 +97,7 @@ class SqliteLedger:
             return None
         connection = schema.connect_to_read(file)
         ledger = cls(LedgerFile(connection, file, clock, reads_only=True), clock)
+        ledger._directory = data_directory
         with ledger._closed_on_error():
             if ledger._file.version == 0:  # the other process is about to make the tables
                 ledger.close()
@@ -150,6 +151,19 @@ class SqliteLedger:
                 return
             after = rows[-1][0]
 
+    def iter_known(self, below: bytes = b"") -> Iterator[tuple[bytes, str]]:
+        """Yield key and checksum, if it has one, of each file known of the data directory."""
+        folder = {"low": below and below + b"/", "high": below + b"0"}
+        posix = self._directory.startswith(b"/")
+        chosen = {"root": self._root, "posix": posix, "most": ROWS_AT_ONCE} | folder
+        for query in (statements.KNOWN_ENTRIES, statements.KNOWN_OUTCOMES):
+            rows: list[tuple[bytes, str]] = [(b"", "")]
+            while rows:
+                with self._file.used() as cursor:
+                    after = rows[-1][0]
+                    rows = cursor.execute(query, chosen | {"after": after}).fetchall()
+                yield from rows
+
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
         """Yield the rows of a dataset that are verified, but for those in archives."""
         chosen = {"root": self._root, "dataset": dataset, "most": ROWS_AT_ONCE}
@@ -187,13 +201,6 @@ class SqliteLedger:
         """Keep these rows; they replace older ones."""
         with self._file.transaction() as cursor:
             self._insert(cursor, entries)
-
-    def knows_files(self) -> bool:
-        """Return whether any file of the data directory is known, apart from those of sources."""
-        posix = self._directory.startswith(b"/")
-        with self._file.used() as cursor:
-            chosen = {"root": self._root, "posix": posix}
-            return bool(cursor.execute(statements.KNOWS_FILES, chosen).fetchone()[0])
 
     def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
         """Return the archives of a dataset by their paths."""

@@ -18,6 +18,13 @@ LOCK_PATIENCE = 5.0  # seconds to wait for a backup or a virus scanner
 CHECK_SECONDS = 2.0  # of checking at most; a file that large shows damage when it is read
 KEPT = 3  # damaged files that are kept
 UNSOUND = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+# A page that is there and cannot be read, now or ever: the disk has lost it.
+UNREADABLE = (
+    sqlite3.SQLITE_IOERR_READ,
+    sqlite3.SQLITE_IOERR_SHORT_READ,
+    sqlite3.SQLITE_IOERR_CORRUPTFS,
+    sqlite3.SQLITE_IOERR_DATA,
+)
 
 FIRST = """
 CREATE TABLE roots (
@@ -198,12 +205,22 @@ def failure(file: Path, error: Exception) -> RunError:
     )
 
 
+def damage(file: Path, error: Exception) -> RunError:
+    """Return the error of a file that turned out to be damaged while it was in use."""
+    return RunError(
+        f"The ledger {file} is damaged: {error}.",
+        hint="It is set aside. Nothing is lost: the next run asks the server what it has, which "
+        "takes a little longer.",
+        code="ledger.damaged",
+    )
+
+
 def means_damage(error: Exception) -> bool:
     """Return whether the file is to blame; text that is no UTF-8 comes without a code."""
     if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
         return False
     code = getattr(error, "sqlite_errorcode", None)
-    return code is None or code & 0xFF in UNSOUND
+    return code is None or code & 0xFF in UNSOUND or code in UNREADABLE
 
 
 def open_sound(

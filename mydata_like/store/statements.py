@@ -204,6 +204,20 @@ MEASURE_SOURCE = f"""
         )
     )
 """  # noqa: S608 - all of it is ours
+# Files of the data directory that some run has come across, in the order of their keys.
+KNOWN = """
+    SELECT {key}, {checksum} FROM {table} WHERE root = :root AND {key} > :after
+    AND (:low = x'' OR ({key} > :low AND {key} < :high))
+    AND substr({key}, 1, 1) != x'2f' AND (:posix OR substr({key}, 2, 1) != x'3a') {more}
+    ORDER BY {key} LIMIT :most
+"""
+KNOWN_ENTRIES = KNOWN.format(key="key", checksum="checksum", table="entries", more="")
+KNOWN_OUTCOMES = KNOWN.format(
+    key="path",
+    checksum="''",
+    table="outcomes",
+    more="AND outcome IN ('found', 'waiting', 'failed')",
+)
 # Keys of the data directory are relative: those of sources begin with "/" or a drive's letter.
 INSIDE = "root = :root AND substr(path, 1, 1) != x'2f' AND (:posix OR substr(path, 2, 1) != x'3a')"
 FORGET_BELOW, FORGET_INSIDE = (
@@ -225,10 +239,6 @@ KEEP_BELOW = [
     f"UPDATE {table} SET at = :before WHERE at < :before AND {BELOW}"  # noqa: S608
     for table in ("outcomes", "folders")
 ]
-KNOWS_FILES = (
-    "SELECT EXISTS (SELECT 1 FROM entries WHERE root = :root"
-    " AND substr(key, 1, 1) != x'2f' AND (:posix OR substr(key, 2, 1) != x'3a'))"
-)
 ADD_ROOT = "INSERT OR IGNORE INTO roots (directory) VALUES (?)"
 FIND_ROOT = "SELECT id FROM roots WHERE directory = ?"
 RECORD_RUN = (

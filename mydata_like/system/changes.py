@@ -1,6 +1,7 @@
 """Signs that something changes below a folder, as far as the system gives them."""
 
 import logging
+import os
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,8 @@ from watchdog.events import (
 )
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
+
+from mydata_like.core.lockfile import is_lock_name
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +47,7 @@ class FolderChanges(FileSystemEventHandler):
 
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Note a change."""
-        if event.event_type in _CHANGES:
+        if event.event_type in _CHANGES and not _is_ours(event):
             self._seen = True
 
     def take(self) -> bool:
@@ -57,3 +60,17 @@ class FolderChanges(FileSystemEventHandler):
         if self._observer:
             self._observer.stop()
             self._observer.join(_PATIENCE)
+
+
+def _is_ours(event: FileSystemEvent) -> bool:
+    """Return whether a lock file of ours has changed, or what holds it and nothing more.
+
+    What is new in a folder is told of itself.
+    """
+    if event.is_directory:
+        return event.event_type == EVENT_TYPE_MODIFIED
+    return all(
+        is_lock_name(os.path.basename(os.fsencode(path)))  # noqa: PTH119 - bytes
+        for path in (event.src_path, event.dest_path)
+        if path
+    )

@@ -1,22 +1,32 @@
-"""One run at a time per data directory: a lock that the system frees when its holder dies."""
+"""One run at a time per data directory, whoever starts it, and wherever.
+
+Three locks, since none of them covers all: a file in the folder of our own state, for the runs of
+this installation; the data directory itself, for all accounts of this computer, where its file
+system has such locks; and a lease, a file in the data directory, for other computers. The first
+two are freed by the system when their holder dies.
+"""
 
 import hashlib
-import json
 import logging
 import os
 import re
-import socket
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil
 from filelock import FileLock, Timeout
 
 from mydata_like.core.errors import AlreadyRunningError, RunError
 from mydata_like.core.format import format_path
 from mydata_like.core.ports import Clock
 from mydata_like.core.shards import WHOLE, Shard
+from mydata_like.system.holder import Holder
+from mydata_like.system.lease import Lease
+
+if sys.platform != "win32":
+    import fcntl
 
 logger = logging.getLogger(__name__)
 
@@ -27,11 +37,12 @@ PROBE_PATIENCE = 1.0  # seconds; others may be looking at the same lock just now
 @contextmanager
 def lock_data_directory(
     state: Path, data_directory: bytes, clock: Clock, shard: Shard = WHOLE
-) -> Iterator[None]:
-    """Hold the lock of the data directory or of a shard, a file in the folder of our own state.
+) -> Iterator[Lease]:
+    """Hold the locks of the data directory or of a shard; yield the lease, to be renewed.
 
-    Raises `AlreadyRunningError` when another run holds it or works on some of the same files,
-    `RunError` where there can be no lock. What a killed run left behind never stands in the way.
+    Raises `AlreadyRunningError` when another run holds one or works on some of the same files,
+    `RunError` where there can be no lock. What a killed run left behind never stands in the way
+    of the next one on this computer, and minutes at most in that of others.
     """
     name = format_path(os.path.realpath(data_directory))
     note = _note_file(state, data_directory)
@@ -40,7 +51,60 @@ def lock_data_directory(
         for other in _find_overlapping(note, shard):
             with _hold(_of(note, other), _tell(name, other), clock, PROBE_PATIENCE):
                 pass
+        lease = Lease(data_directory, shard, Holder.here(clock))
+        with _directory_locked(data_directory, shard, lease):
+            lease.take()
+            try:
+                yield lease
+            finally:
+                lease.release()
+
+
+@contextmanager
+def _directory_locked(directory: bytes, shard: Shard, lease: Lease) -> Iterator[None]:
+    """Lock the data directory itself, for which nothing is written; shards share that lock."""
+    if sys.platform == "win32":
         yield
+        return
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:  # it is told when the folder is read
+        yield
+        return
+    try:
+        fcntl.flock(
+            descriptor, fcntl.LOCK_NB | (fcntl.LOCK_EX if shard == WHOLE else fcntl.LOCK_SH)
+        )
+    except BlockingIOError:
+        found = lease.find_holder()
+        who = found.describe() if found else _find_locker(os.fstat(descriptor).st_ino)
+        os.close(descriptor)
+        raise _already_running(_tell(format_path(directory), WHOLE) + who) from None
+    except OSError as error:  # some network file systems
+        logger.info("%s cannot be locked: %s", format_path(directory), error)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _find_locker(inode: int) -> str:
+    """Return who has locked a folder, where the system (Linux) tells that."""
+    try:
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+        words = [line.split() for line in lines]
+        found = (it for it in words if it[1] == "FLOCK" and it[5].endswith(f":{inode}"))
+        process = psutil.Process(int(next(found)[4]))
+        return f" (account {process.username()}, process {process.pid})"
+    except (OSError, ValueError, LookupError, StopIteration, psutil.Error):
+        return ""
+
+
+def _already_running(what: str) -> AlreadyRunningError:
+    return AlreadyRunningError(
+        f"{what}.",
+        hint="Wait until it has ended, or stop it there.",
+    )
 
 
 def _tell(name: str, shard: Shard) -> str:
@@ -107,10 +171,7 @@ def _hold(note: Path, what: str, clock: Clock, patience: float = 0.0) -> Iterato
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
-        raise AlreadyRunningError(
-            f"{what}{_describe_holder(note)}.",
-            hint="Wait until it has ended, or stop it there.",
-        ) from None
+        raise _already_running(f"{what}{_describe_holder(note)}") from None
     except (OSError, NotImplementedError) as error:
         raise RunError(
             f"No lock can be made in {state}: {error}.",
@@ -127,15 +188,10 @@ def _hold(note: Path, what: str, clock: Clock, patience: float = 0.0) -> Iterato
 
 def _write_note(note: Path, clock: Clock) -> None:
     """Say who holds the lock, for those who come in vain."""
-    facts = {
-        "pid": os.getpid(),
-        "host": socket.gethostname(),
-        "started": clock.now().isoformat(),
-    }
     draft = note.with_suffix(".new")
     try:
         draft.touch(mode=0o600)
-        draft.write_text(json.dumps(facts), encoding="utf-8")
+        draft.write_text(Holder.here(clock).format(), encoding="utf-8")
         draft.replace(note)
     except OSError as error:
         logger.warning("The lock's note %s could not be written: %s", note, error)
@@ -144,8 +200,7 @@ def _write_note(note: Path, clock: Clock) -> None:
 def _describe_holder(note: Path) -> str:
     """Return since when, where and as which process the other run works, if it has said so."""
     try:
-        facts = json.loads(note.read_text(encoding="utf-8"))
-        since = datetime.fromisoformat(facts["started"]).astimezone(UTC)
-        return f" since {since:%Y-%m-%d %H:%M} UTC (process {facts['pid']} on {facts['host']})"
-    except (OSError, ValueError, TypeError, KeyError):
+        holder = Holder.parse(note.read_bytes())
+    except OSError:
         return ""
+    return holder.describe() if holder else ""

@@ -66,7 +66,7 @@ class Traits(NamedTuple):
 
 def find_traits() -> Traits:
     """Return the traits of this computer."""
-    return Traits(socket.gethostname(), _system_id(), choose_lasting(psutil.net_if_addrs()))
+    return Traits(socket.gethostname(), read_system_id(), choose_lasting(psutil.net_if_addrs()))
 
 
 def choose_lasting(addresses: Mapping[str, Sequence[Any]]) -> frozenset[str]:
@@ -81,7 +81,7 @@ def choose_lasting(addresses: Mapping[str, Sequence[Any]]) -> frozenset[str]:
     return frozenset(made or macs)
 
 
-def _system_id() -> str:
+def read_system_id() -> str:
     """Return the id that the operating system gave itself when it was installed."""
     try:
         if sys.platform == "win32":
@@ -120,7 +120,7 @@ def describe_machine() -> MachineFacts:
         os_system=platform.system(),
         os_release=platform.release(),
         os_version=platform.version(),
-        os_username=_username(),
+        os_username=read_account(),
         machine=platform.machine(),
         # The module `platform` would start two programs for these.
         architecture="64bit" if sys.maxsize > 2**32 else "32bit",
@@ -176,7 +176,8 @@ def _outward_address() -> str:
         return str(probe.getsockname()[0])
 
 
-def _username() -> str:
+def read_account() -> str:
+    """Return the name of the account that this process runs as, empty for one without."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

@@ -64,15 +64,22 @@ def _fetch(seen: Seen) -> Fetched | None:
     return Fetched(descriptor, before, started)
 
 
-def read_tiny(seen: Seen, fetched: Fetched | None = None) -> tuple[bytes, str]:
-    """Return the bytes and the checksum of a small file, with all the care of a `Source`."""
+def read_tiny(
+    seen: Seen, fetched: Fetched | None = None, read: Callable[[int, int], bytes] = os.read
+) -> tuple[bytes, str]:
+    """Return the bytes and the checksum of a small file, with all the care of a `Source`.
+
+    `read` reads from a descriptor, as the system does: at most so many bytes, none at the end.
+    """
     if fetched:
         descriptor, before, started = fetched
     else:
         started = time.time_ns()
         descriptor, before = open_seen(seen)
     try:
-        content = os.read(descriptor, seen.size + 1)
+        content = read(descriptor, seen.size + 1)
+        if len(content) < seen.size:
+            content = _read_on(descriptor, seen.size, content, read)
         after = os.fstat(descriptor)
     except OSError as error:
         raise translated(seen.path, error) from error
@@ -82,3 +89,15 @@ def read_tiny(seen: Seen, fetched: Fetched | None = None) -> tuple[bytes, str]:
         raise changed(seen.path)
     check_unchanged(seen.path, before, after, started)
     return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+def _read_on(
+    descriptor: int, size: int, content: bytes, read: Callable[[int, int], bytes]
+) -> bytes:
+    """Return all of a file of which a part came: the next read tells why it was only a part.
+
+    Before a bad sector the system gives what it could read, and the error afterwards.
+    """
+    while len(content) < size and (more := read(descriptor, size + 1 - len(content))):
+        content += more
+    return content

@@ -579,3 +579,15 @@ def test_all_shards_together_tell_what_the_whole_tells(tmp_path):
     told = Counter(map(repr, (event for part in parts for event in part.events)))
     assert told == Counter(map(repr, whole.events))
     assert all(part.keys for part in parts)
+
+
+@pytest.mark.parametrize("ignores", [True, False])
+def test_the_locks_of_runs_are_never_taken(tmp_path, ignores):
+    names = (".mydata-like.lock", ".mydata-like-1-of-2.lock", ".mydata-like-0123456789abcdef.lock")
+    for name in (*names, "jo/ds/f", *(f"jo/ds/{name}" for name in names)):
+        a_file(tmp_path / name)
+
+    found = scanned(tmp_path, Layout.USERNAME_DATASET, default_ignores=ignores)
+
+    assert found.keys == [b"jo/ds/f"]
+    assert found.left == {f"jo/ds/{name}".encode(): "skipped.ignored" for name in names}

@@ -240,7 +240,7 @@ def test_text_that_cannot_be_read_is_damage_healed_by_the_next_run(filled: Path)
     with closing(sqlite3.connect(filled)) as other, other:
         other.execute("UPDATE entries SET remote = CAST(x'ff' AS TEXT) WHERE size = 1")
 
-    with open_ledger(filled) as ledger, pytest.raises(RunError, match="cannot be used"):
+    with open_ledger(filled) as ledger, pytest.raises(RunError, match="is damaged"):
         ledger.find_entries([entry(1).key])
 
     assert len(aside(filled)) == 1

@@ -1,10 +1,12 @@
 """Signs of change, from the real system."""
 
+import os
 import time
 from contextlib import closing
 
 import pytest
 from watchdog.events import (
+    DirModifiedEvent,
     FileClosedEvent,
     FileClosedNoWriteEvent,
     FileDeletedEvent,
@@ -14,6 +16,8 @@ from watchdog.events import (
 )
 
 from mydata_like.system.changes import FolderChanges
+from mydata_like.system.lock import lock_data_directory
+from tests.fakes.clock import FakeClock
 
 PATIENCE = 10.0
 
@@ -43,6 +47,9 @@ def test_a_new_file_in_a_new_folder_is_a_sign(tmp_path):
         (FileClosedEvent("a"), True),
         (FileModifiedEvent("a"), True),
         (FileMovedEvent("a", "b"), True),
+        (FileModifiedEvent("data/.mydata-like.lock"), False),
+        (FileMovedEvent("data/.mydata-like-1-of-2.lock", "data/a"), True),
+        (DirModifiedEvent("data"), False),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -58,3 +65,30 @@ def test_a_folder_that_is_not_there_is_told_and_gives_no_signs(tmp_path):
     with closing(FolderChanges(tmp_path / "gone")) as changes:
         assert "gone" in changes.problem
         assert not changes.take()
+
+
+class Recorded(FolderChanges):
+    """Notes of which paths there were signs."""
+
+    def __init__(self, folder):
+        self.paths = []
+        super().__init__(folder)
+
+    def on_any_event(self, event):
+        super().on_any_event(event)
+        if self.take():
+            self.paths.append(event.src_path)
+
+
+def test_our_own_locks_are_no_signs(tmp_path):
+    data, state = tmp_path / "data", tmp_path / "state"
+    data.mkdir()
+    with closing(Recorded(data)) as changes:
+        with lock_data_directory(state, os.fsencode(data), FakeClock()) as lease:
+            lease.renew()
+        (data / "last").mkdir()  # its sign comes after all that the locks have led to
+        deadline = time.monotonic() + PATIENCE
+        while not changes.paths and time.monotonic() < deadline:
+            pass
+
+    assert changes.paths == [str(data / "last")]

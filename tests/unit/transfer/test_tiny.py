@@ -1,5 +1,6 @@
 """Tiny files fetched before their turn are read with the same care as all others."""
 
+import errno
 import os
 from contextlib import closing
 from itertools import count
@@ -7,7 +8,7 @@ from itertools import count
 import pytest
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.transfer.tiny import TINY, fetch_ahead, read_tiny
+from mydata_like.transfer.tiny import TINY, Fetched, fetch_ahead, read_tiny
 from tests.unit.transfer.test_reading import md5, seen, settle_keeping_times
 
 
@@ -75,3 +76,60 @@ def test_a_reader_who_gives_up_leaves_no_file_open(files):
         os.close(next(ahead).descriptor)
 
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+class Disk:
+    """Reads as a disk does that gives so many bytes at a time and then fails, or has no more."""
+
+    def __init__(self, page, error_after=None):
+        self._page = page
+        self._left = error_after
+
+    def __call__(self, descriptor, size):
+        if self._left == 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        size = min(size, self._page)
+        if self._left is not None:
+            size = min(size, self._left)
+            self._left -= size
+        return os.read(descriptor, size)
+
+
+def test_a_bad_sector_beyond_the_first_page_makes_a_small_file_unreadable(files):
+    path = files[69]
+    path.write_bytes(os.urandom(20_000))
+    settle_keeping_times(path)
+
+    with pytest.raises(FileChangedError) as failure:
+        read_tiny(seen(path), read=Disk(4096, error_after=4096))
+
+    assert failure.value.problem_code == "file.unreadable"
+    assert "nput/output error" in failure.value.message
+
+
+def test_a_small_file_that_comes_in_pieces_is_read_whole(files):
+    path = files[69]
+
+    assert read_tiny(seen(path), read=Disk(7)) == (path.read_bytes(), md5(path.read_bytes()))
+
+
+def test_a_small_file_that_ends_early_has_changed(files):
+    path = files[69]
+    member = seen(path)._replace(size=90)
+    fetched = Fetched(os.open(path, os.O_RDONLY), path.stat(), 0)
+
+    with pytest.raises(FileChangedError) as failure:
+        read_tiny(member, fetched, read=Disk(7))
+
+    assert failure.value.problem_code == "file.changed"
+
+
+def test_a_small_file_that_has_grown_has_changed(files):
+    path = files[69]
+    member = seen(path)._replace(size=60)
+    fetched = Fetched(os.open(path, os.O_RDONLY), path.stat(), 0)
+
+    with pytest.raises(FileChangedError) as failure:
+        read_tiny(member, fetched, read=Disk(7))
+
+    assert failure.value.problem_code == "file.changed"

@@ -1,0 +1,37 @@
+"""The locks of a data directory, held and renewed for as long as something works on it."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mydata_like.core.ports import Clock
+from mydata_like.core.shards import WHOLE, Shard
+from mydata_like.engine.ticker import repeated
+from mydata_like.system.lease import RENEWAL
+from mydata_like.system.lock import lock_data_directory
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def occupied(
+    state: Path,
+    root: bytes,
+    clock: Clock,
+    stop: Callable[[str], None],
+    shard: Shard = WHOLE,
+) -> Iterator[None]:
+    """Hold the locks; `stop` is called where another computer has taken them over.
+
+    Raises as `lock_data_directory` does.
+    """
+    with lock_data_directory(state, root, clock, shard) as lease:
+
+        def renew() -> None:
+            if not lease.renew():
+                logger.warning("Another run has taken over the data directory")
+                stop("another run has taken over the data directory")
+
+        with repeated(renew, RENEWAL):
+            yield

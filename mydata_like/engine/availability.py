@@ -1,0 +1,160 @@
+"""Tells a data directory whose drive is away from one whose files were deleted."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Set
+from itertools import islice
+from typing import Final, Protocol
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.core.format import format_path
+from mydata_like.core.model import FileGroup, LocalFile
+from mydata_like.engine.root import status_of
+
+_MOUNTS: Final = "mounts"  # the ledger's key of the mount points that files were found on
+_EMPTIED: Final = "emptied"  # ... of the user's word that nothing is to be found
+
+LOOKED_AT: Final = 1000  # known files, in a short look
+
+Freed = tuple[str, str]  # path as events print it, and checksum
+
+
+class Memory(Protocol):
+    """What earlier runs have come across: the ledger."""
+
+    def iter_known(self, below: bytes = b"") -> Iterator[tuple[bytes, str]]:
+        """Yield key and checksum, if it has one, of each file of the data directory."""
+
+    def find_meta(self, key: str) -> str | None: ...
+
+    def record_meta(self, key: str, value: str) -> None: ...
+
+
+class Availability:
+    """Compares what a run finds in the data directory with what earlier runs have found.
+
+    Nothing is found on an empty mount point, just as in a folder that was emptied. It counts as
+    away when all files that are known of it are gone. Deleted by us (`load_freed`) is not gone.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        load_freed: Callable[[], Set[Freed]],
+        is_mount: Callable[[bytes], bool] = os.path.ismount,
+    ) -> None:
+        self._memory = memory
+        self._load_freed = load_freed
+        self._is_mount = is_mount
+        self._seen: dict[tuple[bytes, int], bytes] = {}  # mount by dataset folder and device
+
+    def accept(self) -> None:
+        """Take the user's word that files were deleted; it counts until others are found."""
+        self._memory.record_meta(_EMPTIED, "yes")
+        self._memory.record_meta(_MOUNTS, "[]")
+
+    def follow(self, root: bytes, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
+        """Pass groups of the data directory on, and note on which mount points files lie."""
+        own = status_of(root).st_dev
+        for group in groups:
+            for device in {file.device for file in group.files} - {own}:
+                file = next(file for file in group.files if file.device == device)
+                place = group.folder.path, device
+                if place not in self._seen:
+                    self._seen[place] = _find_mount(root, file)
+            yield group
+
+    def judge(self, root: bytes, found: int) -> SettingsError | None:
+        """Return why the data directory is not available after all, once it was read to its end.
+
+        `found` is how many files were found in it, those that are left out included.
+        """
+        before = self._load_mounts()
+        suspects = self._find_suspects(root, before, empty=not found)
+        if found and self._memory.find_meta(_EMPTIED):
+            self._memory.record_meta(_EMPTIED, "")
+        for folder in suspects:
+            gone = self._count_gone(root, folder)
+            if gone:
+                return _away(_join(root, folder), gone)
+        self._keep_mounts(root, before, found)
+        return None
+
+    def find_missing(self, root: bytes, *, empty: bool) -> bytes | None:
+        """Return the folder of which `judge` may say so, from a short look; nothing is kept.
+
+        `empty` says that the data directory has no entry at all.
+        """
+        suspects = self._find_suspects(root, self._load_mounts(), empty=empty)
+        missing = (it for it in suspects if self._count_gone(root, it, most=LOOKED_AT))
+        return next((_join(root, folder) for folder in missing), None)
+
+    def _find_suspects(self, root: bytes, mounts: Set[bytes], *, empty: bool) -> list[bytes]:
+        """Return the folders whose drive may be away."""
+        if not empty:
+            return [mount for mount in sorted(mounts) if not self._is_mount(_join(root, mount))]
+        return [] if self._memory.find_meta(_EMPTIED) else [b""]
+
+    def _count_gone(self, root: bytes, folder: bytes, most: int | None = None) -> int:
+        """Return how many known files of a folder are gone, 0 where one of them is there.
+
+        With `most` no more than so many are looked at.
+        """
+        freed: Set[Freed] | None = None
+        gone = 0
+        for key, checksum in islice(self._memory.iter_known(folder), most):
+            if _may_exist(_join(root, key)):
+                return 0
+            if freed is None:
+                freed = self._load_freed()
+            gone += (format_path(key), checksum) not in freed
+        return gone
+
+    def _load_mounts(self) -> set[bytes]:
+        text = self._memory.find_meta(_MOUNTS)
+        return {os.fsencode(name) for name in json.loads(text)} if text else set()
+
+    def _keep_mounts(self, root: bytes, before: set[bytes], found: int) -> None:
+        now = {mount for mount in self._seen.values() if mount}
+        now |= {mount for mount in before if self._is_mount(_join(root, mount))}
+        if found and self._is_mount(root):
+            now.add(b"")
+        if now != before:
+            names = sorted(map(os.fsdecode, now))
+            self._memory.record_meta(_MOUNTS, json.dumps(names))
+
+
+def _find_mount(root: bytes, file: LocalFile) -> bytes:
+    """Return the folder at which a file's device begins; empty for a link to another place."""
+    mount = b""
+    folder = file.key.rpartition(b"/")[0]
+    while folder and status_of(_join(root, folder)).st_dev == file.device:
+        mount, folder = folder, folder.rpartition(b"/")[0]
+    return mount
+
+
+def _may_exist(path: bytes) -> bool:
+    """Return whether a file is there, or cannot be looked at."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _join(root: bytes, key: bytes) -> bytes:
+    return root.rstrip(b"/") + b"/" + key if key else root
+
+
+def _away(folder: bytes, gone: int) -> SettingsError:
+    files = f"the {gone:,} files that earlier runs found there are gone"
+    if gone == 1:
+        files = "the file that earlier runs found there is gone"
+    return SettingsError(
+        f"The data directory is not available: nothing is left in {format_path(folder)}, {files}.",
+        hint="Check that its drive is connected. If the files were deleted on purpose, say so "
+        "once: mydata-like run --accept-empty",
+        code="data.unavailable",
+    )

@@ -1,0 +1,126 @@
+"""Two uploaders that make the same experiment or dataset at once: both use the older one."""
+
+from contextlib import closing
+from threading import Barrier, Thread
+
+import pytest
+
+from mydata_like.core.events import Notice
+from mydata_like.core.model import DatasetFolder, OwnerKind
+from mydata_like.demo.faults import EMPTY_LIST, Fault
+from mydata_like.demo.server import EmbeddedServer
+from mydata_like.engine.datasets import Datasets, Identity
+from mydata_like.server.api import HttpServer
+from mydata_like.server.client import Client
+from mydata_like.settings.schema import Data, Server
+from tests.fakes.clock import FakeClock
+
+FOLDER = DatasetFolder(
+    path=b"alice/Scan", name="Scan", title=None, owner_kind=OwnerKind.USERNAME, owner="alice"
+)
+
+
+@pytest.fixture
+def embedded(tmp_path):
+    with EmbeddedServer(tmp_path / "server", verify_delay=0.01) as server:
+        yield server
+
+
+def open_client(embedded) -> Client:
+    clock = FakeClock()
+    settings = Server(url=embedded.url, username=embedded.username)
+    return Client(settings, embedded.api_key, clock, clock.cancel())
+
+
+class Uploader:
+    """One of several installations for one instrument."""
+
+    def __init__(self, client: Client, uuid: str) -> None:
+        server = HttpServer(client)
+        facility = server.fetch_facilities()[0]
+        identity = Identity(
+            account=server.fetch_account(),
+            facility=facility,
+            instrument=server.ensure_instrument(facility, "Scope"),
+            uploader=uuid,
+            origin=f"{uuid}:/data",
+        )
+        self.notices: list[Notice] = []
+        self.find = Datasets(server, identity, Data(), self._note).find_dataset
+
+    def _note(self, event) -> None:
+        if isinstance(event, Notice):
+            self.notices.append(event)
+
+
+def count(embedded, table: str) -> int:
+    return embedded.site.store.number(f"SELECT count(*) FROM {table}")
+
+
+@pytest.mark.parametrize(
+    ("path", "looks", "twice"),
+    [("mydata_experiment/", 2, "experiment"), ("/dataset/", 2, "dataset")],
+    ids=["experiment", "dataset"],
+)
+def test_what_another_one_made_between_our_look_and_our_making_is_used(
+    embedded, path, looks, twice
+):
+    with closing(open_client(embedded)) as one, closing(open_client(embedded)) as other:
+        first, second = Uploader(one, "one"), Uploader(other, "other")
+        older = first.find(FOLDER)
+        embedded.faults.add(Fault(action=EMPTY_LIST, method="GET", path=path, count=looks))
+
+        younger = second.find(FOLDER)
+
+    assert count(embedded, twice) == 2
+    assert younger.id == older.id
+    assert [it.problem.code for it in second.notices] == ["server.made-twice"]
+    assert f"the {twice} " in second.notices[0].problem.message
+    assert first.notices == []
+
+
+def test_two_that_start_at_once_agree_every_time(embedded):
+    found = {}
+    with closing(open_client(embedded)) as one, closing(open_client(embedded)) as other:
+        uploaders = [Uploader(one, "one"), Uploader(other, "other")]
+        for number in range(10):
+            folder = DatasetFolder(
+                path=b"ex", name="Scan", title=f"Experiment {number}", owner="demo"
+            )
+            barrier = Barrier(2)
+
+            def find(uploader, folder=folder, barrier=barrier) -> None:
+                barrier.wait()
+                found[uploader] = uploader.find(folder).id
+
+            threads = [Thread(target=find, args=[uploader]) for uploader in uploaders]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+            assert len(set(found.values())) == 1
+
+
+def test_an_empty_experiment_that_the_server_names_first_gives_way_to_the_used_one(embedded):
+    with closing(open_client(embedded)) as one, closing(open_client(embedded)) as other:
+        used = Uploader(one, "one").find(FOLDER)
+        shift(embedded, 1, 11)
+        embedded.faults.add(Fault(action=EMPTY_LIST, method="GET", path="experiment/", count=3))
+        Uploader(other, "other").find(FOLDER)
+        shift(embedded, 12, 2)
+        embedded.site.store.change("DELETE FROM dataset_experiment WHERE experiment = 2")
+
+        found = Uploader(other, "third").find(FOLDER)
+
+    assert found.id == used.id
+
+
+def shift(embedded, before: int, after: int) -> None:
+    """Give an experiment another id."""
+    store = embedded.site.store
+    store.change("PRAGMA foreign_keys = OFF")
+    store.change("UPDATE experiment SET id = ? WHERE id = ?", after, before)
+    for table in ("acl", "parameter", "parameter_set", "dataset_experiment"):
+        sql = f"UPDATE {table} SET experiment = ? WHERE experiment = ?"
+        store.change(sql, after, before)

@@ -1,0 +1,57 @@
+"""Two installations over one data directory: the second one waits, and learns who is at work."""
+
+import pytest
+
+from tests.site import Picture, finish_reading, kill_group, make_data, open_site, wait_for
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+
+@pytest.fixture
+def site(tmp_path):
+    make_data(tmp_path / "site", tiny_files=5, large=100_000)
+    with open_site(tmp_path / "site") as site:
+        yield site
+
+
+def other_of(site) -> str:
+    """Return the setting that makes a command one of another account of this computer."""
+    return f"advanced.state_directory={site.place.folder / 'other state'}"
+
+
+def test_a_run_of_another_account_is_refused_and_told_who_is_at_work(site):
+    before, folder = Picture.take(site.data), site.data.stat().st_mtime_ns
+    site.server.hold_verification()
+    process = site.start("run", "--events")
+    wait_for(process, "file_registered")
+    requests = len(site.server.requests)
+
+    second = site.run(other_of(site))
+    changes = site.changes(requests)
+
+    site.server.release_verification()
+    first = finish_reading(process)
+    assert (second.code, second.problem) == (3, "run.already-running")
+    assert f"process {process.pid} on " in second.sums["problem"]["message"]
+    assert "account " in second.sums["problem"]["message"]
+    assert [it for it in changes if "experiment" in it or "dataset/" in it] == []
+    assert (first.code, first.problem) == (0, None)
+    assert before.differences() == []
+    assert site.data.stat().st_mtime_ns == folder
+
+
+def test_what_a_killed_run_leaves_blocks_nobody_and_goes_with_the_next(site):
+    before = Picture.take(site.data)
+    process = site.start("run", "--events")
+    wait_for(process, "folder_found")
+    kill_group(process)
+    process.communicate()
+    left = [path.name for path in site.data.glob(".*")]
+
+    after = site.command("run", "--events", settings=[other_of(site)])
+
+    assert left == [".mydata-like.lock"]
+    assert (after.code, after.problem) == (0, None)
+    assert before.differences() == []
+    assert site.find_wrongs() == []
