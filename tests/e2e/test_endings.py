@@ -46,12 +46,12 @@ def test_a_signal_ends_a_run_soon_and_the_next_one_completes_it(site, number, mo
 
 
 @pytest.mark.parametrize(
-    ("path", "event"),
-    [("mydata_experiment/", "folder_found"), ("mydata_dataset_file/", "file_staged")],
+    ("method", "path", "event"),
+    [("GET", "mydata_experiment/", "folder_found"), ("PATCH", "_dataset_file/", "file_staged")],
     ids=["experiments", "records"],
 )
-def test_a_signal_ends_a_run_whose_server_does_not_answer(site, path, event):
-    site.server.faults.add(Fault(action=Hang(), path=path, count=None))
+def test_a_signal_ends_a_run_whose_server_does_not_answer(site, method, path, event):
+    site.server.faults.add(Fault(action=Hang(), method=method, path=path, count=None))
     process = site.start("run", "--events", settings=("server.read_timeout=60",))
     wait_for(process, event)
 
