@@ -6,6 +6,7 @@ The window's page and `mydata-like where` both ask here. Nobody is asked but dis
 import heapq
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -20,7 +21,6 @@ from mydata_like.bootstrap.sources import find_sources
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.file_status import (
     NO_EVIDENCE,
-    NONE,
     Amount,
     FileEvidence,
     FileStatus,
@@ -242,14 +242,11 @@ class _Lookup:
         )
 
     def _sum(self, key: bytes) -> dict[str, Amount]:
-        sums = [found for ledger in self._ledgers if (found := ledger.sum_folder(key))]
-        if len(sums) < 2:
-            return sums[0] if sums else {}
-        joined: dict[str, Amount] = {}  # what several know must not count twice
-        for _, known in _join(ledger.iter_below(key) for ledger in self._ledgers):
-            state, size = _stand_of(choose_evidence(known, None))
-            joined[state] = joined.get(state, NONE).plus(Amount(1, size))
-        return joined
+        knowing = [ledger for ledger in self._ledgers if any(True for _ in ledger.iter_states(key))]
+        if len(knowing) == 1:
+            return knowing[0].sum_folder(key)
+        # What several know must not count twice: after runs over all, or another number of shards.
+        return _sum_states(heapq.merge(*(ledger.iter_states(key) for ledger in knowing)))
 
     def _page_of(self, dataset: int) -> str:
         return f"{self._settings.server.url}/dataset/{dataset}"
@@ -270,11 +267,19 @@ def _measure(evidence: FileEvidence, facts: LocalFacts | None) -> tuple[int, int
     return (known.size, known.modified_ns) if known else (0, 0)
 
 
-def _stand_of(evidence: FileEvidence) -> tuple[str, int]:
-    """Return what a file counts as in sums, and its size."""
-    if evidence.outcome is not None:
-        return evidence.outcome.kind, evidence.outcome.size
-    return (evidence.entry.state.value, evidence.entry.size) if evidence.entry else ("", 0)
+def _sum_states(rows: Iterable[tuple[bytes, int, int, str, int]]) -> dict[str, Amount]:
+    """Return how many files are in each state; of the rows of one file the last one counts."""
+    files, sizes = Counter[str](), Counter[str]()
+    before: tuple[bytes, int, int, str, int] | None = None
+    for row in rows:
+        if before is not None and row[0] != before[0]:
+            files[before[3]] += 1
+            sizes[before[3]] += before[4]
+        before = row
+    if before is not None:
+        files[before[3]] += 1
+        sizes[before[3]] += before[4]
+    return {state: Amount(number, sizes[state]) for state, number in files.items()}
 
 
 def _latest(found: Iterable[KnownOutcome | None]) -> KnownOutcome | None:

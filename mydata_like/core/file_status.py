@@ -195,9 +195,6 @@ class Amount(NamedTuple):
     files: int = 0
     bytes: int = 0
 
-    def plus(self, other: "Amount") -> "Amount":
-        return Amount(self.files + other.files, self.bytes + other.bytes)
-
 
 class FolderStatus(NamedTuple):
     """A folder with all below it; `states` are those of the ledgers, and kinds of outcomes."""

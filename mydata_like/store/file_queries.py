@@ -31,7 +31,7 @@ _OUTCOME: Final = (
 _FILE: Final = " AND outcome IN ('found', 'waiting', 'skipped', 'failed')"
 # At and below a key are itself and what lies between it followed by "/" and by "0", which comes
 # next; in the data directory all that do not begin as the paths of dropped folders do.
-_BELOW: Final = "({0} = :key OR ({0} > :low AND {0} < :high))"
+_BELOW: Final = "{0} >= :key AND {0} < :high AND ({0} = :key OR {0} > :low)"
 _INSIDE: Final = (
     "substr({0}, 1, 1) != x'2f' AND (:posix OR substr({0}, 2, 1) != x'3a')"  # as in `C:`
 )
@@ -46,6 +46,23 @@ _SUM_BOTH: Final = (
     " ON entries.root = outcomes.root AND key = path WHERE outcomes.root = :root AND {0}"
     f" AND {SHOWN} GROUP BY 1"
 )
+# Each file once, as `Evidence` orders what several ledgers know: the latest counts, and of what is
+# equally late what is verified. An outcome that only leaves a file out denies nothing.
+_STATES: Final = """
+    SELECT key, max(coalesce(changed_at, 0), coalesce(iif(outcome != 'skipped', at, 0), 0)),
+        state = 'verified' AND coalesce(outcome = 'skipped', 1), coalesce(outcome, state),
+        coalesce(outcomes.size, entries.size)
+    FROM entries LEFT JOIN outcomes ON outcomes.root = entries.root AND path = key
+        AND outcome IN ('found', 'waiting', 'skipped', 'failed')
+    WHERE entries.root = :root AND {0}
+    UNION ALL
+    SELECT path, iif(outcome != 'skipped', at, 0), 0, outcome, size
+    FROM outcomes WHERE root = :root AND {1}
+        AND outcome IN ('found', 'waiting', 'skipped', 'failed') AND NOT EXISTS (
+            SELECT 1 FROM entries WHERE entries.root = outcomes.root AND key = path
+        )
+    ORDER BY 1
+"""
 _DATASET: Final = "SELECT min(dataset), max(dataset) FROM entries WHERE root = :root AND {0}"
 _FOLDERS: Final = (
     "SELECT path, found_bytes FROM folders WHERE root = :root"
@@ -132,8 +149,15 @@ class FileQueries:
         rows += self._sum(_SUM_OUTCOMES, "path", key)
         sums: dict[str, Amount] = {}
         for state, files, size in rows:
-            sums[state] = sums.get(state, NONE).plus(Amount(files, size))
+            known = sums.get(state, NONE)
+            sums[state] = Amount(known.files + files, known.bytes + size)
         return {state: amount for state, amount in sums.items() if amount.files}
+
+    def iter_states(self, key: bytes) -> Iterator[tuple[bytes, int, int, str, int]]:
+        """Yield key, time, whether verified, state and size of all files at and below a path."""
+        which = _BELOW if key else _INSIDE
+        query = _STATES.format(which.format("key"), which.format("path"))
+        return self._iterate(query, self._range(key))
 
     def find_datasets(self, key: bytes) -> tuple[int, ...]:
         """Return the least and the greatest dataset in which files of a folder are, if any."""
