@@ -59,7 +59,7 @@ from mydata_like.engine.shares import Shares
 from mydata_like.engine.sources import Sources, check_source
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import begin, repeated
-from mydata_like.engine.verify import Verify
+from mydata_like.engine.verify import Verification, Verify
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import Stoppable
 from mydata_like.server.api import HttpServer
@@ -356,7 +356,7 @@ def _build_stages(
         pack=Pack(settings.transfer, clock, outside.controls.choices, archives),
         send=Send(outside.controls, ledger, emit, settings.transfer.attempts),
         register=Register(server, ledger, emit, gate, Filing(box, pace)),
-        verify=Verify(server, ledger, emit, gate, settings.advanced),
+        verify=Verify(server, ledger, emit, gate, Verification(settings.advanced, box)),
     )
 
 

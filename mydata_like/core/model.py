@@ -264,13 +264,15 @@ class Registered(NamedTuple):
 
     `before` are the looks that the server had taken before this run changed the record: only
     another one is the answer to our bytes. The other replicas keep theirs, and say "verified" of
-    bytes that are no longer the record's.
+    bytes that are no longer the record's. `placed_by_server` is true where the server chose the
+    path of the bytes (the HTTP fallback).
     """
 
     wanted: Wanted
     checksum: str
     datafile: DatafileId | None = None
     before: tuple[str, ...] = ()
+    placed_by_server: bool = False
 
 
 class CheckedGroup(NamedTuple):

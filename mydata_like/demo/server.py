@@ -125,6 +125,15 @@ class EmbeddedServer:
         """How often each method met each resource with each status (0: no answer)."""
         return self._gate.log.counts
 
+    def limit_workers(self, workers: int) -> None:
+        """Handle so many requests at once at most from now on."""
+        self._gate.workers.limit(workers)
+
+    @property
+    def blocked_workers(self) -> int:
+        """How many workers wait for ever for rows that another request had locked."""
+        return self._gate.workers.blocked
+
     def key_of(self, username: str) -> str:
         """Return a user's API key."""
         row = self._store.row("SELECT api_key FROM user WHERE username = ?", username)

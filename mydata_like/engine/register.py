@@ -236,8 +236,8 @@ def _state(wanted: Wanted) -> EntryState:
 def _registered(item: Staged) -> Registered:
     record = item.wanted.datafile
     if record is None:
-        return Registered(item.wanted, item.checksum)
-    return Registered(item.wanted, item.checksum, record.id, record.looks)
+        return Registered(item.wanted, item.checksum, placed_by_server=item.registered)
+    return Registered(item.wanted, item.checksum, record.id, record.looks, item.registered)
 
 
 def _key(item: Staged) -> Key:

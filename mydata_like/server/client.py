@@ -14,8 +14,8 @@ from mydata_like.core.errors import (
     ServerUnavailableError,
     TransientError,
 )
+from mydata_like.core.ids import Ids
 from mydata_like.core.ports import Cancel, Clock
-from mydata_like.server.ids import Ids
 from mydata_like.server.meaning import Meaning, StrangeAnswerError
 from mydata_like.server.records import Account, page_parser, parse_account
 from mydata_like.server.replies import parse_rest

@@ -146,7 +146,8 @@ class Wire:
         length = (
             {"Content-Length": str(len(request.body))} if isinstance(request.body, Sized) else {}
         )
-        return {**self._headers, **request.headers, **length}
+        fresh = {"Cache-Control": "no-cache"} if request.method == "GET" else {}
+        return {**self._headers, **fresh, **request.headers, **length}
 
     def _session(self) -> Session:
         session: Session | None = getattr(self._local, "session", None)
