@@ -62,6 +62,7 @@ from mydata_like.engine.ticker import begin, repeated
 from mydata_like.engine.verify import Verification, Verify
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import Stoppable
+from mydata_like.engine.writes import Writes
 from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
@@ -162,6 +163,7 @@ class _Outside:
     gate: Gate
     controls: Controls
     box: str
+    writes: Writes
 
 
 @contextmanager
@@ -181,6 +183,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         )
         settings, connection = connect(settings, order, audience, gate, stack)
         ledger = wait_for_ledger()
+        writes = connection.client.writes = Writes(ledger, clock, settings.server.write_timeout)
         chronicle = Chronicle(ledger)
         audience = replace(audience, emit=both(audience.emit, chronicle.add))
         staging = stack.enter_context(_staging(settings, order, audience, gate, connection))
@@ -190,7 +193,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         )
         sources = _add_sources(settings, ledger, order)
         controls = _build_controls(settings, staging.transport, gate, audience, sources)
-        outside = _Outside(connection.server, gate, controls, staging.box)
+        outside = _Outside(connection.server, gate, controls, staging.box, writes)
         around = _surround(settings, staging.transport, ledger, audience, outside)
         stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
@@ -286,6 +289,7 @@ def connected(
         return open_connection(settings, key, gate.clock, audience.cancel, dry_run=order.dry_run)
 
     connection = open_it() if order.patience is None else gate.call(open_it)
+    connection.client.emit = audience.emit
     try:
         yield connection
     finally:
@@ -355,7 +359,7 @@ def _build_stages(
         bundle=Bundle(settings.archive, ledger),
         pack=Pack(settings.transfer, clock, outside.controls.choices, archives),
         send=Send(outside.controls, ledger, emit, settings.transfer.attempts),
-        register=Register(server, ledger, emit, gate, Filing(box, pace)),
+        register=Register(server, ledger, emit, gate, Filing(box, pace, outside.writes)),
         verify=Verify(server, ledger, emit, gate, Verification(settings.advanced, box)),
     )
 

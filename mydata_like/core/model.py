@@ -300,6 +300,17 @@ class Registration(NamedTuple):
     datafile: DatafileId | None = None
 
 
+class EarlierWrite(NamedTuple):
+    """A request of an earlier run that writes to a dataset and whose answer was not heard.
+
+    It may be at work on the server `until` then. `staged` are path and checksum of what had been
+    sent and not registered when that run ended: one of these on the server shows that it is over.
+    """
+
+    until: datetime
+    staged: frozenset[tuple[str, str]]
+
+
 class EntryState(StrEnum):
     """How far a local file has come, as far as the ledger knows.
 

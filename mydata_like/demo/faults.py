@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from threading import Lock
 from typing import Any
 
@@ -57,10 +58,12 @@ class Slow:
     """Carry the request out in a transaction that stays open for so many seconds.
 
     What it writes is visible at the end only, and locked meanwhile: a second request that writes
-    to the same dataset or names blocks its worker for good, as with gevent and psycopg2.
+    to the same dataset or names blocks its worker for good, as with gevent and psycopg2. What
+    stands before the server answers 504 where it takes longer than `patience`.
     """
 
     seconds: float
+    patience: float = inf
 
 
 @dataclass(frozen=True, slots=True)

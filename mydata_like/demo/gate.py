@@ -7,7 +7,7 @@ import socket
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -80,6 +80,7 @@ class Gate:
         self._faults = faults
         self._stopped = stopped
         self._kept: dict[str, tuple[float, Answer]] = {}  # what a cache has, and until when
+        self._threads: list[Thread] = []
         self.log = RequestLog()
         self.workers = Workers(stopped)
 
@@ -91,8 +92,10 @@ class Gate:
         started = perf_counter()
         method, path = environ["REQUEST_METHOD"], _full_path(environ)
         action = self._faults.find(method, path)
-        with self.workers.working():
-            answer = self._write(environ, action)
+        if isinstance(action, Slow) and action.patience < action.seconds:
+            answer: Answer | None = self._give_up(environ, action)
+        else:
+            answer = self._work(environ, action)
         status = int(answer.status[:3]) if answer is not None else 0
         self.log.add(Request(method, path, status, perf_counter() - started))
         if answer is None:
@@ -101,6 +104,23 @@ class Gate:
         if isinstance(action, Drip):
             return self._drip(answer.body, action.seconds)
         return [answer.body]
+
+    def close(self) -> None:
+        """Wait for the end of what goes on behind an answer."""
+        for thread in self._threads:
+            thread.join()
+
+    def _give_up(self, environ: "WSGIEnvironment", action: Slow) -> Answer:
+        """Answer as a gateway that waits no longer; the request goes on."""
+        thread = Thread(target=self._work, args=(environ, action), name="slow request")
+        self._threads.append(thread)
+        thread.start()
+        thread.join(action.patience)
+        return _build(Reply(504))
+
+    def _work(self, environ: "WSGIEnvironment", action: Action | None) -> Answer | None:
+        with self.workers.working():
+            return self._write(environ, action)
 
     def _write(self, environ: "WSGIEnvironment", action: Action | None) -> Answer | None:
         """Handle a request, unless it writes what is locked: then nobody ever answers."""

@@ -73,6 +73,7 @@ class EmbeddedServer:
             return
         self._stopped.set()
         self._http.stop()
+        self._gate.close()
         self._verifier.stop()
         self._store.close()
 
@@ -128,6 +129,11 @@ class EmbeddedServer:
     def limit_workers(self, workers: int) -> None:
         """Handle so many requests at once at most from now on."""
         self._gate.workers.limit(workers)
+
+    @property
+    def locked(self) -> bool:
+        """Whether a slow request has locked what it writes."""
+        return self._gate.workers.any_locked
 
     @property
     def blocked_workers(self) -> int:

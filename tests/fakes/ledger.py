@@ -1,10 +1,19 @@
 """A ledger that forgets when the test ends."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from math import ceil
 from typing import Any, Self
 
 from mydata_like.core.archives import Archive
-from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState, LocalFile
+from mydata_like.core.model import (
+    DatasetId,
+    DatasetStats,
+    EarlierWrite,
+    Entry,
+    EntryState,
+    LocalFile,
+)
 
 
 class MemoryLedger:
@@ -14,6 +23,7 @@ class MemoryLedger:
         self.entries: dict[bytes, Entry] = {}
         self.history: list[Entry] = []
         self.archives: dict[tuple[DatasetId, str], Archive] = {}
+        self.writes: dict[DatasetId, datetime] = {}
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
@@ -67,6 +77,24 @@ class MemoryLedger:
     def forget_archive(self, archive: Archive) -> None:
         self.record_archive(archive, [])
         del self.archives[archive.dataset, archive.path]
+
+    def note_write(self, dataset: DatasetId, until: datetime) -> None:
+        self.writes[dataset] = datetime.fromtimestamp(ceil(until.timestamp()), UTC)
+
+    def forget_write(self, dataset: DatasetId) -> None:
+        self.writes.pop(dataset, None)
+
+    def find_writes(self) -> dict[DatasetId, EarlierWrite]:
+        return {
+            dataset: EarlierWrite(until, frozenset(self._find_staged(dataset)))
+            for dataset, until in self.writes.items()
+        }
+
+    def _find_staged(self, dataset: DatasetId) -> list[tuple[str, str]]:
+        rows: list[Entry | Archive] = [it for it in self.entries.values() if not it.archive]
+        rows += self.archives.values()
+        staged = [it for it in rows if (it.dataset, it.state) == (dataset, EntryState.STAGED)]
+        return [(it.remote, it.checksum) for it in staged]
 
     def flush(self) -> None:
         pass
