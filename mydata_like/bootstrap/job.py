@@ -69,9 +69,10 @@ from mydata_like.engine.shares import Shares
 from mydata_like.engine.sources import Sources, check_source
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import begin, repeated, settle
-from mydata_like.engine.verify import Verify
+from mydata_like.engine.verify import Verification, Verify
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import CancelFlag, Stoppable
+from mydata_like.engine.writes import Writes
 from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
@@ -192,6 +193,7 @@ class _Outside:
     controls: Controls
     box: str
     availability: Availability
+    writes: Writes
 
 
 @contextmanager
@@ -209,6 +211,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         begun = _begin(settings, order, audience, root, stack)
         settings, connection = connect(settings, order, audience, gate, stack)
         ledger = _take_ledger(begun, audience)
+        writes = connection.client.writes = Writes(ledger, clock, settings.server.write_timeout)
         chronicle = Chronicle(ledger)
         emit = both(audience.emit, chronicle.add)
         audience = replace(audience, emit=telling_of_server_filters(emit, order.reload))
@@ -220,7 +223,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         sources = begun.find_sources()
         controls = _build_controls(settings, staging.transport, gate, audience, sources)
         availability = _open_availability(find_state(settings, places), ledger, order)
-        outside = _Outside(connection.server, gate, controls, staging.box, availability)
+        outside = _Outside(connection.server, gate, controls, staging.box, availability, writes)
         around = _surround(settings, staging.transport, begun, audience, outside)
         stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
@@ -396,6 +399,7 @@ def connected(
         return open_connection(settings, key, gate.clock, audience.cancel, dry_run=order.dry_run)
 
     connection = open_it() if order.patience is None else gate.call(open_it)
+    connection.client.emit = audience.emit
     try:
         yield connection
     finally:
@@ -471,8 +475,8 @@ def _build_stages(
         bundle=Bundle(settings.archive, ledger),
         pack=Pack(settings.transfer, clock, outside.controls.choices, archives),
         send=Send(outside.controls, ledger, emit, settings.transfer.attempts),
-        register=Register(server, ledger, emit, gate, Filing(box, pace)),
-        verify=Verify(server, ledger, emit, gate, settings.advanced),
+        register=Register(server, ledger, emit, gate, Filing(box, pace, outside.writes)),
+        verify=Verify(server, ledger, emit, gate, Verification(settings.advanced, box)),
     )
 
 

@@ -3,6 +3,7 @@
 UploaderError
 ├── ItemError                 this file fails, the run goes on
 │   ├── TransientError        trying again may help
+│   │   └── UnansweredError   a request that writes may still be at work on the server
 │   ├── FileChangedError      the local file changed, vanished or cannot be read
 │   ├── ArchiveError          this is no archive of ours, or a damaged one
 │   └── RejectedError         the server will never take it as it is
@@ -62,6 +63,25 @@ class TransientError(ItemError):
     ) -> None:
         super().__init__(message, hint=hint, code=code)
         self.retry_after = retry_after
+
+
+class UnansweredError(TransientError):
+    """The answer to a request that writes was not heard: it may still be at work on the server.
+
+    It must not be repeated before it is over: two that write the same block each other there.
+    """
+
+    code = "server.unanswered"
+
+
+def describe_wait(seconds: float) -> Problem:
+    """Say why a request whose answer was lost is not repeated for so many seconds at most."""
+    return Problem(
+        UnansweredError.code,
+        "The answer to a request was lost; the server may still be working on it.",
+        f"It is sent again only when that is over, in {max(1, round(seconds))} seconds at the "
+        "latest; everything else goes on.",
+    )
 
 
 class FileChangedError(ItemError):

@@ -300,13 +300,15 @@ class Registered(NamedTuple):
 
     `before` are the looks that the server had taken before this run changed the record: only
     another one is the answer to our bytes. The other replicas keep theirs, and say "verified" of
-    bytes that are no longer the record's.
+    bytes that are no longer the record's. `placed_by_server` is true where the server chose the
+    path of the bytes (the HTTP fallback).
     """
 
     wanted: Wanted
     checksum: str
     datafile: DatafileId | None = None
     before: tuple[str, ...] = ()
+    placed_by_server: bool = False
 
 
 class Match(NamedTuple):
@@ -358,6 +360,17 @@ class Registration(NamedTuple):
 
 
 LOST: Final = "server.lost"  # of what the server had verified, and has no more or other bytes of
+
+
+class EarlierWrite(NamedTuple):
+    """A request of an earlier run that writes to a dataset and whose answer was not heard.
+
+    It may be at work on the server `until` then. `staged` are path and checksum of what had been
+    sent and not registered when that run ended: one of these on the server shows that it is over.
+    """
+
+    until: datetime
+    staged: frozenset[tuple[str, str]]
 
 
 class EntryState(StrEnum):

@@ -21,6 +21,7 @@ from mydata_like.core.model import (
     Dataset,
     DatasetId,
     DatasetStats,
+    EarlierWrite,
     Entry,
     Experiment,
     Facility,
@@ -268,6 +269,25 @@ class Wakefulness(Protocol):
         """Let it go to sleep again."""
 
 
+class WriteLog(Protocol):
+    """What is being written on the server, noted so that the next run knows it, too.
+
+    Safe to call from any thread.
+    """
+
+    def begin(self, dataset: DatasetId) -> None:
+        """Note that a request is about to write to a dataset.
+
+        What is in none, such as an experiment that is made, has a negative number.
+        """
+
+    def end(self, dataset: DatasetId) -> None:
+        """Note that its answer was heard, or that it must be over."""
+
+    def find_rest(self, dataset: DatasetId) -> float:
+        """Return for how many seconds a request of an earlier run may still be writing there."""
+
+
 class Ledger(Protocol):
     """Our local record of what was sent and verified; a cache of truth, never the truth.
 
@@ -324,6 +344,15 @@ class Ledger(Protocol):
 
     def forget_archive(self, archive: Archive) -> None:
         """Drop an archive which the server has lost; its members are in none then."""
+
+    def note_write(self, dataset: DatasetId, until: datetime) -> None:
+        """Keep that a request may be writing to a dataset until then."""
+
+    def forget_write(self, dataset: DatasetId) -> None:
+        """Drop that, since the request is over."""
+
+    def find_writes(self) -> Mapping[DatasetId, EarlierWrite]:
+        """Return the requests of earlier runs that may still be writing."""
 
     def open_room(self) -> MutableMapping[tuple[str, str], T]:
         """Return an empty mapping by directory and name, for this run.

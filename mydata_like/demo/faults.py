@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from threading import Lock
 from typing import Any
 
@@ -52,7 +53,42 @@ class Hang:
     handled: bool = False
 
 
-Action = Delay | Reply | Drip | Truncate | Reset | Hang
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """Carry the request out in a transaction that stays open for so many seconds.
+
+    What it writes is visible at the end only, and locked meanwhile: a second request that writes
+    to the same dataset or names blocks its worker for good, as with gevent and psycopg2. What
+    stands before the server answers 504 where it takes longer than `patience`.
+    """
+
+    seconds: float
+    patience: float = inf
+
+
+@dataclass(frozen=True, slots=True)
+class StoreHalf:
+    """Carry out the first half of a bulk request, and answer as if it were all."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOtherChecksum:
+    """Carry out a request with other checksums than it has."""
+
+    md5sum: str = "f" * 32
+
+
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """Answer from a cache that keeps good answers; it may ignore `Cache-Control: no-cache`."""
+
+    seconds: float = 1.0
+    honours_no_cache: bool = True
+
+
+Action = (
+    Delay | Reply | Drip | Truncate | Reset | Hang | Slow | StoreHalf | StoreOtherChecksum | Cached
+)
 
 HTML_PAGE = Reply(
     200, b"<html><body>Please log in to the network.</body></html>", {"Content-Type": "text/html"}
@@ -72,7 +108,8 @@ EMPTY_LIST = Reply(
 class Fault:
     """One rule: the `count` matching requests after the first `skip` meet an action.
 
-    `path` is a regular expression searched for in path and query; `count` None is for ever.
+    `path` is a regular expression searched for in path and query; `count` None is for ever. Of
+    these requests only each `every`th meets it.
     """
 
     action: Action
@@ -80,6 +117,7 @@ class Fault:
     path: str = ""
     count: int | None = 1
     skip: int = 0
+    every: int = 1
 
     def matches(self, method: str, path: str) -> bool:
         return self.method in (None, method) and re.search(self.path, path) is not None
@@ -113,13 +151,18 @@ class FaultList:
                     continue
                 self._met[index] += 1
                 turn = self._met[index] - rule.skip
-                if turn > 0 and (rule.count is None or turn <= rule.count):
+                due = turn > 0 and (rule.count is None or turn <= rule.count)
+                if due and turn % rule.every == 0:
                     chosen = rule.action
             return chosen
 
 
 _ACTIONS: dict[str, Any] = {
-    action.__name__.lower(): action for action in (Delay, Reply, Drip, Truncate, Reset, Hang)
+    action.__name__.lower(): action
+    for action in (
+        *(Delay, Reply, Drip, Truncate, Reset, Hang),
+        *(Slow, StoreHalf, StoreOtherChecksum, Cached),
+    )
 }
 _READY = {"html": HTML_PAGE, "wrong_shape": WRONG_SHAPE, "empty_list": EMPTY_LIST}
 
@@ -127,10 +170,10 @@ _READY = {"html": HTML_PAGE, "wrong_shape": WRONG_SHAPE, "empty_list": EMPTY_LIS
 def parse_fault(data: Mapping[str, Any]) -> Fault:
     """Return a rule from plain values, as in `{"action": "reset", "path": "dataset_file"}`.
 
-    Besides `method`, `path`, `count` and `skip` there are the action's own values; the body of
-    a reply is text. Raises `ValueError` or `TypeError` for what is no rule.
+    Besides `method`, `path`, `count`, `skip` and `every` there are the action's own values; the
+    body of a reply is text. Raises `ValueError` or `TypeError` for what is no rule.
     """
-    own = {key: data[key] for key in ("method", "path", "count", "skip") if key in data}
+    own = {key: data[key] for key in ("method", "path", "count", "skip", "every") if key in data}
     values = {key: value for key, value in data.items() if key not in {*own, "action"}}
     name = data.get("action")
     if name in _READY:

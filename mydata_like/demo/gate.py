@@ -1,24 +1,31 @@
 """What stands before the application: the list of requests, the faults, the missing slash."""
 
+import io
+import json
 import os
 import socket
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from threading import Event, Lock
+from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mydata_like.demo.faults import (
     Action,
+    Cached,
     Delay,
     Drip,
     FaultList,
     Hang,
     Reply,
     Reset,
+    Slow,
+    StoreHalf,
+    StoreOtherChecksum,
     Truncate,
 )
+from mydata_like.demo.workers import Workers, find_rows, read_body
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -72,7 +79,10 @@ class Gate:
         self._application = application
         self._faults = faults
         self._stopped = stopped
+        self._kept: dict[str, tuple[float, Answer]] = {}  # what a cache has, and until when
+        self._threads: list[Thread] = []
         self.log = RequestLog()
+        self.workers = Workers(stopped)
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
@@ -82,7 +92,10 @@ class Gate:
         started = perf_counter()
         method, path = environ["REQUEST_METHOD"], _full_path(environ)
         action = self._faults.find(method, path)
-        answer = self._handle(environ, action)
+        if isinstance(action, Slow) and action.patience < action.seconds:
+            answer: Answer | None = self._give_up(environ, action)
+        else:
+            answer = self._work(environ, action)
         status = int(answer.status[:3]) if answer is not None else 0
         self.log.add(Request(method, path, status, perf_counter() - started))
         if answer is None:
@@ -92,11 +105,39 @@ class Gate:
             return self._drip(answer.body, action.seconds)
         return [answer.body]
 
+    def close(self) -> None:
+        """Wait for the end of what goes on behind an answer."""
+        for thread in self._threads:
+            thread.join()
+
+    def _give_up(self, environ: "WSGIEnvironment", action: Slow) -> Answer:
+        """Answer as a gateway that waits no longer; the request goes on."""
+        thread = Thread(target=self._work, args=(environ, action), name="slow request")
+        self._threads.append(thread)
+        thread.start()
+        thread.join(action.patience)
+        return _build(Reply(504))
+
+    def _work(self, environ: "WSGIEnvironment", action: Action | None) -> Answer | None:
+        with self.workers.working():
+            return self._write(environ, action)
+
+    def _write(self, environ: "WSGIEnvironment", action: Action | None) -> Answer | None:
+        """Handle a request, unless it writes what is locked: then nobody ever answers."""
+        slowly = isinstance(action, Slow)
+        rows = find_rows(environ) if slowly or self.workers.any_locked else frozenset()
+        with self.workers.writing(rows, slowly=slowly) as free:
+            return self._handle(environ, action) if free else None
+
     def _handle(self, environ: "WSGIEnvironment", action: Action | None) -> Answer | None:
         """Return the answer that goes out, or None where the connection is to be broken."""
         match action:
-            case Delay(seconds):
+            case Delay(seconds) | Slow(seconds):
                 self._stopped.wait(seconds)
+            case Cached():
+                return self._answer_from_cache(environ, action)
+            case StoreHalf() | StoreOtherChecksum():
+                _change_body(environ, action)
             case Truncate(keep):
                 return _truncate(self._run(environ), keep)
             case Reply() | Reset() | Hang():
@@ -130,10 +171,36 @@ class Gate:
         status, headers = heard[-1]
         return Answer(status, headers, body)
 
+    def _answer_from_cache(self, environ: "WSGIEnvironment", cache: Cached) -> Answer:
+        """Answer with what is kept, and keep what is not."""
+        path, now = _full_path(environ), perf_counter()
+        wants_news = "no-cache" in environ.get("HTTP_CACHE_CONTROL", "") and cache.honours_no_cache
+        until, kept = self._kept.get(path, (0.0, None))
+        if kept is not None and now < until and not wants_news:
+            return kept
+        answer = self._run(environ)
+        if answer.status.startswith("200"):
+            self._kept[path] = (now + cache.seconds, answer)
+        return answer
+
     def _drip(self, body: bytes, seconds: float) -> Iterator[bytes]:
         for index in range(len(body)):
             self._stopped.wait(seconds)
             yield body[index : index + 1]
+
+
+def _change_body(environ: "WSGIEnvironment", action: StoreHalf | StoreOtherChecksum) -> None:
+    """Let the application see another request than was sent."""
+    document = json.loads(read_body(environ))
+    records = document.get("objects", [document])
+    if isinstance(action, StoreHalf):
+        document["objects"] = records[: len(records) // 2]
+    else:
+        for record in records:
+            record["md5sum"] = action.md5sum
+    body = json.dumps(document).encode()
+    environ["wsgi.input"] = io.BytesIO(body)
+    environ["CONTENT_LENGTH"] = str(len(body))
 
 
 def _reset(connection: socket.socket) -> NoReturn:

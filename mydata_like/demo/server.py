@@ -73,6 +73,7 @@ class EmbeddedServer:
             return
         self._stopped.set()
         self._http.stop()
+        self._gate.close()
         self._verifier.stop()
         self._store.close()
 
@@ -124,6 +125,20 @@ class EmbeddedServer:
     def request_counts(self) -> Mapping[tuple[str, str, int], int]:
         """How often each method met each resource with each status (0: no answer)."""
         return self._gate.log.counts
+
+    def limit_workers(self, workers: int) -> None:
+        """Handle so many requests at once at most from now on."""
+        self._gate.workers.limit(workers)
+
+    @property
+    def locked(self) -> bool:
+        """Whether a slow request has locked what it writes."""
+        return self._gate.workers.any_locked
+
+    @property
+    def blocked_workers(self) -> int:
+        """How many workers wait for ever for rows that another request had locked."""
+        return self._gate.workers.blocked
 
     def key_of(self, username: str) -> str:
         """Return a user's API key."""

@@ -32,6 +32,7 @@ from mydata_like.engine.workers import Stoppable, WorkerGroup, feed, stage
 logger = logging.getLogger(__name__)
 
 Open = list[Wanted | Staged | Registered]
+Repeat = Wanted | Staged  # to be sent, or only registered, once more
 
 INTERRUPTED = Problem(
     "run.interrupted",
@@ -173,11 +174,11 @@ class Run:
         around, controls = self._around, self._around.controls
         with repeated(controls.limits.keep, LOOK_AFTER), around.beside():
             again = self._pass_on(self._found(root), [])
-            while again or not controls.sources.end() or (again := controls.choices.take_last()):
-                logger.info("%d files are sent once more", len(again))
+            while again or not controls.sources.end() or (again := [*controls.choices.take_last()]):
+                logger.info("%d files are sent or registered once more", len(again))
                 again = self._pass_on(self._found_outside(), again)
 
-    def _pass_on(self, found: Iterable[FileGroup], again: list[Wanted]) -> list[Wanted]:
+    def _pass_on(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
         """Carry what is found and what is sent again; return what is to be sent once more."""
         with self._group() as group:
             checked = self._checked(group, self._around.discovery.pass_on(found))
@@ -234,7 +235,7 @@ class Run:
 
     def _deliver(
         self, group: WorkerGroup, checked: WorkQueue[Open] | Iterable[Open]
-    ) -> list[Wanted]:
+    ) -> list[Repeat]:
         stages, transport = self._stages, self._around.transport
         try:
             packed = stage(group, stages.pack, checked, limit=PAYLOADS)

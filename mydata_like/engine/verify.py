@@ -1,30 +1,27 @@
 """Waits until the server has compared its replicas with our checksums, and records it."""
 
 import logging
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from mydata_like.core.errors import ItemError, Problem
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
 from mydata_like.core.model import (
     Datafile,
+    Dataset,
     DatasetId,
     EntryState,
     Registered,
+    Staged,
     Wanted,
 )
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
 from mydata_like.engine.bookkeeping import Step, record_steps
 from mydata_like.engine.queues import Source
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.unverified import (
-    ASK_AFTER,
-    ASK_AT_ONCE,
-    Key,
-    Unverified,
-    Verdict,
-    judge,
-)
+from mydata_like.engine.unverified import ASK_AT_ONCE, Rooms, Unverified, Verdict
 from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)
@@ -32,10 +29,18 @@ logger = logging.getLogger(__name__)
 SOON = 0.1  # seconds until the first look after something was registered
 AT_LAST = 0.02  # the same when nothing more will be registered: nothing else is left to do
 
+RECORDS_LOST = 3  # times that a record is made again which the server has not kept
+
 NEVER_VERIFIED = Problem(
     "verify.failed",
     "The server's copy does not match the checksum, even after the file was sent again.",
     "Ask the facility's administrator to look at the server's storage; then run again.",
+)
+NEVER_KEPT = Problem(
+    "register.lost",
+    "The server has said again and again that it keeps the record of this file, and has none.",
+    "Ask the server's administrator what stands before the server: a gateway or a proxy may answer "
+    "in its place.",
 )
 STILL_PENDING = Problem(
     "verify.pending",
@@ -44,24 +49,35 @@ STILL_PENDING = Problem(
 )
 
 
+class Verification(NamedTuple):
+    """How long to wait for the server, and in which storage box our replicas are."""
+
+    settings: Advanced
+    box: str
+
+
 class Verify:
     """The stage that polls: numbers of a dataset first, its listing only where that pays.
 
-    It yields the files that have to be sent once more.
+    No number makes a file verified: each record is seen in a listing. It yields the files that
+    have to be sent once more, and those whose records the server has not kept.
     """
 
     def __init__(
-        self, server: ServerAPI, ledger: Ledger, emit: Emit, gate: Gate, settings: Advanced
+        self, server: ServerAPI, ledger: Ledger, emit: Emit, gate: Gate, how: Verification
     ) -> None:
         self._server = server
         self._ledger = ledger
         self._emit = emit
         self._gate = gate
-        self._settings = settings
+        self._settings, self._box = how
         self._clock = gate.clock
         self._watches: dict[DatasetId, Unverified] = {}
+        self._resting: dict[DatasetId, Unverified] = {}  # they know what we may be told of next
+        self._offsets: dict[DatasetId, int] = {}  # where to go on with the listing of the others
+        self._lost: Counter[bytes] = Counter()  # how often a record was not kept, by the file's key
 
-    def __call__(self, source: Source[list[Registered]]) -> Iterator[Wanted]:
+    def __call__(self, source: Source[list[Registered]]) -> Iterator[Wanted | Staged]:
         rhythm = _Rhythm(self._clock, self._settings.verify_interval)
         while self._watches or not source.finished:
             items = self._await(source, rhythm.rest)
@@ -85,11 +101,27 @@ class Verify:
     def _watch(self, item: Registered) -> None:
         dataset = item.wanted.dataset
         if dataset.id not in self._watches:
-            room: MutableMapping[Key, Registered] = self._ledger.open_room()
-            self._watches[dataset.id] = Unverified(dataset, self._find_moment(), room)
+            watch = self._open_watch(dataset)
+            watch.progressed = self._find_moment()
+            self._watches[dataset.id] = watch
         self._watches[dataset.id].add(item)
 
-    def _look_patiently(self, watch: Unverified) -> Iterator[Wanted]:
+    def _open_watch(self, dataset: Dataset) -> Unverified:
+        if dataset.id in self._resting:
+            return self._resting.pop(dataset.id)
+        rooms = Rooms(self._ledger.open_room(), self._ledger.open_room())
+        offset = self._offsets.get(dataset.id, dataset.files)
+        return Unverified(dataset.id, offset, rooms, self._box)
+
+    def _close_watch(self, watch: Unverified) -> None:
+        """Look no more at a dataset, until more of it is registered."""
+        del self._watches[watch.dataset]
+        if watch.knows_more:
+            self._resting[watch.dataset] = watch
+        else:
+            self._offsets[watch.dataset] = watch.offset
+
+    def _look_patiently(self, watch: Unverified) -> Iterator[Wanted | Staged]:
         """Look at a dataset; one that cannot be looked at now holds no other back."""
         before = len(watch)
         try:
@@ -98,50 +130,55 @@ class Verify:
             logger.info("Dataset %d could not be looked at: %s", watch.dataset, error)
         if len(watch) < before:
             watch.progressed = self._find_moment()
-        elif self._quiet(watch) >= self._settings.verify_patience:
+        elif self._find_moment() - watch.progressed >= self._settings.verify_patience:
             self._give_up(watch)
         if not watch:
-            del self._watches[watch.dataset]
-
-    def _quiet(self, watch: Unverified) -> float:
-        """Return for how many seconds nothing has been verified."""
-        return self._find_moment() - watch.progressed
+            self._close_watch(watch)
 
     def _find_moment(self) -> float:
         """Return the time on a clock that stands while the run does: then nobody can be asked."""
         return self._clock.monotonic() - self._gate.stopped
 
-    def _look(self, watch: Unverified) -> Iterator[Wanted]:
+    def _look(self, watch: Unverified) -> Iterator[Wanted | Staged]:
+        self._finish(watch.take_ready())
+        if not watch:
+            return
         stats = self._gate.call(lambda: self._server.fetch_stats(watch.dataset))
-        if stats is not None and stats.total == stats.verified:
-            for items in watch.take_new():
-                self._finish(items)
-        quiet = self._quiet(watch)
-        if watch and watch.deserves_listing(stats, quiet):
-            yield from self._compare(watch, impatient=quiet >= ASK_AFTER)
+        now = self._find_moment()
+        if not watch.deserves_listing(stats, now):
+            return
+        impatient = watch.is_quiet(now)
+        thorough = impatient or watch.doubts(now)
+        records = self._gate.call(lambda: watch.fetch(self._server, thorough=thorough))
+        yield from self._compare(watch, records, impatient=impatient)
+        for item in watch.find_missing(now, thorough=thorough):
+            yield from self._register_again(item)
 
-    def _compare(self, watch: Unverified, *, impatient: bool) -> Iterator[Wanted]:
+    def _compare(
+        self, watch: Unverified, records: list[Datafile], *, impatient: bool
+    ) -> Iterator[Wanted]:
         """Compare the server's records with what is open; `impatient` asks for what is pending."""
         verified, questions = [], 0
-        for record in self._gate.call(lambda: watch.fetch(self._server, thorough=impatient)):
+        for record in records:
             item = watch.find(record)
             if item is None:
                 continue
-            verdict = judge(record, item)
+            verdict = watch.judge(record, item)
+            asked = watch.was_asked(record, self._find_moment())
             if verdict is Verdict.VERIFIED:
                 verified.append(watch.take(record))
-            elif not watch.was_asked(record):
+            elif asked is False:
                 eager = verdict is Verdict.REFUSED or bool(item.before)
                 if eager or (impatient and questions < ASK_AT_ONCE):
                     questions += 1
                     self._ask(watch, record)
-            elif verdict is Verdict.REFUSED:
+            elif asked and verdict is Verdict.REFUSED:
                 yield from self._send_again(watch.take(record), record)
         self._finish(verified)
 
     def _ask(self, watch: Unverified, record: Datafile) -> None:
         """Ask once; a server that will not be asked looks by itself now and then."""
-        watch.note_question(record)
+        watch.note_question(record, self._find_moment())
         try:
             self._gate.call(lambda: self._server.request_verification(record.id))
         except ItemError as error:
@@ -149,20 +186,33 @@ class Verify:
 
     def _send_again(self, item: Registered, record: Datafile) -> Iterator[Wanted]:
         if item.wanted.round:
-            for file in item.wanted.files:
-                self._emit(
-                    FileFailed(
-                        path=file.key,
-                        size=file.size,
-                        problem=NEVER_VERIFIED,
-                        modified_ns=file.modified_ns,
-                    )
-                )
+            self._fail(item, NEVER_VERIFIED)
             return
         logger.warning("The server did not verify datafile %d; it is sent again", record.id)
         moved = record.replicas and not record.copies_at(item.wanted.remote)
         uri = record.replicas[0].uri if moved else item.wanted.remote
         yield item.wanted._replace(remote=uri, datafile=record, round=1)
+
+    def _register_again(self, item: Registered) -> Iterator[Wanted | Staged]:
+        """Repeat what the server has acknowledged and not kept, a few times.
+
+        Where the server has put the bytes, it has lost them as well.
+        """
+        key = item.wanted.file.key
+        self._lost[key] += 1
+        if self._lost[key] > RECORDS_LOST:
+            self._fail(item, NEVER_KEPT)
+            return
+        logger.warning("The server has not kept the record of %s", item.wanted.remote)
+        if item.placed_by_server:
+            yield item.wanted
+            return
+        record_steps(self._ledger, [Step(item.wanted, EntryState.STAGED, item.checksum)])
+        yield Staged(item.wanted, item.checksum)
+
+    def _fail(self, item: Registered, problem: Problem) -> None:
+        for file in item.wanted.files:
+            self._emit(FileFailed.of(file, problem))
 
     def _finish(self, items: Sequence[Registered]) -> None:
         record_steps(
@@ -179,14 +229,7 @@ class Verify:
     def _give_up(self, watch: Unverified) -> None:
         for item in chain.from_iterable(watch.take_all()):
             for file in item.wanted.files:
-                self._emit(
-                    FileWaiting(
-                        path=file.key,
-                        size=file.size,
-                        problem=STILL_PENDING,
-                        modified_ns=file.modified_ns,
-                    )
-                )
+                self._emit(FileWaiting.of(file, STILL_PENDING))
 
 
 class _Rhythm:

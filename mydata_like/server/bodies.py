@@ -57,14 +57,24 @@ class Limited:
 
 
 class Multipart:
-    """The body of one upload, of a length known beforehand; it is made while it is sent."""
+    """The body of one upload, of a length known beforehand; it is made while it is sent.
+
+    `sent_at` is when, by `now`, its last piece went: from then on the server may act on it.
+    """
 
     def __init__(
-        self, record: Mapping[str, object], size: int, source: Source, progress: Progress
+        self,
+        record: Mapping[str, object],
+        size: int,
+        source: Source,
+        progress: Progress,
+        now: Callable[[], float],
     ) -> None:
         boundary = uuid.uuid4().hex
         self.content_type = f"multipart/form-data; boundary={boundary}"
         self.checksum = ""
+        self.sent_at = 0.0
+        self._now = now
         self._source = source
         self._progress = progress
         self._size = size
@@ -95,4 +105,5 @@ class Multipart:
             # An error here drops the connection, so that the server keeps nothing.
             raise FileChangedError("The file changed while it was sent.")
         self.checksum = self._source.finish()
+        self.sent_at = self._now()
         yield self._before + self.checksum.encode() + self._after

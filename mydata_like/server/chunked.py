@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import xxhash
 
 from mydata_like.core.bandwidth import Bucket
-from mydata_like.core.errors import RejectedError, TransientError
+from mydata_like.core.errors import RejectedError, TransientError, UnansweredError
 from mydata_like.core.model import NO_CHECKSUM, Datafile, Wanted
 from mydata_like.core.ports import Progress
 from mydata_like.server.bodies import Source
@@ -78,8 +78,12 @@ class ChunkedUpload:
         replica = {"url": wanted.remote, "location": self._box, "protocol": "file"}
         document["replicas"] = [replica]
         request = json_request("POST", "mydata_dataset_file/", document)
+        begun = self._client.now()
         try:
             self._client.check(self._client.submit(request), (201,))
+        except UnansweredError:
+            if not self._client.outlast(begun, lambda: find_records(self._client, wanted) or None):
+                raise
         except TransientError:
             if not find_records(self._client, wanted):
                 raise
@@ -93,7 +97,7 @@ class ChunkedUpload:
 
     def _cut(self, slot: _Slot, source: Source) -> Iterator[tuple[int, bytes]]:
         """Yield what the server lacks, in chunks of the size that it wants."""
-        status = self._client.fetch(f"mydata_upload/{slot.replica}/", _parse_status)
+        status = self._ask_status(slot)
         chunk, position = bytearray(), 0
         for piece in source.chunks(bytearray(_BUFFER)):
             chunk += piece[max(0, status.offset - position) :]
@@ -103,6 +107,9 @@ class ChunkedUpload:
                 del chunk[: status.size]
         if chunk:
             yield position - len(chunk), bytes(chunk)
+
+    def _ask_status(self, slot: _Slot) -> _Status:
+        return self._client.fetch(f"mydata_upload/{slot.replica}/", _parse_status)
 
     def _send(self, slot: _Slot, start: int, chunk: "_Body", total: int) -> None:
         request = Request(
@@ -116,7 +123,10 @@ class ChunkedUpload:
             },
             patience=patience(len(chunk)),
         )
-        _check_success(self._client.decode(self._client.insist(request), _parse_success))
+        end = start + len(chunk)
+        reply = self._client.insist(request, lambda: self._ask_status(slot).offset >= end)
+        if reply is not None:
+            _check_success(self._client.decode(reply, _parse_success))
 
     def _finish(self, slot: _Slot, wanted: Wanted, checksum: str) -> None:
         """Tell the checksum first: the server compares as soon as the chunks are joined."""

@@ -5,6 +5,7 @@ import logging
 import random
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, repeat
 from typing import Any, Final, NoReturn, TypeVar
 
 from mydata_like.core.errors import (
@@ -13,9 +14,12 @@ from mydata_like.core.errors import (
     RejectedError,
     ServerUnavailableError,
     TransientError,
+    UnansweredError,
+    describe_wait,
 )
-from mydata_like.core.ports import Cancel, Clock
-from mydata_like.server.ids import Ids
+from mydata_like.core.events import Notice
+from mydata_like.core.ids import Ids
+from mydata_like.core.ports import Cancel, Clock, Emit, WriteLog
 from mydata_like.server.meaning import Meaning, StrangeAnswerError
 from mydata_like.server.records import Account, page_parser, parse_account
 from mydata_like.server.replies import parse_rest
@@ -37,6 +41,7 @@ _PROOF_LASTS: Final = 30.0
 _WALKS: Final = 4  # times that a listing which changes under us is walked anew
 _FAILING: Final = ("server.busy", "server.error")
 _UNTOUCHED: Final = 429  # the one busy answer which says that nothing was done
+_LOOKS: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)  # seconds between looks for what may still come
 
 Query = Mapping[str, str | int]
 
@@ -44,11 +49,15 @@ Query = Mapping[str, str | int]
 class Client:
     """A typed, patient line to one server; every method may be called from any thread.
 
-    `attempts` is how often a request is made at most; it may be set before the first one.
+    `attempts` is how often a request is made at most; it may be set before the first one, and
+    so may `emit`, which is told of long waits, and `writes`, where they are noted.
     """
 
     def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: Cancel) -> None:
         self.attempts = ATTEMPTS
+        self.emit: Emit | None = None
+        self.writes: WriteLog | None = None
+        self.write_timeout = settings.write_timeout
         self.wire = Wire(settings, api_key, clock, cancel)
         self._meaning = Meaning(self.wire.host, api_key, clock)
         self.decode = self._meaning.decode
@@ -106,13 +115,48 @@ class Client:
             code="server.listing-unsteady",
         )
 
-    def change(self, method: str, path: str, document: object) -> Reply:
+    def change(self, method: str, path: str, document: object) -> None:
         """Ask for a change that does no harm when it is asked for twice."""
-        return self.insist(json_request(method, path, document))
+        self.insist(json_request(method, path, document))
 
-    def insist(self, request: Request) -> Reply:
-        """Send a request that does no harm when it is sent again, until it succeeds."""
-        return self._persist(lambda: self.check(self.exchange(request), (200, 201, 202, 204)))
+    def insist(self, request: Request, seen: Callable[[], bool] = lambda: False) -> Reply | None:
+        """Send a request that does no harm when it is sent again, until it succeeds.
+
+        One that writes is sent again only when the former one must be over. Returns None where
+        `seen` says meanwhile that it was carried out.
+        """
+
+        def attempt() -> Reply | None:
+            begun = self._clock.monotonic()
+            try:
+                return self.check(self.exchange(request), (200, 201, 202, 204))
+            except UnansweredError:
+                if request.writes and self.outlast(begun, lambda: seen() or None):
+                    return None
+                raise
+
+        return self._persist(attempt)
+
+    def outlast(self, begun: float, find: Callable[[], T | None]) -> T | None:
+        """Wait until a request that writes must be over, since its answer was not heard.
+
+        It may be at work on the server until then: a second one would block the first. Returns
+        what `find` finds of its work, as soon as it does; else it was not carried out.
+        """
+        end = begun + self.write_timeout
+        self._tell_wait(end - self._clock.monotonic())
+        for interval in chain(_LOOKS, repeat(_LOOKS[-1])):
+            found = find()
+            rest = end - self._clock.monotonic()
+            if found is not None or rest <= 0:
+                return found
+            self._wait(min(interval, rest))
+        return None
+
+    def _tell_wait(self, seconds: float) -> None:
+        logger.info("A request may still be at work on the server for %.0f s", seconds)
+        if self.emit is not None and seconds > 0:
+            self.emit(Notice(problem=describe_wait(seconds)))
 
     def create(self, path: str, document: object, parse: Callable[[Any], T]) -> T:
         """Make a record, asking once; after a `TransientError` nobody knows whether it is there."""
@@ -177,6 +221,10 @@ class Client:
                 self._account = self._ask_who_we_are(self._account)
                 self._proved_at = self._clock.monotonic()
             return self._account
+
+    def now(self) -> float:
+        """Return seconds that only grow."""
+        return self._clock.monotonic()
 
     def rest(self, seconds: float) -> None:
         """Wait, unless somebody asks to stop."""

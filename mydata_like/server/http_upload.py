@@ -8,6 +8,7 @@ server takes them and has approved a storage box.
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 from typing import Any, Final, Protocol
 
@@ -16,6 +17,7 @@ from mydata_like.core.errors import (
     ItemError,
     RejectedError,
     TransientError,
+    UnansweredError,
 )
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.format import format_path
@@ -180,6 +182,7 @@ class HttpChannel:
             wanted.file.size,
             Limited(source, self._bucket),
             progress,
+            self._client.now,
         )
         request = Request(
             "POST",
@@ -193,7 +196,9 @@ class HttpChannel:
         except (TransientError, RejectedError) as error:
             if isinstance(error, RejectedError) and error.problem_code != "server.duplicate":
                 raise
-            found = self._find(wanted)
+            unanswered = isinstance(error, UnansweredError) and body.checksum
+            find = partial(self._find, wanted)
+            found = self._client.outlast(body.sent_at, find) if unanswered else find()
             if found is None or not body.checksum:
                 raise
             return adopt(found, wanted, body.checksum)

@@ -10,6 +10,7 @@ from mydata_like.core.errors import (
     ServerUnavailableError,
     SettingsError,
     TransientError,
+    UnansweredError,
 )
 from mydata_like.core.ports import Clock
 from mydata_like.server.records import ShapeError
@@ -20,6 +21,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
+_GAVE_UP: Final = (408, 502, 504)  # said by what stands before the server, which may work on
 _LOGIN_FIRST: Final = 511  # of a network that wants its own login; RFC 6585
 
 
@@ -105,7 +107,8 @@ class Meaning:
 
     def busy(self, reply: Reply) -> TransientError:
         """Return the error of a server that cannot answer now."""
-        return TransientError(
+        kind = UnansweredError if reply.status in _GAVE_UP else TransientError
+        return kind(
             f"{self._host} could not answer (status {reply.status}).",
             code={500: "server.error", 429: "server.throttled"}.get(reply.status, "server.busy"),
             retry_after=parse_rest(reply, self._clock.now()),

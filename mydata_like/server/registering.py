@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from mydata_like.core.errors import RejectedError, TransientError
+from mydata_like.core.errors import RejectedError, TransientError, UnansweredError
 from mydata_like.server.client import Client
 from mydata_like.server.drafts import Document
 from mydata_like.server.wire import Reply, Request
@@ -16,20 +16,21 @@ _COMPACT: Final = json.JSONEncoder(check_circular=False, separators=(",", ":"))
 def send_registration(client: Client, documents: Sequence[Document]) -> None:
     """Send the request once; only a 202 means that it happened.
 
-    Raises `RejectedError` where it did not, `TransientError` where nobody knows.
+    Raises `RejectedError` where it did not, `TransientError` where nobody knows, and of these
+    `UnansweredError` where it may still be at work.
     """
     body, headers = _encode(documents), {"Content-Type": "application/json"}
     request = Request("PATCH", "mydata_dataset_file/", body=body, headers=headers)
     try:
         reply = client.submit(request)
     except TransientError as error:
-        raise _unknown(error.message, error.retry_after) from error
+        raise _unknown(error) from error
     if reply.status == 500 and _is_from_the_application(reply):
         _refuse(client, reply)
     try:
         client.check(reply, (202,))
     except TransientError as error:
-        raise _unknown(error.message, error.retry_after) from error
+        raise _unknown(error) from error
     except RejectedError as error:
         if error.problem_code == "server.forbidden":
             raise
@@ -57,9 +58,10 @@ def _refuse(client: Client, reply: Reply) -> NoReturn:
     )
 
 
-def _unknown(message: str, retry_after: float) -> TransientError:
-    return TransientError(
-        f"It is not known whether the server took the records. {message}",
+def _unknown(error: TransientError) -> TransientError:
+    kind = UnansweredError if isinstance(error, UnansweredError) else TransientError
+    return kind(
+        f"It is not known whether the server took the records. {error.message}",
         code="register.unknown",
-        retry_after=retry_after,
+        retry_after=error.retry_after,
     )

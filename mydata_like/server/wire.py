@@ -25,6 +25,7 @@ from mydata_like.core.errors import (
     ServerUnavailableError,
     SettingsError,
     TransientError,
+    UnansweredError,
     UploaderError,
 )
 from mydata_like.core.ports import Cancel, Clock
@@ -64,6 +65,11 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     patience: float = 0.0
     take: Callable[[Iterator[bytes]], None] | None = None
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes something on the server."""
+        return self.method not in ("GET", "HEAD", "OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,34 +115,40 @@ class Wire:
         """Send a request once and read the whole reply, whatever its status.
 
         Raises `NotReachedError` where nothing was sent, `TransientError` where no complete
-        reply came, `ServerUnavailableError` where the server cannot prove who it is.
+        reply came (`UnansweredError` to one that writes), `ServerUnavailableError` where the
+        server cannot prove who it is.
         """
         if self._cancel.is_set():
             raise Cancelled
         settings = self._settings
-        silence = max(settings.read_timeout, request.patience)
-        total = max(settings.deadline, request.patience)
+        patience = max(request.patience, settings.write_timeout if request.writes else 0.0)
+        silence = max(settings.read_timeout, patience)
+        total = max(settings.deadline, patience)
         token = current_limit.set(Limit(self._clock, self._cancel, silence, total))
+        body = _Body(request.body)
         try:
-            return self._exchange(request, silence)
+            return self._exchange(request, body.pieces, silence)
         except (HTTPError, OSError) as error:
-            raise _translate(error, self.host) from error
+            failure = _translate(error, self.host)
+            raise _unanswered(failure) if request.writes and body.sent else failure from error
         finally:
             current_limit.reset(token)
 
-    def _exchange(self, request: Request, silence: float) -> Reply:
+    def _exchange(
+        self, request: Request, body: bytes | Iterable[bytes] | None, silence: float
+    ) -> Reply:
         with self._session().send(
             request.method,
             self._target(request),
-            body=request.body,
+            body=body,
             headers=self._headers_of(request),
             timeout=Timeout(self._settings.connect_timeout, silence),
         ) as response:
-            body = _read(response, request.take)
+            answer = _read(response, request.take)
             if not response.headers:
                 # Broken off after the status, which looks like an empty answer to the library.
                 raise ProtocolError("no headers came")
-            return Reply(response.status, response.headers, body)
+            return Reply(response.status, response.headers, answer)
 
     def _target(self, request: Request) -> str:
         query = urlencode(request.query)
@@ -146,7 +158,8 @@ class Wire:
         length = (
             {"Content-Length": str(len(request.body))} if isinstance(request.body, Sized) else {}
         )
-        return {**self._headers, **request.headers, **length}
+        fresh = {} if request.writes else {"Cache-Control": "no-cache"}
+        return {**self._headers, **fresh, **request.headers, **length}
 
     def _session(self) -> Session:
         session: Session | None = getattr(self._local, "session", None)
@@ -162,6 +175,20 @@ class Wire:
         with self._lock:
             for session in self._sessions:
                 session.close()
+
+
+class _Body:
+    """A request's body: of one that is made while it is sent it is known whether all has gone."""
+
+    def __init__(self, body: bytes | Iterable[bytes] | None) -> None:
+        self.pieces: bytes | Iterable[bytes] | None = body
+        self.sent = body is None or isinstance(body, bytes)
+        if not (body is None or isinstance(body, bytes)):
+            self.pieces = self._follow(body)
+
+    def _follow(self, body: Iterable[bytes]) -> Iterator[bytes]:
+        yield from body
+        self.sent = True
 
 
 def _read(response: BaseHTTPResponse, take: Callable[[Iterator[bytes]], None] | None) -> bytes:
@@ -246,6 +273,13 @@ def _translate(error: Exception, host: str) -> UploaderError:
     if any(isinstance(cause, TimeoutError | HTTPTimeoutError) for cause in causes):
         return TransientError(f"{host} took too long to answer.", code="server.slow")
     return TransientError(f"The connection to {host} broke.", code="server.connection-lost")
+
+
+def _unanswered(failure: UploaderError) -> UploaderError:
+    """Return what it means that a request which writes failed; it may have been sent as a whole."""
+    if type(failure) is not TransientError:
+        return failure
+    return UnansweredError(failure.message, hint=failure.hint, code=failure.problem_code)
 
 
 def _explain_trust(cause: BaseException, host: str) -> UploaderError | None:

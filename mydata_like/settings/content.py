@@ -90,6 +90,16 @@ class Server(Section):
         Between(0.1, 3600),
         About("Request deadline", "How long one request may take altogether.", unit="s"),
     ] = 120.0
+    write_timeout: Annotated[
+        float,
+        Between(0.1, 7200),
+        About(
+            "Change timeout",
+            "How long a request that changes something on the server may take. One whose answer "
+            "was lost is not sent again before that, as the server may still be working on it.",
+            unit="s",
+        ),
+    ] = 300.0
     requests: Annotated[
         int,
         Between(1, 16),

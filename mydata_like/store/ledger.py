@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain
+from math import ceil
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,7 @@ from mydata_like.core.model import (
     UNSENT,
     AtRisk,
     DatasetId,
+    EarlierWrite,
     Entry,
     EntryState,
     FolderSums,
@@ -229,6 +231,29 @@ class SqliteLedger:
         with self._file.transaction() as cursor:
             cursor.execute(statements.FORGET_ARCHIVE, place)
             cursor.execute(statements.EMPTY, place)
+
+    def note_write(self, dataset: DatasetId, until: datetime) -> None:
+        """Keep that a request may be writing to a dataset until then."""
+        with self._file.transaction() as cursor:
+            row = (self._root, dataset, ceil(until.timestamp()))
+            cursor.execute(statements.NOTE_WRITE, row)
+
+    def forget_write(self, dataset: DatasetId) -> None:
+        """Drop that, since the request is over."""
+        with self._file.transaction() as cursor:
+            cursor.execute(statements.FORGET_WRITE, (self._root, dataset))
+
+    def find_writes(self) -> dict[DatasetId, EarlierWrite]:
+        """Return the requests of earlier runs that may still be writing."""
+        with self._file.used() as cursor:
+            rows = cursor.execute(statements.FIND_WRITES, (self._root,)).fetchall()
+            return {
+                dataset: EarlierWrite(
+                    datetime.fromtimestamp(until, UTC),
+                    frozenset(cursor.execute(statements.FIND_STAGED, (self._root, dataset))),
+                )
+                for dataset, until in rows
+            }
 
     def open_room(self) -> Room[Any]:
         """Return an empty mapping by directory and name, however much comes into it."""

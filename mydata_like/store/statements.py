@@ -172,6 +172,15 @@ FOLLOW = (
     " WHERE root = ?4 AND dataset = ?5 AND archive = ?6 AND archive != ''"
     " AND ctime_ns IS NOT 0"
 )
+NOTE_WRITE = "INSERT OR REPLACE INTO writes (root, dataset, until) VALUES (?, ?, ?)"
+FORGET_WRITE = "DELETE FROM writes WHERE root = ? AND dataset = ?"
+FIND_WRITES = "SELECT dataset, until FROM writes WHERE root = ?"
+FIND_STAGED = (
+    "SELECT remote, checksum FROM entries"
+    " WHERE root = ?1 AND dataset = ?2 AND state = 'staged' AND archive = ''"
+    " UNION ALL SELECT remote, checksum FROM archives"
+    " WHERE root = ?1 AND dataset = ?2 AND state = 'staged'"
+)
 FIND_SOURCES = (
     "SELECT path, owner, experiment, dataset, added_at, finished_at FROM sources WHERE root = ?"
 )

@@ -3347,6 +3347,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Instrument</translation>
     </message>
     <message>
+        <source>Change timeout</source>
+        <translation>Frist für Änderungen</translation>
+    </message>
+    <message>
+        <source>How long a request that changes something on the server may take. One whose answer was lost is not sent again before that, as the server may still be working on it.</source>
+        <translation>Wie lange eine Anfrage dauern darf, die auf dem Server etwas ändert. Ging die Antwort verloren, wird sie nicht früher noch einmal gesendet, weil der Server noch daran arbeiten kann.</translation>
+    </message>
+    <message>
         <source>After how many hours in which no run ended well, without a problem or a failed file, although one was tried, somebody is told; 0 never.</source>
         <translation>Nach wie vielen Stunden, in denen Läufe versucht wurden und keiner gut endete (ohne Problem, ohne fehlgeschlagene Datei), jemand benachrichtigt wird; 0 nie.</translation>
     </message>

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mydata_like.core.archives import Archive
 from mydata_like.core.model import (
     DatafileId,
     DatasetId,
+    EarlierWrite,
     Entry,
     EntryState,
     LocalFile,
@@ -395,3 +397,29 @@ def test_files_that_a_verified_archive_was_read_to_hold_are_safe(
     ledger.record_archive(held, [inside(b"a", held), inside(b"b", held)])
 
     assert count_risk(ledger) == (1, 4)
+
+
+def test_what_is_being_written_is_noted_with_what_had_been_sent(ledger):
+    until = datetime(2026, 1, 5, 9, 5, tzinfo=UTC)
+    ledger.record([entry(b"sent", EntryState.STAGED), entry(b"done", EntryState.REGISTERED)])
+    ledger.record([entry(b"elsewhere", EntryState.STAGED, THERE)])
+    ledger.record_archive(Archive(HERE, "a.tar", 9, 1, EntryState.STAGED, "1" * 32, "d/a.tar"), [])
+
+    ledger.note_write(HERE, until.replace(minute=1))
+    ledger.note_write(HERE, until)
+    ledger.note_write(DatasetId(-5), until)
+
+    staged = frozenset({("d/x", "0" * 32), ("d/a.tar", "1" * 32)})
+    assert ledger.find_writes() == {
+        HERE: EarlierWrite(until, staged),
+        DatasetId(-5): EarlierWrite(until, frozenset()),
+    }
+
+
+def test_what_is_over_is_forgotten(ledger):
+    ledger.note_write(HERE, datetime(2026, 1, 5, 9, 5, tzinfo=UTC))
+
+    ledger.forget_write(HERE)
+    ledger.forget_write(THERE)
+
+    assert ledger.find_writes() == {}

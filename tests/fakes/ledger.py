@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from math import ceil
 from typing import Any, Self
 
 from mydata_like.core.archives import Archive
 from mydata_like.core.model import (
     AtRisk,
     DatasetId,
+    EarlierWrite,
     Entry,
     EntryState,
     Listed,
@@ -28,6 +30,7 @@ class MemoryLedger:
         self.found: dict[bytes, LocalFile] = {}  # files that exist only here
         self.listed: dict[DatasetId, Listed] = {}
         self.clock = FakeClock()
+        self.writes: dict[DatasetId, datetime] = {}
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
@@ -120,6 +123,24 @@ class MemoryLedger:
     def forget_archive(self, archive: Archive) -> None:
         self.record_archive(archive, [])
         del self.archives[archive.dataset, archive.path]
+
+    def note_write(self, dataset: DatasetId, until: datetime) -> None:
+        self.writes[dataset] = datetime.fromtimestamp(ceil(until.timestamp()), UTC)
+
+    def forget_write(self, dataset: DatasetId) -> None:
+        self.writes.pop(dataset, None)
+
+    def find_writes(self) -> dict[DatasetId, EarlierWrite]:
+        return {
+            dataset: EarlierWrite(until, frozenset(self._find_staged(dataset)))
+            for dataset, until in self.writes.items()
+        }
+
+    def _find_staged(self, dataset: DatasetId) -> list[tuple[str, str]]:
+        rows: list[Entry | Archive] = [it for it in self.entries.values() if not it.archive]
+        rows += self.archives.values()
+        staged = [it for it in rows if (it.dataset, it.state) == (dataset, EntryState.STAGED)]
+        return [(it.remote, it.checksum) for it in staged]
 
     def flush(self) -> None:
         pass

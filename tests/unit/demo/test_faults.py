@@ -9,17 +9,21 @@ from mydata_like.demo.faults import (
     EMPTY_LIST,
     HTML_PAGE,
     WRONG_SHAPE,
+    Cached,
     Delay,
     Drip,
     Fault,
     Hang,
     Reply,
     Reset,
+    Slow,
+    StoreHalf,
+    StoreOtherChecksum,
     Truncate,
     parse_fault,
 )
 from mydata_like.demo.server import EmbeddedServer
-from tests.embedded import Api, record
+from tests.embedded import Api, record, staged
 
 
 @pytest.fixture
@@ -151,3 +155,78 @@ def test_rules_are_made_of_plain_values():
     assert parse_fault({"action": "html"}) == Fault(action=HTML_PAGE)
     with pytest.raises(ValueError, match="explode is no action"):
         parse_fault({"action": "explode"})
+
+
+def test_every_second_request_meets_a_fault(server, api):
+    server.faults.add(Fault(action=Reply(503), path="user", count=None, every=2))
+
+    seen = [api.get("user/").status_code for _ in range(4)]
+
+    assert seen == [200, 503, 200, 503]
+
+
+@pytest.mark.parametrize(
+    ("action", "stored"),
+    [(Reply(202), []), (StoreHalf(), ["a"]), (StoreOtherChecksum(), ["a", "b"])],
+    ids=["nothing", "half", "other checksums"],
+)
+def test_a_bulk_request_is_acknowledged_whatever_is_stored(server, api, action, stored):
+    server.faults.add(Fault(action=action, method="PATCH"))
+
+    reply = api.patch("mydata_dataset_file/", json={"objects": [staged("a"), staged("b")]})
+
+    assert reply.status_code == 202
+    assert api.names() == stored
+    assert {it.md5sum for it in server.datafiles()} <= {staged("a")["md5sum"], "f" * 32}
+
+
+@pytest.mark.parametrize(
+    ("honours", "header", "fresh"),
+    [(True, "no-cache", True), (True, "", False), (False, "no-cache", False)],
+    ids=["asked for fresh answers", "not asked", "ignores it"],
+)
+def test_a_cache_keeps_answers(server, api, honours, header, fresh):
+    cached = Cached(60.0, honours_no_cache=honours)
+    server.faults.add(Fault(action=cached, method="GET", path="dataset_file", count=None))
+    api.headers["Cache-Control"] = header
+    before = api.names()
+    api.patch("mydata_dataset_file/", json={"objects": [staged("a")]})
+
+    assert before == []
+    assert api.names() == (["a"] if fresh else [])
+
+
+def test_a_second_writer_to_what_a_slow_request_writes_blocks_a_worker_for_good(server, api):
+    server.limit_workers(2)
+    server.faults.add(Fault(action=Slow(0.5), method="PATCH"))
+    other = api.make_dataset("Other")
+
+    def write(name, dataset=1):
+        document = {"objects": [staged(name, dataset=f"/api/v1/dataset/{dataset}/")]}
+        with Api(server) as own:
+            return own.patch("mydata_dataset_file/", json=document, timeout=1).status_code
+
+    with ThreadPoolExecutor() as threads:
+        slow = threads.submit(write, "a")
+        while not server.locked:
+            pass
+        beside = write("b", other)
+        second = threads.submit(write, "c")
+        assert slow.result() == 202
+        assert second.exception() is not None
+
+    assert beside == 202
+    assert server.blocked_workers == 1
+    assert api.names() == ["a"]
+
+
+def test_a_gateway_that_gives_up_leaves_the_request_at_work(server, api):
+    server.faults.add(Fault(action=Slow(0.3, patience=0.1), method="PATCH"))
+
+    reply = api.patch("mydata_dataset_file/", json={"objects": [staged("a")]})
+    before = api.names()
+    while server.locked:
+        pass
+
+    assert (reply.status_code, before) == (504, [])
+    assert api.names() == ["a"]

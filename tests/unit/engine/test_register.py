@@ -9,11 +9,14 @@ from mydata_like.core.events import FileFailed, FileRegistered
 from mydata_like.core.model import EntryState, Registered, Staged
 from mydata_like.engine.register import Filing, Pace, Register
 from mydata_like.engine.retry import Gate
+from mydata_like.engine.writes import Writes
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
 from tests.fakes.source import ListSource
 from tests.unit.engine.files import CHECKSUM, DATASET, a_record, a_staged, a_wanted
+
+LIMIT = 300.0  # seconds that a request which writes may last
 
 
 class Bench:
@@ -26,7 +29,8 @@ class Bench:
         self.ledger = MemoryLedger()
         gate = Gate(self.clock, self.clock.cancel(), self.events.append, Random(1))
         self.pace = Pace(first, self.clock)
-        filing = Filing("staging", self.pace)
+        self.writes = Writes(self.ledger, self.clock, LIMIT)
+        filing = Filing("staging", self.pace, self.writes)
         self.register = Register(self.server, self.ledger, self.events.append, gate, filing)
 
     def __call__(self, *groups):

@@ -5,6 +5,7 @@ from random import Random
 from mydata_like.core.events import FileFailed, FileRegistered
 from mydata_like.engine.register import Filing, Pace, Register
 from mydata_like.engine.retry import Gate
+from mydata_like.engine.writes import Writes
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
@@ -18,9 +19,9 @@ def register(server, names):
     """Register files of these names; return what was told, and how long it took."""
     clock, events = FakeClock(), []
     gate = Gate(clock, clock.cancel(), events.append, Random(1))
-    stage = Register(
-        server, MemoryLedger(), events.append, gate, Filing("staging", Pace(25, clock))
-    )
+    ledger = MemoryLedger()
+    filing = Filing("staging", Pace(25, clock), Writes(ledger, clock, 300.0))
+    stage = Register(server, ledger, events.append, gate, filing)
     list(stage(ListSource([[a_staged(name) for name in names]], clock)))
     return events, clock.monotonic()
 

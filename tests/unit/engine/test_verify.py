@@ -6,12 +6,12 @@ import pytest
 
 from mydata_like.core.errors import Cancelled, RejectedError, ServerUnavailableError, TransientError
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, RunPaused
-from mydata_like.core.model import EntryState, Registered
+from mydata_like.core.model import DatasetStats, EntryState, Registered, Staged
 from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.register import _registration
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.unverified import MANY
-from mydata_like.engine.verify import AT_LAST, SOON, Verify
+from mydata_like.engine.unverified import LOOK_AGAIN_AFTER, MANY
+from mydata_like.engine.verify import AT_LAST, RECORDS_LOST, SOON, Verification, Verify
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
@@ -32,7 +32,8 @@ class Bench:
         self.cancel = self.clock.cancel()
         gate = Gate(self.clock, self.cancel, self.events.append, Random(1))
         self.settings = Advanced(verify_interval=1.0, verify_patience=60.0)
-        self.verify = Verify(self.server, self.ledger, self.events.append, gate, self.settings)
+        how = Verification(self.settings, "staging")
+        self.verify = Verify(self.server, self.ledger, self.events.append, gate, how)
 
     def register(self, *names):
         self.server.register([_registration(a_staged(name), "staging") for name in names])
@@ -53,16 +54,120 @@ class Bench:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-def test_numbers_are_enough_when_all_of_a_dataset_is_verified():
+def test_each_record_is_seen_once_however_good_the_numbers_look():
     bench = Bench()
     items = bench.register("a", "b")
     bench.server.verify()
 
     assert bench(items) == []
     assert len(bench.of_kind(FileVerified)) == 2
-    assert bench.server.calls["list_datafiles"] == 0
+    assert bench.server.calls["list_datafiles"] == 1
     key = items[0].wanted.file.key
-    assert bench.ledger.find_entries([key])[key].state is EntryState.VERIFIED
+    entry = bench.ledger.find_entries([key])[key]
+    (record, _) = bench.server.records.values()
+    assert (entry.state, entry.datafile) == (EntryState.VERIFIED, record.id)
+
+
+def test_numbers_of_other_files_verify_nothing():
+    bench = Bench()
+    bench.server.fetch_stats = lambda dataset: DatasetStats(2, 2)
+    bench.server.verify = lambda *_: None
+
+    bench(bench.register("a", "b"), polls=500)
+
+    assert bench.of_kind(FileVerified) == []
+    assert bench.of_kind(FileWaiting)[0].problem.code == "verify.pending"
+
+
+def test_a_record_that_two_listings_lack_is_made_again():
+    bench = Bench()
+    kept, lost = bench.register("kept"), [Registered(a_wanted("lost"), CHECKSUM)]
+    bench.server.verify()
+
+    again = bench([*kept, *lost])
+
+    assert again == [Staged(lost[0].wanted, CHECKSUM)]
+    assert bench.server.calls["list_datafiles"] == 2
+    assert bench.clock.monotonic() >= LOOK_AGAIN_AFTER
+    key = lost[0].wanted.file.key
+    assert bench.ledger.find_entries([key])[key].state is EntryState.STAGED
+
+
+def test_a_record_that_is_never_kept_fails_with_a_code_of_its_own():
+    bench = Bench()
+    lost = Registered(a_wanted("lost"), CHECKSUM)
+
+    rounds = [len(bench([lost])) for _ in range(RECORDS_LOST + 1)]
+
+    assert rounds == [1] * RECORDS_LOST + [0]
+    assert [event.problem.code for event in bench.of_kind(FileFailed)] == ["register.lost"]
+
+
+def test_a_file_that_the_server_placed_and_lost_is_sent_again():
+    bench = Bench()
+    lost = Registered(a_wanted("lost"), CHECKSUM, placed_by_server=True)
+
+    assert bench([lost]) == [lost.wanted]
+
+
+def test_a_listing_from_a_cache_makes_nothing_again():
+    bench = Bench()
+    items = bench.register("a")
+    bench.server.verify()
+    fresh, seen = bench.server.list_datafiles, []
+
+    def listed(dataset, offset=0):
+        seen.append(offset)
+        return iter(()) if len(seen) == 1 else fresh(dataset, offset)
+
+    bench.server.list_datafiles = listed
+
+    assert bench(items) == []
+    assert len(bench.of_kind(FileVerified)) == 1
+
+
+def test_what_is_verified_before_we_are_told_of_it_is_listed_once():
+    bench = Bench()
+    early, late = bench.register("early"), bench.register("late")
+    bench.server.verify()
+
+    assert bench(early, None, None, late) == []
+    assert len(bench.of_kind(FileVerified)) == 2
+    assert bench.server.listed == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"size": 4}, {"checksum": "f" * 32}],
+    ids=["size", "checksum"],
+)
+def test_a_verified_record_of_other_bytes_is_not_ours(changes):
+    bench = Bench()
+    bench.server.add(DATASET.id, a_record("a", **changes))
+
+    (again,) = bench([Registered(a_wanted("a"), CHECKSUM)])
+
+    assert again.round == 1
+    assert bench.of_kind(FileVerified) == []
+
+
+def test_a_verified_copy_elsewhere_does_not_vouch_for_the_bytes_in_our_box():
+    bench = Bench()
+    bench.server.add(DATASET.id, with_copy(a_record("a", verified=False), uri="Set%201-7/a"))
+    bench.server.verify = lambda *_: None
+
+    bench([Registered(a_wanted("a"), CHECKSUM)], polls=500)
+
+    assert bench.of_kind(FileVerified) == []
+
+
+def test_bytes_that_the_server_has_moved_are_verified_where_they_are_now():
+    bench = Bench()
+    bench.server.add(DATASET.id, a_record("a", box="vault"))
+
+    bench([Registered(a_wanted("a"), CHECKSUM)])
+
+    assert len(bench.of_kind(FileVerified)) == 1
 
 
 def test_the_last_files_are_looked_at_again_within_moments():
@@ -233,15 +338,18 @@ def test_what_is_verified_is_told_while_more_keeps_coming():
     first, *others = [bench.register(f"f{number}") for number in range(50)]
     bench.server.verify()
 
+    told = []
+
     class Busy(ListSource):
         def poll(self, timeout):
             bench.clock.move(0.05)
+            told.append(len(bench.of_kind(FileVerified)))
             return super().poll(timeout)
 
     stream = bench.verify(Busy([first, *others], bench.clock))
     list(stream)
 
-    assert bench.server.calls["fetch_stats"] > 10
+    assert len(set(told)) > 10
 
 
 def test_a_listing_is_left_where_the_server_has_looked_at_nothing_for_long():

@@ -5,7 +5,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mydata_like.server.ids import Ids
+from mydata_like.core.ids import Ids
 
 NUMBERS = st.integers(-300, 300) | st.integers(2**63 - 200, 2**63)
 
