@@ -274,6 +274,9 @@ class Ledger(Protocol):
     def record(self, entries: Sequence[Entry]) -> None:
         """Keep these rows (written soon, in order, by one writer); replaces older ones."""
 
+    def find_known_dataset(self, files: Sequence[LocalFile]) -> DatasetId | None:
+        """Return the dataset in which all of these files are known as verified as they are."""
+
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
     ) -> int:

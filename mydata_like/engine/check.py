@@ -117,7 +117,7 @@ class Check:
             self._emit(FileFailed.of(file, problem))
 
     def _compare(self, view: DatasetView, group: FileGroup) -> list[Open]:
-        files = self._leave_out_known(view, group.files)
+        files = self._leave_out_known(view, group)
         entries = self._ledger.find_entries([file.key for file in files])
         open_files: list[Open] = []
         others: list[LocalFile] = []  # all that are not verified
@@ -150,13 +150,12 @@ class Check:
             files = len(group.files) - len(others)
             self._emit(FilesKnown(folder=group.folder.path, files=files, bytes=size))
 
-    def _leave_out_known(
-        self, view: DatasetView, files: Sequence[LocalFile]
-    ) -> Sequence[LocalFile]:
+    def _leave_out_known(self, view: DatasetView, group: FileGroup) -> Sequence[LocalFile]:
         """Return the files that have to be looked at one by one, most often none."""
+        files, dataset = group.files, view.dataset.id
         if not view.agrees:
             return files
-        keys = self._ledger.find_open(view.dataset.id, files)
+        keys = self._ledger.find_open(dataset, files) if group.known != dataset else ()
         return [file for file in files if file.key in keys or file.name.endswith(b".tar")]
 
     def _tell(self, open_files: list[Open]) -> None:

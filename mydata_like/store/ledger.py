@@ -213,6 +213,20 @@ class SqliteLedger:
                 cursor.execute(query, (self._root, *part))
             cursor.executemany(statements.RECORD_OUTCOME, rows)
 
+    def find_known_dataset(self, files: Sequence[LocalFile]) -> DatasetId | None:
+        """Return the dataset in which all of these files are known as verified as they are."""
+        datasets: set[DatasetId] = set()
+        for start in range(0, len(files), FOUND_AT_ONCE):
+            part = files[start : start + FOUND_AT_ONCE]
+            query = statements.COUNT_KNOWN % ",".join([statements.SEEN] * len(part))
+            values = *chain.from_iterable(map(FOUND, part)), self._root
+            with self._file.used() as cursor:
+                known, *ends = cursor.execute(query, values).fetchone()
+            datasets.update(ends)
+            if known < len(part) or len(datasets) > 1:
+                return None
+        return next(iter(datasets), None)
+
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
     ) -> int:

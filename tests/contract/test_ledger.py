@@ -325,3 +325,20 @@ def test_files_that_a_verified_archive_was_read_to_hold_are_safe(
     ledger.record_archive(held, [inside(b"a", held), inside(b"b", held)])
 
     assert count_risk(ledger) == (1, 4)
+
+
+def test_files_are_known_in_a_dataset_when_all_are_verified_there_as_they_are(
+    ledger: MemoryLedger | SqliteLedger,
+) -> None:
+    files = [local(b"%d" % number) for number in range(1000)]
+    seen = entry(b"")._replace(ctime_ns=0, inode=1)
+    ledger.record([seen._replace(key=file.key) for file in files])
+    ledger.record([entry(b"elsewhere", dataset=THERE), entry(b"older")])
+    ledger.record([entry(b"open", EntryState.REPAIRED)])
+    touched = files[0]._replace(ctime_ns=1)
+
+    assert ledger.find_known_dataset([*files, local(b"older")]) == HERE
+    assert ledger.find_known_dataset([local(b"elsewhere")]) == THERE
+    for other in (local(b"elsewhere"), local(b"open"), local(b"unknown"), touched):
+        assert ledger.find_known_dataset([*files, other]) is None
+    assert ledger.find_known_dataset([]) is None

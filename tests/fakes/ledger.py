@@ -50,6 +50,12 @@ class MemoryLedger:
         for key in [key for key, file in self.found.items() if self._is_verified(file)]:
             del self.found[key]
 
+    def find_known_dataset(self, files: Sequence[LocalFile]) -> DatasetId | None:
+        if not all(self._is_verified(file, exactly=True) for file in files):
+            return None
+        datasets = {self.entries[file.key].dataset for file in files}
+        return datasets.pop() if len(datasets) == 1 else None
+
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
     ) -> int:
