@@ -70,13 +70,15 @@ class FileGroup(NamedTuple):
 
     `last` says that the folder has been read to its end; the last group may be empty. Groups
     of a folder have numbers from 0 on, and their files come in the order of the walk: all of a
-    sub-folder before the walk leaves it.
+    sub-folder before the walk leaves it. `known` is the dataset in which the ledger knows all of
+    the files as verified just as they are.
     """
 
     folder: DatasetFolder
     files: tuple[LocalFile, ...]
     last: bool
     number: int = 0
+    known: DatasetId | None = None
 
 
 @dataclass(frozen=True, slots=True)

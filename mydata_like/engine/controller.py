@@ -42,7 +42,7 @@ NO_WATCH = Problem(
 NEXT_RUN = Problem(
     "source.later",
     "This run has carried that folder already, or takes no more.",
-    "Add it to the next run.",
+    "The next run takes it.",
 )
 ENDING = Problem("command.too-late", "The run is ending.", "The next run takes what is left.")
 

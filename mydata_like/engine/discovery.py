@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.model import CheckedGroup, FileGroup, FolderSums, LocalFile, Wanted
+from mydata_like.core.model import CheckedGroup, FileGroup, FolderSums, LocalFile, OpenFiles, Wanted
 from mydata_like.core.ports import Cancel, Clock
 
 logger = logging.getLogger(__name__)
@@ -18,6 +18,8 @@ SHARE: Final = 0.25  # of a processor that looking ahead takes from a run that i
 
 class Inventory(Protocol):
     """Where found files are kept: the ledger."""
+
+    def find_open(self, files: Sequence[LocalFile]) -> OpenFiles: ...
 
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
@@ -42,29 +44,44 @@ class Discovery:
         self._since = clock.now()
         self._held_since: float | None = clock.monotonic()  # nothing is taken before the run goes
         self._passed: set[bytes] = set()
+        self._unsent: set[tuple[bytes, int]] = set()  # groups of which nothing is verified
         self.flowing = False  # whether the run has begun to read
 
     def pass_on(self, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
         """Yield the groups, each once its files are kept."""
         self.flowing, self._held_since = True, None
         for group in groups:
-            self.record(group)
+            recorded, news = self.record(group)
+            if news and news == len(group.files):
+                self._unsent.add((group.folder.path, group.number))
             self._held_since = self._clock.monotonic()
-            yield group
+            yield recorded
             self._held_since = None
             if group.last and not self._dry_run:
                 self._passed.add(group.folder.path)
 
-    def record(self, group: FileGroup) -> None:
-        """Keep those files of a group that are not known as verified just as they are."""
-        if group.files and not self._dry_run:
-            inventory, folder = self._find_inventory(), group.folder
-            if inventory.record_found(group.files, self._since):
-                names = folder.path, folder.name, folder.title, folder.owner, folder.group_folder
-                inventory.add_folders([FolderSums(*names)])
+    def record(self, group: FileGroup) -> tuple[FileGroup, int]:
+        """Keep those files of a group that are not known as verified just as they are.
+
+        Return the group with what is known of all of it, and of how many that is news.
+        """
+        if self._dry_run or not group.files:
+            return group, 0
+        inventory, folder = self._find_inventory(), group.folder
+        seen = inventory.find_open(group.files)
+        news = inventory.record_found(group.files, self._since) if seen.keys else 0
+        if news:
+            names = folder.path, folder.name, folder.title, folder.owner, folder.group_folder
+            inventory.add_folders([FolderSums(*names)])
+        whole = not seen.keys and len(seen.datasets) == 1
+        return group._replace(known=next(iter(seen.datasets)) if whole else None), news
 
     def record_open(self, checked: CheckedGroup) -> None:
         """Keep those files of a group that are not verified, whatever the ledger had known."""
+        place = checked.group.folder.path, checked.group.number
+        if place in self._unsent:
+            self._unsent.remove(place)  # all of them are kept already
+            return
         items = (item if isinstance(item, Wanted) else item.wanted for item in checked.open)
         files = [file for wanted in items for file in wanted.files]
         if files and not self._dry_run:

@@ -115,6 +115,6 @@ def _no_folder(path: str) -> Problem:
 def _source_gone(path: bytes, why: str) -> SourceError:
     return SourceError(
         f"{format_path(path)} cannot be read: {why}.",
-        hint="Check that it is still there, and that its drive is connected; then add it again.",
+        hint="Connect its drive: the next run carries on. Or remove it from the list of sources.",
         code="source.gone",
     )

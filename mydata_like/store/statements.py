@@ -113,6 +113,11 @@ _SAFE = (
     f" (SELECT 1 FROM entries WHERE {_OF_ITS_ENTRY} AND state = 'verified'"
     " AND entries.size = outcomes.size AND outcomes.modified_ns IN (entries.modified_ns, 0))"
 )
+# An entry is that of a file as it was seen; older versions kept neither its ctime nor its inode.
+_AS_SEEN = """state = 'verified' AND entries.size = seen.size
+        AND entries.modified_ns = seen.modified_ns
+        AND coalesce(entries.ctime_ns, seen.ctime_ns) = seen.ctime_ns
+        AND coalesce(entries.inode, seen.inode) = seen.inode"""
 # Files that the ledger does not know as verified just as they are. What a file failed of stays
 # for as long as it is the same; what this run has told of it already stays, too.
 _RECORD_FOUND = f"""
@@ -130,13 +135,10 @@ _RECORD_FOUND = f"""
         AND (size, modified_ns) = (excluded.size, excluded.modified_ns))
 """  # noqa: S608 - all of it is ours
 RECORD_UNSENT = _RECORD_FOUND.format("true")
-RECORD_FOUND = _RECORD_FOUND.format("""NOT EXISTS (
+RECORD_FOUND = _RECORD_FOUND.format(f"""NOT EXISTS (
         SELECT 1 FROM entries WHERE entries.root = one.root AND entries.key = seen.key
-        AND state = 'verified' AND entries.size = seen.size
-        AND entries.modified_ns = seen.modified_ns
-        AND coalesce(entries.ctime_ns, seen.ctime_ns) = seen.ctime_ns
-        AND coalesce(entries.inode, seen.inode) = seen.inode
-    )""")
+        AND {_AS_SEEN}
+    )""")  # noqa: S608 - all of it is ours
 FORGET_SAFE = f"DELETE FROM outcomes WHERE root = ? AND path IN (%s) AND {_SAFE}"  # noqa: S608
 FORGET_SAFE_MEMBERS = (
     "DELETE FROM outcomes WHERE root = ?1 AND path IN (SELECT key FROM entries"  # noqa: S608

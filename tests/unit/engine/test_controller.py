@@ -327,3 +327,30 @@ def test_what_was_wrong_with_a_source_that_waited_for_its_run_is_told(bench, tmp
         pass
 
     assert [it.problem.code for it in bench.events if isinstance(it, Notice)] == ["source.gone"]
+
+
+def test_a_source_is_remembered_as_soon_as_a_run_that_opens_can(bench, tmp_path):
+    bench.controller, _ = a_watch(bench)
+    roll, sooner, later = MemoryRoll(), tmp_path / "sooner", tmp_path / "later"
+    for folder in (sooner, later):
+        folder.mkdir()
+    add(bench.controller, sooner)
+    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+        bench.controller.accept(Sources(Settings(), roll).remember)
+        before = list(roll.destinations)
+        add(bench.controller, later)
+        add(bench.controller, tmp_path / "nowhere")
+
+    assert before == [os.fsencode(sooner)]
+    assert list(roll.destinations) == [os.fsencode(sooner), os.fsencode(later)]
+
+
+def test_a_source_that_comes_while_a_run_is_stopped_is_remembered(bench, tmp_path):
+    roll = MemoryRoll()
+    controls = replace(bench.controls, sources=Sources(Settings(), roll))
+    bench.controller, _ = a_watch(bench)
+    with bench.controller.over(controls):
+        bench.ask('"stop_run"')
+        add(bench.controller, tmp_path)
+
+    assert list(roll.destinations) == [os.fsencode(tmp_path)]

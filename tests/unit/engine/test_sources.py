@@ -36,6 +36,10 @@ def offer(path, destination=PLACE):
     return Offer(os.fsencode(path), destination)
 
 
+def name_of(source):
+    return source.path.rpartition(b"/")[2]
+
+
 def refusal(act):
     with pytest.raises(SourceError) as caught:
         act()
@@ -159,3 +163,56 @@ def test_folders_in_each_other_are_refused(settings, tmp_path):
 
     assert error.problem_code == "source.overlap"
     assert sources.add(offer(tmp_path / "usb" / "a.tif"))
+
+
+def test_what_comes_too_late_is_remembered_and_stays_unfinished(settings, tmp_path):
+    roll = MemoryRoll()
+    sources = Sources(settings, roll)
+    sources.add(offer(tmp_path / "usb"))
+    list(sources.take())
+    assert sources.end()
+    (tmp_path / "late").mkdir()
+    for place in ("usb", "late"):
+        assert not sources.add(offer(tmp_path / place))
+    sources.finish()
+
+    assert [name_of(it) for it in roll.find_sources()] == [b"late", b"usb"]
+    assert [it.finished for it in roll.find_sources()] == [None, None]
+
+
+def test_what_earlier_runs_have_not_finished_is_carried_on(settings, tmp_path):
+    roll = MemoryRoll()
+    before = Sources(settings, roll)
+    for place in ("usb/day 1", "usb/a.tif", "link"):
+        roll.record_source(Source(os.fsencode(tmp_path / place), PLACE))
+    roll.finish_source(os.fsencode(tmp_path / "link"))
+    roll.record_source(Source(b"/gone", PLACE))
+
+    before.carry_on()
+
+    assert [(name_of(it), it.alone) for it in before.waiting] == [
+        (b"gone", False),
+        (b"a.tif", True),
+        (b"day 1", False),
+    ]
+
+
+def test_what_is_added_now_counts_before_what_it_holds(settings, tmp_path):
+    roll = MemoryRoll()
+    roll.record_source(Source(os.fsencode(tmp_path / "usb" / "day 1"), PLACE))
+    sources = Sources(settings, roll)
+    sources.add(offer(tmp_path / "usb"))
+    sources.carry_on()
+
+    assert [name_of(source) for source in sources.take()] == [b"usb"]
+
+
+def test_what_is_remembered_for_a_run_that_opens_is_finished_by_it(settings, tmp_path):
+    roll = MemoryRoll()
+    sources = Sources(settings, roll)
+    sources.remember(offer(tmp_path / "usb"))
+    sources.add(offer(tmp_path / "usb"))
+    list(sources.take())
+    sources.finish()
+
+    assert [it.finished is None for it in roll.find_sources()] == [False]
