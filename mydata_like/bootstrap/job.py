@@ -17,6 +17,7 @@ from mydata_like.bootstrap.connection import (
     open_connection,
     require_complete,
 )
+from mydata_like.bootstrap.marking import marked
 from mydata_like.bootstrap.occupying import occupied
 from mydata_like.bootstrap.patience import choose_patience
 from mydata_like.bootstrap.server_settings import (
@@ -79,6 +80,7 @@ from mydata_like.store.rows import PastRun
 from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
+from mydata_like.system.lease import Lease
 from mydata_like.system.load import measure_idle
 from mydata_like.transfer.sessions import count_cpus
 from mydata_like.transfer.unarchive import TarArchives
@@ -193,7 +195,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
     with ExitStack() as stack:
         if audience.controller:
             stack.enter_context(audience.controller.opening(gate, audience.cancel))
-        places, root = _occupy(settings, order, clock, audience, stack)
+        places, root, lease = _occupy(settings, order, clock, audience, stack)
         wait_for_ledger = _open_ledger(
             ledger_file(settings, places, root, order.part.shard), root, audience, stack
         )
@@ -203,14 +205,15 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         emit = both(audience.emit, chronicle.add)
         audience = replace(audience, emit=telling_of_server_filters(emit, order.reload))
         staging = stack.enter_context(_staging(settings, order, audience, gate, connection))
+        stack.enter_context(marked(lease, connection, settings, places, order.part.shard))
         identity = describe_identity(connection, settings, ensure_uuid(settings, places))
         datasets = Datasets(
             connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
         )
         sources = _add_sources(settings, ledger, order)
         controls = _build_controls(settings, staging.transport, gate, audience, sources)
-        availability = _open_availability(find_state(settings, places), ledger, order)
-        outside = _Outside(connection.server, gate, controls, staging.box, availability)
+        available = _open_availability(find_state(settings, places), ledger, order)
+        outside = _Outside(connection.server, gate, controls, staging.box, available)
         around = _surround(settings, staging.transport, ledger, audience, outside)
         stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
@@ -219,17 +222,17 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
 
 def _occupy(
     settings: Settings, order: Order, clock: Clock, audience: Audience, stack: ExitStack
-) -> tuple[Places, bytes]:
-    """Return our own places and the data directory, on which no other run is at work meanwhile."""
+) -> tuple[Places, bytes, Lease | None]:
+    """Return our own places, and the data directory with the lease on it, where one is held."""
     _check_order(settings, order)
     places = find_places(order.config)
     prepare_places(settings, places)
     root = os.fsencode(settings.data.directory or "")
-    if not order.dry_run:
-        state = find_state(settings, places)
-        stop = audience.cancel.set
-        stack.enter_context(occupied(state, root, clock, stop, order.part.shard))
-    return places, root
+    if order.dry_run:
+        return places, root, None
+    state, stop = find_state(settings, places), audience.cancel.set
+    lease = stack.enter_context(occupied(state, root, clock, stop, order.part.shard))
+    return places, root, lease
 
 
 def _check_order(settings: Settings, order: Order) -> None:
