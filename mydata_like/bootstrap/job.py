@@ -17,6 +17,7 @@ from mydata_like.bootstrap.connection import (
     open_connection,
     require_complete,
 )
+from mydata_like.bootstrap.marking import marked
 from mydata_like.bootstrap.occupying import occupied
 from mydata_like.bootstrap.patience import choose_patience
 from mydata_like.bootstrap.server_settings import (
@@ -84,6 +85,7 @@ from mydata_like.store.rows import PastRun
 from mydata_like.store.secrets import Secret
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
+from mydata_like.system.lease import Lease
 from mydata_like.system.load import measure_idle
 from mydata_like.transfer.reading import read_checksum
 from mydata_like.transfer.sessions import count_cpus
@@ -207,15 +209,15 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
     with ExitStack() as stack:
         if audience.controller:
             stack.enter_context(audience.controller.opening(gate, audience.cancel))
-        places, root = _occupy(settings, order, clock, audience, stack)
+        places, root, lease = _occupy(settings, order, clock, audience, stack)
         begun = _begin(settings, order, audience, root, stack)
         settings, connection = connect(settings, order, audience, gate, stack)
         ledger = _take_ledger(begun, audience)
         writes = connection.client.writes = Writes(ledger, clock, settings.server.write_timeout)
         chronicle = Chronicle(ledger)
-        emit = both(audience.emit, chronicle.add)
-        audience = replace(audience, emit=telling_of_server_filters(emit, order.reload))
+        audience = _followed_by(chronicle, audience, order)
         staging = stack.enter_context(_staging(settings, order, audience, gate, connection))
+        stack.enter_context(marked(lease, connection, settings, places, order.part.shard))
         identity = describe_identity(connection, settings, ensure_uuid(settings, places))
         datasets = Datasets(
             connection.server, identity, settings.data, audience.emit, dry_run=order.dry_run
@@ -256,6 +258,12 @@ def _begin(
     return begun
 
 
+def _followed_by(chronicle: Chronicle, audience: Audience, order: Order) -> Audience:
+    """Return the audience with the chronicle in it; it hears which filters the server has set."""
+    emit = both(audience.emit, chronicle.add)
+    return replace(audience, emit=telling_of_server_filters(emit, order.reload))
+
+
 def _take_ledger(begun: _Begun, audience: Audience) -> SqliteLedger:
     """Return the ledger once it is open; what was wrong with it is reported."""
     ledger = begun.find_ledger()
@@ -266,17 +274,17 @@ def _take_ledger(begun: _Begun, audience: Audience) -> SqliteLedger:
 
 def _occupy(
     settings: Settings, order: Order, clock: Clock, audience: Audience, stack: ExitStack
-) -> tuple[Places, bytes]:
-    """Return our own places and the data directory, on which no other run is at work meanwhile."""
+) -> tuple[Places, bytes, Lease | None]:
+    """Return our own places, and the data directory with the lease on it, where one is held."""
     _check_order(settings, order)
     places = find_places(order.config)
     prepare_places(settings, places)
     root = _find_root(settings)
-    if not order.dry_run:
-        state = find_state(settings, places)
-        stop = audience.cancel.set
-        stack.enter_context(occupied(state, root, clock, stop, order.part.shard))
-    return places, root
+    if order.dry_run:
+        return places, root, None
+    state, stop = find_state(settings, places), audience.cancel.set
+    lease = stack.enter_context(occupied(state, root, clock, stop, order.part.shard))
+    return places, root, lease
 
 
 def _find_root(settings: Settings) -> bytes:

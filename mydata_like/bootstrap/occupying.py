@@ -8,7 +8,7 @@ from pathlib import Path
 from mydata_like.core.ports import Clock
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.engine.ticker import repeated
-from mydata_like.system.lease import RENEWAL
+from mydata_like.system.lease import RENEWAL, Lease
 from mydata_like.system.lock import lock_data_directory
 
 logger = logging.getLogger(__name__)
@@ -21,8 +21,8 @@ def occupied(
     clock: Clock,
     stop: Callable[[str], None],
     shard: Shard = WHOLE,
-) -> Iterator[None]:
-    """Hold the locks; `stop` is called where another computer has taken them over.
+) -> Iterator[Lease]:
+    """Hold the locks, yield the lease; `stop` is called where another computer took it over.
 
     Raises as `lock_data_directory` does.
     """
@@ -34,4 +34,4 @@ def occupied(
                 stop("another run has taken over the data directory")
 
         with repeated(renew, RENEWAL):
-            yield
+            yield lease

@@ -11,8 +11,10 @@ from mydata_like import __version__
 from mydata_like.core.errors import NotApprovedError
 from mydata_like.core.model import Instrument
 from mydata_like.core.values import dataclass
+from mydata_like.server import marks
 from mydata_like.server.approval import Approval, Approved, build_area, parse_approval
 from mydata_like.server.client import Client, json_request
+from mydata_like.server.marks import Mark
 from mydata_like.server.once import Once
 from mydata_like.server.records import expect, page_parser
 from mydata_like.server.seat import KEY, Seat
@@ -87,13 +89,14 @@ class UploaderRecord(NamedTuple):
 
     `seat` is the computer that it belongs to, which stands among the settings on the server.
     `settings_updated` is the server's local time as it tells it, without a zone; empty where
-    the settings were never changed.
+    the settings were never changed. `marks` are the settings that tell of runs at work.
     """
 
     id: int
     settings: dict[str, str]
     settings_updated: str = ""
     seat: Seat | None = None
+    marks: tuple[tuple[str, Mark], ...] = ()
 
 
 class Uploaders:
@@ -152,8 +155,18 @@ class Uploaders:
         Other settings stay as they are. The whole uploader is told again, because a server
         may take what is left out for gone.
         """
+        self.keep_setting(uploader, installation, instrument, (KEY, seat))
+
+    def keep_setting(
+        self,
+        uploader: UploaderRecord,
+        installation: Installation,
+        instrument: Instrument,
+        setting: tuple[str, str],
+    ) -> None:
+        """Let the server remember one setting of ours, asking once; as `take_seat` does."""
         document = self._uploader_document(installation, instrument)
-        document["settings"] = [{"key": KEY, "value": seat}]
+        document["settings"] = [{"key": setting[0], "value": setting[1]}]
         request = json_request("PATCH", f"{_UPLOADER}/{uploader.id}/", document)
         self._client.check(self._client.submit(request), (200, 202))
 
@@ -203,6 +216,11 @@ class Uploaders:
         document["instruments"] = [self._client.wire.uri("instrument", instrument.id)]
         return document
 
+    def list_uploaders(self) -> list[UploaderRecord]:
+        """Return the records of all uploaders that the server shows us."""
+        pages = self._client.pages(f"{_UPLOADER}/", _parse_uploader, {})
+        return [record for page in pages for record in page]
+
     def find_uploader(self, uuid: str) -> UploaderRecord | None:
         """Return the server's record of an installation, None where there is none."""
         query = {"uuid": uuid}
@@ -248,9 +266,12 @@ def _parse_uploader(row: Any) -> UploaderRecord:
     updated = row.get("settings_updated") if type(row) is dict else None
     kept = {expect(it, "key", str): expect(it, "value", str) for it in pairs}
     seat = kept.pop(KEY, "")
+    texts = {key: kept.pop(key) for key in list(kept) if key.startswith(marks.KEY)}
+    found = ((key, Mark.parse(text)) for key, text in texts.items())
     return UploaderRecord(
         expect(row, "id", int),
         kept,
         updated if type(updated) is str else "",
         Seat.parse(seat) if seat else None,
+        tuple((key, mark) for key, mark in found if mark),
     )

@@ -35,9 +35,14 @@ class Lease:
         self._file = self._directory / lock_name(shard)
         self._content = holder.format().encode()
         self._held = False
+        self.missing = False  # it could not be written where it would be needed
 
-    def take(self) -> bool:
-        """Hold it; return whether it could be written.
+    def look(self) -> None:
+        """Raise `AlreadyRunningError` where another one is at work on some of the same files."""
+        self._refuse_others()
+
+    def take(self) -> None:
+        """Hold it, where it can be written: else it is `missing`.
 
         Raises `AlreadyRunningError` where another one holds it, or works on some of the same
         files.
@@ -49,10 +54,12 @@ class Lease:
         except FileExistsError:
             self._refuse_others()
             logger.warning("The lock file %s was left behind and cannot be deleted", self._file)
-            return False
+            self.missing = True
+            return
         except OSError as error:
             logger.info("No lock file can be made in %s: %s", self._directory, error)
-            return False
+            self.missing = True
+            return
         self._held = True
         try:
             # Ours is there first: of two that look at each other's at once, none misses the other.
@@ -60,7 +67,6 @@ class Lease:
         except AlreadyRunningError:
             self.release()
             raise
-        return True
 
     def renew(self) -> bool:
         """Say that we are still at work; return false where another one has taken it over.

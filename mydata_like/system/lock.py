@@ -2,18 +2,21 @@
 
 Three locks, since none of them covers all: a file in the folder of our own state, for the runs of
 this installation; the data directory itself, for all accounts of this computer, where its file
-system has such locks; and a lease, a file in the data directory, for other computers. The first
-two are freed by the system when their holder dies.
+system has such locks; and a lease, a file in the data directory, where other computers may reach
+it, or other shards. The first two are freed by the system when their holder dies.
 """
 
 import hashlib
 import logging
 import os
 import re
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import psutil
 from filelock import FileLock, Timeout
@@ -31,12 +34,37 @@ if sys.platform != "win32":
 logger = logging.getLogger(__name__)
 
 WATCH_NOTE = "watch.json"
+# File systems of one computer, as its system names them: there other accounts see our locks.
+LOCAL: Final = frozenset(
+    (
+        *("ext2", "ext3", "ext4", "xfs", "btrfs", "bcachefs", "zfs", "f2fs", "jfs", "reiserfs"),
+        *("tmpfs", "ramfs", "overlay", "vfat", "msdos", "exfat", "ntfs", "ntfs3", "fuseblk"),
+        *("apfs", "hfs", "ufs"),
+    )
+)
 PROBE_PATIENCE = 1.0  # seconds; others may be looking at the same lock just now
+
+
+def is_local(directory: bytes) -> bool:
+    """Return whether a folder is known to be on a file system of this computer alone."""
+    path = os.fsdecode(os.path.realpath(directory))
+    mounts = [it for it in psutil.disk_partitions(all=True) if _is_below(path, it.mountpoint)]
+    # Of those on one mount point the last one is seen.
+    kinds = [it.fstype for it in sorted(mounts, key=lambda mount: len(mount.mountpoint))]
+    return bool(kinds) and kinds[-1].lower() in LOCAL
+
+
+def _is_below(path: str, mount: str) -> bool:
+    return path == mount or path.startswith(mount.rstrip(os.sep) + os.sep)
 
 
 @contextmanager
 def lock_data_directory(
-    state: Path, data_directory: bytes, clock: Clock, shard: Shard = WHOLE
+    state: Path,
+    data_directory: bytes,
+    clock: Clock,
+    shard: Shard = WHOLE,
+    is_local: Callable[[bytes], bool] = is_local,
 ) -> Iterator[Lease]:
     """Hold the locks of the data directory or of a shard; yield the lease, to be renewed.
 
@@ -52,52 +80,66 @@ def lock_data_directory(
             with _hold(_of(note, other), _tell(name, other), clock, PROBE_PATIENCE):
                 pass
         lease = Lease(data_directory, shard, Holder.here(clock))
-        with _directory_locked(data_directory, shard, lease):
-            lease.take()
+        with _directory_locked(data_directory, shard, lease) as locked:
             try:
+                if locked and shard == WHOLE and is_local(data_directory):
+                    lease.look()
+                else:
+                    lease.take()
                 yield lease
             finally:
                 lease.release()
 
 
 @contextmanager
-def _directory_locked(directory: bytes, shard: Shard, lease: Lease) -> Iterator[None]:
-    """Lock the data directory itself, for which nothing is written; shards share that lock."""
+def _directory_locked(directory: bytes, shard: Shard, lease: Lease) -> Iterator[bool]:
+    """Lock the data directory itself, for which nothing is written; shards share that lock.
+
+    Yields whether the file system has such locks.
+    """
+    descriptor = _open_folder(directory)
+    try:
+        yield descriptor is not None and _lock_folder(descriptor, directory, shard, lease)
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _open_folder(directory: bytes) -> int | None:
+    """Open a folder to lock it; one that cannot be opened is told when it is read."""
+    try:
+        return None if sys.platform == "win32" else os.open(directory, os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def _lock_folder(descriptor: int, directory: bytes, shard: Shard, lease: Lease) -> bool:
     if sys.platform == "win32":
-        yield
-        return
+        return False
+    kind = fcntl.LOCK_EX if shard == WHOLE else fcntl.LOCK_SH
     try:
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:  # it is told when the folder is read
-        yield
-        return
-    try:
-        fcntl.flock(
-            descriptor, fcntl.LOCK_NB | (fcntl.LOCK_EX if shard == WHOLE else fcntl.LOCK_SH)
-        )
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
-        found = lease.find_holder()
-        who = found.describe() if found else _find_locker(os.fstat(descriptor).st_ino)
-        os.close(descriptor)
+        holder = lease.find_holder() or _find_locker(os.fstat(descriptor).st_ino)
+        who = holder.describe() if holder else ""
         raise _already_running(_tell(format_path(directory), WHOLE) + who) from None
     except OSError as error:  # some network file systems
         logger.info("%s cannot be locked: %s", format_path(directory), error)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
+        return False
+    return True
 
 
-def _find_locker(inode: int) -> str:
+def _find_locker(inode: int) -> Holder | None:
     """Return who has locked a folder, where the system (Linux) tells that."""
     try:
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
         words = [line.split() for line in lines]
         found = (it for it in words if it[1] == "FLOCK" and it[5].endswith(f":{inode}"))
         process = psutil.Process(int(next(found)[4]))
-        return f" (account {process.username()}, process {process.pid})"
+        began = datetime.fromtimestamp(process.create_time(), UTC)
+        return Holder(process.pid, socket.gethostname(), began, process.username())
     except (OSError, ValueError, LookupError, StopIteration, psutil.Error):
-        return ""
+        return None
 
 
 def _already_running(what: str) -> AlreadyRunningError:

@@ -41,17 +41,33 @@ def test_a_run_of_another_account_is_refused_and_told_who_is_at_work(site):
     assert site.data.stat().st_mtime_ns == folder
 
 
-def test_what_a_killed_run_leaves_blocks_nobody_and_goes_with_the_next(site):
+def test_a_killed_run_blocks_nobody_and_leaves_nothing(site):
     before = Picture.take(site.data)
     process = site.start("run", "--events")
     wait_for(process, "folder_found")
     kill_group(process)
     process.communicate()
-    left = [path.name for path in site.data.glob(".*")]
+    changed = before.differences()
 
     after = site.command("run", "--events", settings=[other_of(site)])
 
-    assert left == [".mydata-like.lock"]
+    assert changed == []
     assert (after.code, after.problem) == (0, None)
     assert before.differences() == []
     assert site.find_wrongs() == []
+
+
+def test_the_lease_of_a_killed_shard_counts_no_longer_and_goes_with_the_next(site):
+    assert site.command("register").code == 0
+    before = Picture.take(site.data)
+    process = site.start("run", "--shard", "1/2", "--events")
+    wait_for(process, "run_started")
+    kill_group(process)
+    process.communicate()
+    left = [path.name for path in site.data.glob(".*")]
+
+    after = site.command("run", "--shard", "1/2", "--json", settings=[other_of(site)])
+
+    assert left == [".mydata-like-1-of-2.lock"]
+    assert (after.code, after.problem) == (0, None)
+    assert before.differences() == []

@@ -1,6 +1,8 @@
 """The lock file in the data directory: what other computers and accounts see of a run."""
 
 import os
+import re
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +15,7 @@ from mydata_like.core.errors import AlreadyRunningError
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.system.holder import Holder
 from mydata_like.system.lease import EXPIRY, Lease
-from mydata_like.system.lock import lock_data_directory
+from mydata_like.system.lock import is_local, lock_data_directory
 from tests.fakes.clock import FakeClock
 from tests.mounts import MOUNTS, needs_mounts
 from tests.site import Picture
@@ -23,11 +25,12 @@ TWICE = """
 import os, sys
 from pathlib import Path
 from mydata_like.core.errors import AlreadyRunningError
-from mydata_like.system.lock import lock_data_directory
+from mydata_like.system.lock import is_local, lock_data_directory
 from tests.fakes.clock import FakeClock
 
 data, folder = os.fsencode(sys.argv[1]), Path(sys.argv[2])
-with lock_data_directory(folder / "one", data, FakeClock()):
+with lock_data_directory(folder / "one", data, FakeClock()) as lease:
+    print("missing:", lease.missing)
     print("lock file" if list(Path(sys.argv[1]).glob(".*")) else "no lock file")
     try:
         with lock_data_directory(folder / "other", data, FakeClock()):
@@ -63,8 +66,38 @@ def age(data: Path, seconds: float, name: str = LOCK) -> None:
     os.utime(data / name, (then, then))
 
 
-def occupy(state: Path, data: Path, shard: Shard = WHOLE):
-    return lock_data_directory(state, os.fsencode(data), FakeClock(), shard)
+def occupy(state: Path, data: Path, shard: Shard = WHOLE, *, local: bool = False):
+    return lock_data_directory(state, os.fsencode(data), FakeClock(), shard, lambda _: local)
+
+
+def test_a_folder_of_this_computer_alone_is_locked_without_any_file(data, tmp_path):
+    with (
+        occupy(tmp_path / "one", data, local=True) as lease,
+        pytest.raises(AlreadyRunningError) as caught,
+        occupy(tmp_path / "other", data, local=True),
+    ):
+        pytest.fail("two runs at once")
+
+    assert not lease.missing
+    assert re.search(
+        rf"since .* \(account .*, process {os.getpid()} on {socket.gethostname()}\)",
+        caught.value.message,
+    )
+
+
+def test_a_lease_counts_for_who_needs_none(data, tmp_path):
+    lease_of(data, elsewhere()).take()
+
+    with (
+        pytest.raises(AlreadyRunningError, match="SCOPE-PC"),
+        occupy(tmp_path / "one", data, local=True),
+    ):
+        pytest.fail("two runs at once")
+
+
+def test_file_systems_of_this_computer_are_told_from_those_of_others(tmp_path):
+    assert is_local(os.fsencode(tmp_path))
+    assert not is_local(b"/proc/self")
 
 
 def test_two_states_on_one_data_directory_exclude_each_other(data, tmp_path):
@@ -124,7 +157,8 @@ def test_what_is_not_renewed_counts_no_longer(data):
     folder = data.stat().st_mtime_ns
     lease = lease_of(data, here())
 
-    assert lease.take()
+    lease.take()
+    assert not lease.missing
     lease.release()
 
     assert [path.name for path in data.iterdir()] == ["alice"]
@@ -146,7 +180,7 @@ def test_a_lock_from_the_future_blocks_nobody_for_ever(data):
     lease_of(data, elsewhere()).take()
     age(data, -10 * EXPIRY)
 
-    assert lease_of(data, here()).take()
+    lease_of(data, here()).take()
 
 
 def test_one_of_a_process_that_has_ended_counts_no_longer(data):
@@ -154,13 +188,13 @@ def test_one_of_a_process_that_has_ended_counts_no_longer(data):
         born = psutil.Process(ended.pid).create_time()
     lease_of(data, here(pid=ended.pid, born=born)).take()
 
-    assert lease_of(data, here()).take()
+    lease_of(data, here()).take()
 
 
 def test_one_whose_process_number_another_process_has_counts_no_longer(data):
     lease_of(data, here(born=1.0)).take()
 
-    assert lease_of(data, here()).take()
+    lease_of(data, here()).take()
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b"[1]"], ids=repr)
@@ -170,7 +204,7 @@ def test_one_that_makes_no_sense_counts_until_it_is_old(data, content):
     with pytest.raises(AlreadyRunningError, match="is at work on"):
         lease_of(data, here()).take()
     age(data, EXPIRY + 1)
-    assert lease_of(data, here()).take()
+    lease_of(data, here()).take()
 
 
 def test_who_slept_too_long_learns_that_another_one_has_taken_over(data):
@@ -183,6 +217,15 @@ def test_who_slept_too_long_learns_that_another_one_has_taken_over(data):
     sleeper.release()
     assert other.renew()
     assert (data / LOCK).exists()
+
+
+def test_a_lease_that_cannot_be_written_is_missing(tmp_path):
+    lease = lease_of(tmp_path / "no such folder", here())
+
+    lease.take()
+
+    assert lease.missing
+    assert lease.renew()
 
 
 def test_one_that_was_deleted_is_made_again(data):
@@ -212,3 +255,4 @@ def test_a_folder_that_cannot_be_written_is_locked_for_this_computer(tmp_path, d
     assert "Another run is at work on" in told
     assert ", process " in told
     assert "no lock file" in told
+    assert "missing: False" in told  # of what no other computer reaches
