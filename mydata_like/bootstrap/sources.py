@@ -139,18 +139,17 @@ def list_unfinished_sources(settings: Settings, config: Path | None) -> list[Unf
         ]
 
 
-def remove_source(settings: Settings, config: Path | None, path: Path) -> None:
+def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
     """Forget a source: no run carries on with it, and what is in it is at risk no longer.
 
     What was sent stays sent, and known. Raises `AlreadyRunningError` while a run is at work,
     `SourceError` where no such source is unfinished.
     """
-    key = os.fsencode(path.absolute().as_posix()).rstrip(b"/")
     places, clock = find_places(config), SystemClock()
     root = os.fsencode(settings.data.directory or "")
-    if key not in [known.path for known in find_unfinished_sources(settings, config)]:
+    if path not in [known.path for known in find_unfinished_sources(settings, config)]:
         raise SourceError(
-            f"{format_path(key)} is no folder or file that a run is to carry on with.",
+            f"{format_path(path)} is no folder or file that a run is to carry on with.",
             hint="`mydata-like sources` lists them.",
             code="source.unknown",
         )
@@ -158,7 +157,7 @@ def remove_source(settings: Settings, config: Path | None, path: Path) -> None:
         lock_data_directory(find_state(settings, places), root, clock),
         SqliteLedger.open(ledger_file(settings, places, root), root, clock) as ledger,
     ):
-        ledger.remove_source(key)
+        ledger.remove_source(path)
 
 
 def find_unfinished_sources(settings: Settings, config: Path | None) -> list[KnownSource]:

@@ -1,5 +1,6 @@
 """`mydata-like sources`: what was added from outside of the data directory and is not safe yet."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -31,7 +32,8 @@ def sources(
     try:
         settings = bootstrap.load_settings(config, assignments or ()).settings
         if remove is not None:
-            bootstrap.remove_source(settings, config, remove)
+            key = os.fsencode(remove.absolute().as_posix())
+            bootstrap.remove_source(settings, config, key)
         found = bootstrap.list_unfinished_sources(settings, config)
     except UploaderError as error:
         tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
@@ -49,6 +51,7 @@ def _describe(found: bootstrap.UnfinishedSource) -> Iterator[str]:
     if not found.there:
         yield "  It cannot be found now: connect its drive, or remove it with --remove."
     if risk.files:
-        yield f"  Only there: {risk.files} files, {format_size(risk.bytes)}"
+        noun = "file" if risk.files == 1 else "files"
+        yield f"  Only there: {risk.files} {noun}, {format_size(risk.bytes)}"
     else:
         yield "  What is in it is looked at by the next run."

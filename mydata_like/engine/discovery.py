@@ -75,8 +75,14 @@ class Discovery:
             inventory.add_folders([FolderSums(*names)])
         return group._replace(known=known), news
 
-    def record_open(self, checked: CheckedGroup) -> None:
-        """Keep those files of a group that are not verified, whatever the ledger had known."""
+    def pass_open(self, groups: Iterable[CheckedGroup]) -> Iterator[CheckedGroup]:
+        """Yield checked groups, each once those of its files are kept that are not verified."""
+        for checked in groups:
+            self._record_open(checked)
+            yield checked
+
+    def _record_open(self, checked: CheckedGroup) -> None:
+        """Keep what is open of a group, whatever the ledger had known."""
         place = checked.group.folder.path, checked.group.number
         if place in self._unsent:
             self._unsent.remove(place)  # all of them are kept already

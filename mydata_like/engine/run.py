@@ -177,7 +177,7 @@ class Run:
         """Carry what is found and what is sent again; return what is to be sent once more."""
         with self._group() as group:
             checked = self._checked(group, self._around.discovery.pass_on(found))
-            bundled = stage(group, self._stages.bundle, checked, limit=AHEAD, weigh=count_files)
+            bundled = stage(group, self._bundle, checked, limit=AHEAD, weigh=count_files)
             repeats: list[Open] = [[*again]]
             return self._deliver(group, chain(repeats, bundled) if again else bundled)
 
@@ -209,8 +209,11 @@ class Run:
         for checked in self._stages.check(groups):
             if any(isinstance(file, Wanted) for file in checked.open):
                 self._around.transport.prepare()
-            self._around.discovery.record_open(checked)
             yield checked
+
+    def _bundle(self, groups: Iterable[CheckedGroup]) -> Iterator[Open]:
+        """Bundle what is open, once the ledger has it."""
+        return self._stages.bundle(self._around.discovery.pass_open(groups))
 
     def _deliver(
         self, group: WorkerGroup, checked: WorkQueue[Open] | Iterable[Open]

@@ -41,7 +41,7 @@ ENTRIES_AT_ONCE = 83  # of twelve
 ROWS_AT_ONCE = 1000
 SEEN = attrgetter("key", "size", "modified_ns")
 FOUND_AT_ONCE = 190  # of five
-FOUND = attrgetter("key", "size", "modified_ns", "ctime_ns", "inode")
+LONGEST = 2**63 - 1  # what a column holds; inodes of Windows may have more bits
 
 NO_ROOT = -1  # no row has it
 
@@ -219,7 +219,7 @@ class SqliteLedger:
         for start in range(0, len(files), FOUND_AT_ONCE):
             part = files[start : start + FOUND_AT_ONCE]
             query = statements.COUNT_KNOWN % ",".join([statements.SEEN] * len(part))
-            values = *chain.from_iterable(map(FOUND, part)), self._root
+            values = *_seen(part), self._root
             with self._file.used() as cursor:
                 known, *ends = cursor.execute(query, values).fetchone()
             datasets.update(ends)
@@ -242,7 +242,7 @@ class SqliteLedger:
         with self._file.transaction() as cursor:
             for start in range(0, len(files), FOUND_AT_ONCE):
                 part = files[start : start + FOUND_AT_ONCE]
-                values = *chain.from_iterable(map(FOUND, part)), *one, began
+                values = *_seen(part), *one, began
                 cursor.execute(query % ",".join([statements.SEEN] * len(part)), values)
                 news += cursor.execute("SELECT changes()").fetchone()[0]
         return news
@@ -398,3 +398,9 @@ class SqliteLedger:
         except BaseException:
             self.close()
             raise
+
+
+def _seen(files: Sequence[LocalFile]) -> Iterator[object]:
+    """Return one after the other what tells each file from an earlier state of it."""
+    rows = [(f.key, f.size, f.modified_ns, f.ctime_ns, f.inode & LONGEST) for f in files]
+    return chain.from_iterable(rows)
