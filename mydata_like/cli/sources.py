@@ -51,7 +51,8 @@ def _describe(source: KnownSource) -> Iterator[str]:
     if not _is_there(source):
         yield "  It cannot be found now: connect its drive, or remove it with --remove."
     if source.open_files:
-        yield f"  Only there: {source.open_files} files, {format_size(source.open_bytes or 0)}"
+        noun = "file" if source.open_files == 1 else "files"
+        yield f"  Only there: {source.open_files} {noun}, {format_size(source.open_bytes or 0)}"
     else:
         yield "  What is in it is looked at by the next run."
 

@@ -6,10 +6,21 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.model import CheckedGroup, FileGroup, FolderSums, LocalFile, OpenFiles, Wanted
+from mydata_like.core.model import (
+    CheckedGroup,
+    FileGroup,
+    FolderSums,
+    LocalFile,
+    OpenFiles,
+    Registered,
+    Staged,
+    Wanted,
+)
 from mydata_like.core.ports import Cancel, Clock
 
 logger = logging.getLogger(__name__)
+
+Compared = CheckedGroup | list[Wanted | Registered]  # what is open, in a group or from several
 
 HELD_UP: Final = 1.0  # seconds for which the flow takes no more files before it is looked ahead
 TICK: Final = 0.25  # seconds after which that is looked at again
@@ -76,14 +87,25 @@ class Discovery:
         whole = not seen.keys and len(seen.datasets) == 1
         return group._replace(known=next(iter(seen.datasets)) if whole else None), news
 
-    def record_open(self, checked: CheckedGroup) -> None:
-        """Keep those files of a group that are not verified, whatever the ledger had known."""
-        place = checked.group.folder.path, checked.group.number
-        if place in self._unsent:
-            self._unsent.remove(place)  # all of them are kept already
-            return
-        items = (item if isinstance(item, Wanted) else item.wanted for item in checked.open)
-        files = [file for wanted in items for file in wanted.files]
+    def pass_open(self, groups: Iterable[Compared]) -> Iterator[Compared]:
+        """Yield what was checked or compared, once those files are kept that are not verified."""
+        for compared in groups:
+            self._record_open(compared)
+            yield compared
+
+    def _record_open(self, compared: Compared) -> None:
+        """Keep what is open, whatever the ledger had known."""
+        items: Sequence[Wanted | Staged | Registered]
+        if isinstance(compared, CheckedGroup):
+            place = compared.group.folder.path, compared.group.number
+            if place in self._unsent:
+                self._unsent.remove(place)  # all of them are kept already
+                return
+            items = compared.open
+        else:
+            items = compared
+        wanted = (item if isinstance(item, Wanted) else item.wanted for item in items)
+        files = [file for each in wanted for file in each.files]
         if files and not self._dry_run:
             self._find_inventory().record_found(files, self._since, unsent=True)
 

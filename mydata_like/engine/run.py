@@ -17,7 +17,7 @@ from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.compare import READERS, Compare
 from mydata_like.engine.controller import Controller, Controls
-from mydata_like.engine.discovery import Discovery
+from mydata_like.engine.discovery import Compared, Discovery
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.register import Register
@@ -190,7 +190,7 @@ class Run:
                 limit=AHEAD,
                 weigh=count_files,
             )
-            bundled = stage(group, self._stages.bundle, compared, limit=AHEAD, weigh=count_files)
+            bundled = stage(group, self._bundle, compared, limit=AHEAD, weigh=count_files)
             repeats: list[Open] = [[*again]]
             return self._deliver(group, chain(repeats, bundled) if again else bundled)
 
@@ -230,8 +230,11 @@ class Run:
         for checked in self._stages.check(groups):
             if any(isinstance(file, Wanted) for file in checked.open):
                 self._around.transport.prepare()
-            self._around.discovery.record_open(checked)
             yield checked
+
+    def _bundle(self, groups: Iterable[Compared]) -> Iterator[Open]:
+        """Bundle what is open, once the ledger has it."""
+        return self._stages.bundle(self._around.discovery.pass_open(groups))
 
     def _deliver(
         self, group: WorkerGroup, checked: WorkQueue[Open] | Iterable[Open]

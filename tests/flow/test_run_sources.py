@@ -165,7 +165,7 @@ def test_of_two_folders_for_one_dataset_the_second_is_refused(site, dropped, tmp
     assert find_wrongs(site, dropped, dropped.name) == []
     assert str(other) in unfinished(site)
     assert str(dropped) not in unfinished(site)
-    remove_source(load_settings(site.config).settings, site.config, other)
+    remove_source(load_settings(site.config).settings, site.config, os.fsencode(other))
 
 
 def test_patterns_see_a_source_from_its_own_folder_on(site, dropped):

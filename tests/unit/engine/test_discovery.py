@@ -83,7 +83,7 @@ def test_what_the_server_lacks_is_kept_whatever_was_known(clock):
     wanted = [Wanted(local(name), SET, "r") for name in (b"a", b"b", b"c")]
 
     items = [wanted[0], Staged(wanted[1], "c"), Registered(wanted[2], "c")]
-    discovery.record_open(CheckedGroup(passed, items))
+    assert list(discovery.pass_open([CheckedGroup(passed, items)])) == [(passed, items)]
 
     assert at_risk(inventory) == [b"a", b"b", b"c"]
 
@@ -92,7 +92,7 @@ def test_a_dry_run_keeps_nothing(clock):
     inventory = Inventory()
     discovery = Discovery(lambda: inventory, clock, dry_run=True)
     (passed,) = discovery.pass_on([group(b"a")])
-    discovery.record_open(CheckedGroup(passed, [Wanted(local(b"a"), SET, "r")]))
+    assert list(discovery.pass_open([CheckedGroup(passed, [Wanted(local(b"a"), SET, "r")])]))
 
     assert (inventory.found, inventory.folders) == ({}, [])
 
