@@ -59,11 +59,12 @@ UNREAD = Problem(
 
 
 class Check:
-    """The stage that compares local files with the ledger and one listing per dataset.
+    """The stage that looks files up in the ledger, and in a listing where that is not proven.
 
     It yields, group by group, what is not verified yet: files to send, files whose bytes
     are in the staging area already, and datafiles that only wait for verification. What
-    concerns a file in an archive comes as that archive with this one member.
+    concerns a file in an archive comes as that archive with this one member. What nobody has
+    read as it is now, and the server may have, comes apart.
     """
 
     def __init__(self, knowledge: Knowledge, datasets: Datasets, emit: Emit, *, box: str) -> None:
