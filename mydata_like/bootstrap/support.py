@@ -189,14 +189,14 @@ def _describe_state(settings: Settings, config: Path | None, *, names: bool) -> 
     return json.dumps(record if names else _without_words(record), indent=1) + "\n"
 
 
+# What sentences and the names of sources stand in.
+_WORDS: Final = frozenset(("message", "hint", "path", "owner", "experiment", "dataset"))
+
+
 def _without_words(value: Any) -> Any:
-    """Return values without the sentences of problems, which name files."""
+    """Return values without the sentences of problems and all else that names files."""
     if isinstance(value, dict):
-        return {
-            key: _without_words(member)
-            for key, member in value.items()
-            if key not in ("message", "hint")
-        }
+        return {key: _without_words(member) for key, member in value.items() if key not in _WORDS}
     return [_without_words(member) for member in value] if isinstance(value, list) else value
 
 

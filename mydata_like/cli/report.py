@@ -227,6 +227,8 @@ def describe_safety(found: "State") -> Iterator[str]:
         yield f"Only on this computer: {count:,} files, {size}{since}."
     if found.sources:
         yield f"Added folders that are not finished: {len(found.sources):,}."
+    if found.running:  # it has not looked at everything yet
+        return
     if found.safety is Safety.SAFE:
         yield "All files that were found are safe on the server."
     elif found.safety is Safety.UNKNOWN:

@@ -120,11 +120,11 @@ def test_a_folder_with_files_that_nothing_leaves_out_on_purpose_is_not_green(qtb
     counts = WELL | {"found": 6, "skipped": 2}
     written.ledger.record_folders([sums(b"zoe/1", "zoe", "x", "1", counts)])
     written.ledger.record_outcomes([an_outcome(b"zoe/1/a", "skipped", "skipped.ignored")])
-    page._ask()
+    page._desk.controller.ledger_changed.emit()
     qtbot.waitUntil(lambda: texts(page._model, column=1)[-1] == "Verified")
 
     written.ledger.record_outcomes([an_outcome(b"zoe/1/b\xff", "skipped", "skipped.name")])
-    page._ask()
+    page._desk.controller.ledger_changed.emit()
 
     qtbot.waitUntil(lambda: texts(page._model, column=1)[-1] == "Files left out")
 

@@ -91,7 +91,7 @@ class FoldersPage(Page):
         tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         tree.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerItem)
         width = tree.fontMetrics().averageCharWidth()
-        for number, characters in enumerate((38, 23, 18, 11, 12)):
+        for number, characters in enumerate((36, 26, 18, 11, 12)):
             tree.setColumnWidth(number, width * characters)
         KeptColumns("folders", tree.header(), self._desk.memory).restore()
         self._leave.setToolTip(self.tr("Send nothing more of this folder in this run"))

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import stat
 import zipfile
 from pathlib import Path
@@ -9,11 +10,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from mydata_like.bootstrap import find_places, load_settings
+from mydata_like.bootstrap.settings import ledger_file
 from mydata_like.bootstrap.support import collect_documents, write_bundle
 from mydata_like.cli.main import app
 from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.events import FileFailed
+from mydata_like.core.sources import Destination, Source
+from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.logs import LogStyle, Redaction, logging_to
+from tests.fakes.clock import FakeClock
 
 KEY, PASSWORD = "c4n4ry0000111122223333444455556666777788", "hunter2hunter2"
 NAMES = ("patient", "smith", "Secret study", "raw data", "who.knows")
@@ -74,6 +80,20 @@ def test_no_name_of_a_file_or_folder_gets_in_where_that_is_wished(config):
     assert "FileFailed file.changed" in text
     assert "FileNotFoundError" in text
     assert "data.directory = (hidden)" in text
+
+
+def test_no_name_of_an_unfinished_source_gets_in_where_that_is_wished(config):
+    settings = load_settings(config).settings
+    root = os.fsencode(str(settings.data.directory))
+    file = ledger_file(settings, find_places(config), root)
+    source = Source(b"/usb/patient 7", Destination("smith", "Secret study", "patient 7"))
+    with SqliteLedger.open(file, root, FakeClock()) as ledger:
+        ledger.record_source(source)
+
+    assert "patient 7" in text_of(collect_documents(config, names=True))
+    text = text_of(collect_documents(config, names=False))
+    assert "unfinished_sources" in text
+    assert [name for name in NAMES if name in text] == []
 
 
 def test_what_helps_is_in_it(config):
