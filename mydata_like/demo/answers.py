@@ -1,6 +1,7 @@
 """What the server says: JSON, empty pages and bare paths, dressed as MyTardis dresses them."""
 
 import json
+from collections.abc import Iterable, Mapping
 
 from flask import Response
 
@@ -31,6 +32,9 @@ def invalid(message: str) -> Refusal:
     return Refusal(400, {"error": message})
 
 
+JSON = "application/json"
+
+
 def answer_json(payload: object, status: int = 200, *, location: str = "") -> Response:
     """Answer with JSON; `location` is the path of what was created."""
     text = json.dumps(payload, ensure_ascii=False)
@@ -40,9 +44,17 @@ def answer_json(payload: object, status: int = 200, *, location: str = "") -> Re
     return response
 
 
-def answer_text(text: str = "", status: int = 200, *, location: str = "") -> Response:
+def answer_objects(others: Mapping[str, object], objects: Iterable[str]) -> Response:
+    """Answer with records that are JSON already, behind other fields."""
+    text = json.dumps({**others, "objects": []}, ensure_ascii=False)
+    return answer_text(f"{text[:-2]}{', '.join(objects)}]}}", kind=JSON)
+
+
+def answer_text(
+    text: str = "", status: int = 200, *, location: str = "", kind: str | None = None
+) -> Response:
     """Answer with a text that calls itself HTML, which is how MyTardis sends paths and nothing."""
-    response = Response(text, status)
+    response = Response(text, status, content_type=kind)
     if location:
         response.headers["Location"] = location
     return response

@@ -59,7 +59,8 @@ class Limited:
 class Multipart:
     """The body of one upload, of a length known beforehand; it is made while it is sent.
 
-    `sent_at` is when, by `now`, its last piece went: from then on the server may act on it.
+    `close` is called before its last piece goes, from when on the server may act on it; it
+    returns what `sent_at` is then, which is None before.
     """
 
     def __init__(
@@ -68,13 +69,13 @@ class Multipart:
         size: int,
         source: Source,
         progress: Progress,
-        now: Callable[[], float],
+        close: Callable[[], float],
     ) -> None:
         boundary = uuid.uuid4().hex
         self.content_type = f"multipart/form-data; boundary={boundary}"
         self.checksum = ""
-        self.sent_at = 0.0
-        self._now = now
+        self.sent_at: float | None = None
+        self._close = close
         self._source = source
         self._progress = progress
         self._size = size
@@ -105,5 +106,5 @@ class Multipart:
             # An error here drops the connection, so that the server keeps nothing.
             raise FileChangedError("The file changed while it was sent.")
         self.checksum = self._source.finish()
-        self.sent_at = self._now()
+        self.sent_at = self._close()
         yield self._before + self.checksum.encode() + self._after

@@ -21,12 +21,13 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.format import format_path
-from mydata_like.core.model import Datafile, Payload, Reading, Wanted
+from mydata_like.core.model import Datafile, DatasetId, Payload, Reading, Wanted
 from mydata_like.core.ports import Emit, Progress, Sent, Unsent
 from mydata_like.core.spent import NOTHING_SPENT
 from mydata_like.server.bodies import Guarded, Limited, Multipart, Source
 from mydata_like.server.client import Client, Query
 from mydata_like.server.drafts import datafile_document
+from mydata_like.server.once import number_of
 from mydata_like.server.records import page_parser, parse_datafile
 from mydata_like.server.wire import BrokenOffError, Request
 
@@ -172,6 +173,8 @@ class HttpChannel:
             return self._transport.chunked(wanted, source, self._bucket, progress)
         existing = wanted.datafile or self._find(wanted)
         if existing is None:
+            existing = self._outlast_earlier(wanted)
+        if existing is None:
             return self._post(wanted, source, progress)
         return adopt(existing, wanted, read_checksum(source))
 
@@ -182,7 +185,7 @@ class HttpChannel:
             wanted.file.size,
             Limited(source, self._bucket),
             progress,
-            self._client.now,
+            lambda: self._note(wanted),
         )
         request = Request(
             "POST",
@@ -193,16 +196,41 @@ class HttpChannel:
         )
         try:
             self._client.check(self._client.exchange(request), (201,))
+            self._forget(wanted, body)
         except (TransientError, RejectedError) as error:
             if isinstance(error, RejectedError) and error.problem_code != "server.duplicate":
+                self._forget(wanted, body)
                 raise
-            unanswered = isinstance(error, UnansweredError) and body.checksum
-            find = partial(self._find, wanted)
-            found = self._client.outlast(body.sent_at, find) if unanswered else find()
+            found = self._settle(error, wanted, body)
+            self._forget(wanted, body)
             if found is None or not body.checksum:
                 raise
             return adopt(found, wanted, body.checksum)
         return body.checksum
+
+    def _settle(self, error: ItemError, wanted: Wanted, body: Multipart) -> Datafile | None:
+        """Return the record that is there after an error, or comes while it is waited for."""
+        if isinstance(error, UnansweredError) and body.sent_at is not None:
+            return self._client.outlast(body.sent_at, partial(self._find, wanted))
+        return self._find(wanted)
+
+    def _note(self, wanted: Wanted) -> float:
+        """Note that the server may make the record from now on; return the time."""
+        if self._client.writes:
+            self._client.writes.begin(_number(wanted))
+        return self._client.now()
+
+    def _forget(self, wanted: Wanted, body: Multipart) -> None:
+        if self._client.writes and body.sent_at is not None:
+            self._client.writes.end(_number(wanted))
+
+    def _outlast_earlier(self, wanted: Wanted) -> Datafile | None:
+        """Return the record that a request of an earlier run makes, if one was under way."""
+        rest = self._client.writes.find_rest(_number(wanted)) if self._client.writes else 0.0
+        if not rest:
+            return None
+        begun = self._client.now() + rest - self._client.write_timeout
+        return self._client.outlast(begun, partial(self._find, wanted))
 
     def _find(self, wanted: Wanted) -> Datafile | None:
         """Look for a record of this name: one that exists must never be made again."""
@@ -210,6 +238,11 @@ class HttpChannel:
         if not found:
             self._client.prove()
         return found[0][0] if found else None
+
+
+def _number(wanted: Wanted) -> DatasetId:
+    """Return what stands for one datafile where it is noted what is being written."""
+    return number_of(("datafile", wanted.dataset.id, *place(wanted)))
 
 
 def find_records(client: Client, wanted: Wanted) -> list[tuple[Datafile, Any]]:

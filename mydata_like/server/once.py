@@ -51,7 +51,7 @@ class Once:
     def _write(self, key: Hashable, make: Callable[[], T]) -> T:
         writes, begun = self._client.writes, self._client.now()
         if writes:
-            writes.begin(_number(key))
+            writes.begin(number_of(key))
         try:
             return make()
         except (UnansweredError, Cancelled):
@@ -59,23 +59,23 @@ class Once:
             raise
         finally:
             if writes and key not in self._unanswered:
-                writes.end(_number(key))
+                writes.end(number_of(key))
 
     def _outlast(self, key: Hashable, find: Callable[[], T | None]) -> T | None:
         """Return what is found until a request that may be making it must be over."""
         writes, begun = self._client.writes, self._unanswered.get(key)
         if begun is None:
-            rest = writes.find_rest(_number(key)) if writes else 0.0
+            rest = writes.find_rest(number_of(key)) if writes else 0.0
             if not rest:
                 return None
             begun = self._client.now() + rest - self._client.write_timeout
         found = self._client.outlast(begun, find)
         if self._unanswered.pop(key, None) is not None and writes:
-            writes.end(_number(key))
+            writes.end(number_of(key))
         return found
 
 
-def _number(key: Hashable) -> DatasetId:
+def number_of(key: Hashable) -> DatasetId:
     """Return what stands for a thing that is in no dataset, the same in every run."""
     return DatasetId(-1 - crc32(repr(key).encode("utf-8", "surrogatepass")))
 

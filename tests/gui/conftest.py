@@ -25,6 +25,7 @@ QUICK = {
     "filters.settle_seconds": 0,
     "advanced.verify_interval": 0.1,
     "advanced.pause_patience": 30,
+    "server.write_timeout": 5,
     "transfer.stall_timeout": 10,
     "transfer.batch_age": 0.2,
     "schedule.kind": "manual",

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import time
+from datetime import timedelta
 from itertools import count
 
 import pytest
@@ -12,12 +13,15 @@ import pytest
 from mydata_like.core.errors import TransientError
 from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, Wanted
 from mydata_like.core.ports import Sent
+from mydata_like.engine.writes import Writes
 from mydata_like.server.client import Client
 from mydata_like.server.http_upload import HttpTransport
+from mydata_like.server.once import number_of
 from mydata_like.server.records import parse_datafile
 from mydata_like.settings.schema import Server
 from mydata_like.transfer.reading import open_source
 from tests.fakes.clock import FakeClock
+from tests.fakes.ledger import MemoryLedger
 from tests.fakes.web import page, reply, reset, web_server
 from tests.settled import settle
 
@@ -277,3 +281,44 @@ def test_a_cut_payload_ends_at_once_and_the_channel_goes_on(web, shelf, transpor
 
     channel.limit(0)
     assert channel.send(Payload(1, members, False), lambda size: None)[1].registered
+
+
+def test_a_file_whose_answer_was_lost_may_be_sent_again_only_when_that_must_be_over(
+    web, transport, make
+):
+    web.on("GET", PATH, page())
+    web.on("POST", PATH, reset)
+    ledger, _ = keep_notes(transport)
+
+    (fate,) = send(transport, make())
+
+    assert fate.again
+    assert transport.client.now() >= transport.client.write_timeout
+    assert web.count("POST", PATH) == 1
+    assert ledger.find_writes() == {}
+
+
+def test_a_file_that_a_killed_run_was_sending_is_looked_for_first(web, shelf, transport, make):
+    ledger, clock = keep_notes(transport)
+    wanted = make()
+    Writes(ledger, clock, 300.0).begin(number_of(("datafile", DATASET.id, "sub", "a b.txt")))
+    transport.client.writes = Writes(ledger, clock, 300.0)
+    row = {"dataset": "/api/v1/dataset/21/", "directory": "sub", "filename": "a b.txt"}
+
+    def finish(asked):
+        if clock.now() > FakeClock().now() + timedelta(seconds=9) and not shelf.rows:
+            shelf.add(**row, size=5, md5sum=md5(b"hello"), modification_time="")
+
+    web.rules.insert(0, finish)
+
+    (fate,) = send(transport, wanted)
+
+    assert fate == Sent(0, md5(b"hello"), registered=True)
+    assert shelf.contents == []
+
+
+def keep_notes(transport):
+    """Let a transport note what it writes in a ledger; return this and its clock."""
+    ledger, clock = MemoryLedger(), transport.client._clock
+    transport.client.writes = Writes(ledger, clock, 300.0)
+    return ledger, clock
