@@ -1,11 +1,10 @@
 """Every claim of every view, against the bytes on the server's disk and the records beside them.
 
-The truth is taken from the local files and from the embedded server, never from the ledger. The
-claims come from the real commands and from the real window (`tests.window_texts`). No view may
-claim more than the truth; after a run that ended well each of them has to say exactly that.
+The claims come from the real commands and from the real window (`tests.window_texts`), what is
+true of them from `tests.truth`. No view may claim more than the truth; after a run that ended well
+each of them has to say exactly that.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -13,16 +12,12 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import groupby
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mydata_like.core.format import format_path
-from mydata_like.demo.archived import is_archive, list_archived
-from mydata_like.demo.invariants import FileKey, StoredFile, measure
 from tests.site import DEADLINE, Site, finish
+from tests.truth import Truth
 
 ROOT = Path(__file__).parents[1]
 ALL = ""  # what a claim is about that is about everything
@@ -32,37 +27,41 @@ SAMPLE = 3  # files of each kind that the page "Where is my data?" is asked abou
 SAFE, REGISTERED, SENT = "safe", "registered", "sent"
 VERIFIED_COUNT, AT_RISK, AT_RISK_BYTES = "verified files", "files at risk", "bytes at risk"
 CUT_OFF, UNKNOWN, MAY_DELETE = "cut off", "unknown", "may be deleted"
+NEVER_SEEN, AWAY, LISTED = "never seen", "data folder away", "listed"
 
 _CUT_OFF = re.compile(
     r"cut off|interrupted|not finished|ended early|unexpectedly|was stopped|did not end", re.I
 )
-_UNKNOWN = re.compile(r"not known|unknown|cannot be (read|found|told)|no run has|ready to start", re.I)
+_UNKNOWN = re.compile(
+    r"not known|unknown|cannot be (read|found|told)|no run has|ready to start", re.I
+)
 _ALL_SAFE = re.compile(
     r"\ball\b(?!.*\bnot\b).*\bsafe\b|^[\d,]* ?files? (is|are) safe on the server"
     r"|every file .* is on the server|nothing (else )?is wrong|no files were found"
     r"|nothing had to be sent|nothing to upload|^nothing$",
     re.I,
 )
-_VERIFIED_COUNT = re.compile(r"(?<![\d.,])(\d[\d,]*) (?:files? )?(?:are |is )?(?:verified|safe)\b", re.I)
+_VERIFIED_COUNT = re.compile(
+    r"(?<![\d.,])(\d[\d,]*) (?:files? )?(?:are |is )?(?:verified|safe)\b", re.I
+)
 _ALL_COUNT = re.compile(r"\ball (\d[\d,]*)[^\d]*\bsafe\b", re.I)
 _RISK_COUNT = re.compile(
     r"(\d[\d,]*) files?\b.*\b(only (on this computer|here)|at risk)\b",
     re.I,
 )
+_LEVELS = (SAFE, REGISTERED, SENT)
+_NEVER_SEEN = re.compile(r"no run has (come across|sent|found)|was never (seen|found)", re.I)
+_AWAY = re.compile(
+    r"(data|folder|directory)\b.*"
+    r"(cannot be (read|reached|found|opened)|not there|missing|gone|away|not? (be )?available"
+    r"|unavailable|does not exist|is empty|no longer)",
+    re.I,
+)
+_RUN_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d  ")
 _NUMBER = re.compile(r"(\d[\d,]*)")
 _STATES = {"verified": SAFE, "safe": SAFE, "registered": REGISTERED, "sent": SENT, "staged": SENT}
 _STATES |= {"repaired": REGISTERED}
 _RISK_CARD = "only on this computer"
-
-
-class Local(NamedTuple):
-    """One local file and where it belongs; `path` is None once it was deleted here."""
-
-    key: str  # as events print it: below the data directory, else absolute
-    place: FileKey  # dataset, directory, name
-    path: Path | None
-    size: int
-    md5sum: str
 
 
 class Claim(NamedTuple):
@@ -78,155 +77,6 @@ class Claim(NamedTuple):
         amount = f" {self.number}" if self.says in (VERIFIED_COUNT, AT_RISK, AT_RISK_BYTES) else ""
         quoted = f": {self.text!r}" if self.text else ""
         return f"{self.view} says {self.says}{amount} of {self.of or 'all'}{quoted}"
-
-
-@dataclass
-class Inventory:
-    """What lies on this computer and is to be sent: the data directory and what was dropped.
-
-    `left_out` are keys of files that are skipped on purpose; `gone` is what once was there.
-    """
-
-    data: Path  # where the files of the data directory lie now, whatever that is called
-    sources: dict[Path, str] = field(default_factory=dict)  # dropped folders and their datasets
-    left_out: frozenset[str] = frozenset()
-    gone: dict[str, Local] = field(default_factory=dict)
-
-    def list_files(self) -> Iterator[Local]:
-        """Yield every file that is to be sent, read anew."""
-        for path in sorted(self.data.glob("*/*/**/*")):
-            if path.is_file() and not path.is_symlink():
-                _, dataset, *directory, name = path.relative_to(self.data).parts
-                key = os.fsencode(path.relative_to(self.data).as_posix())
-                yield _local(key, (dataset, "/".join(directory), name), path)
-        for folder, dataset in self.sources.items():
-            for path in sorted(folder.rglob("*")):
-                if path.is_file():
-                    *directory, name = path.relative_to(folder).parts
-                    yield _local(os.fsencode(path), (dataset, "/".join(directory), name), path)
-
-    def delete(self, path: Path) -> None:
-        """Delete a file, and remember what it was."""
-        (lost,) = [file for file in self.list_files() if file.path == path]
-        path.unlink()
-        self.gone[lost.key] = lost._replace(path=None)
-
-
-def _local(key: bytes, place: FileKey, path: Path) -> Local:
-    size, md5sum = measure(path)
-    return Local(format_path(key), place, path, size, md5sum)
-
-
-@dataclass(frozen=True)
-class Truth:
-    """Which of the local files the server has, told by its disk and its database.
-
-    `excused` are keys of files that the server lost after the last look at it: what was seen
-    then may still be said, but for what asks the server itself.
-    """
-
-    files: tuple[Local, ...]
-    left_out: frozenset[str]
-    safe: frozenset[str]
-    registered: frozenset[str]
-    sent: frozenset[str]
-    stored: int  # sound and verified files on the server, whosever they are
-    gone: frozenset[str] = frozenset()
-    excused: frozenset[str] = frozenset()
-
-    @classmethod
-    def take(
-        cls, site: Site, inventory: Inventory, excused: Collection[str] = frozenset()
-    ) -> "Truth":
-        """Look at every local file and at every stored one."""
-        files = tuple(inventory.list_files())
-        copies = _list_copies(site.server.datafiles())
-        there = _list_sums(site.server.directory)
-        known = [*files, *inventory.gone.values()]
-        return cls(
-            files=files,
-            left_out=inventory.left_out,
-            safe=frozenset(file.key for file in known if _is_safe(file, copies)),
-            registered=frozenset(file.key for file in known if _is_registered(file, copies)),
-            sent=frozenset(file.key for file in known if (file.size, file.md5sum) in there),
-            stored=sum(copy.sound for found in copies.values() for copy in found),
-            gone=frozenset(inventory.gone),
-            excused=frozenset(excused),
-        )
-
-    @cached_property
-    def wanted(self) -> tuple[Local, ...]:
-        """The files that are not left out on purpose."""
-        return tuple(file for file in self.files if file.key not in self.left_out)
-
-    @cached_property
-    def at_risk(self) -> tuple[Local, ...]:
-        """The files of which the server lacks something."""
-        return tuple(file for file in self.wanted if file.key not in self.safe)
-
-    @property
-    def bytes_at_risk(self) -> int:
-        return sum(file.size for file in self.at_risk)
-
-    def below(self, folder: str) -> list[Local]:
-        """Return the files that are to be sent in a folder (with a slash), or all."""
-        return [file for file in self.wanted if file.key.startswith(folder)]
-
-
-class _Copy(NamedTuple):
-    """What the server has under one name; `sound` is verified with the bytes that it tells of."""
-
-    size: int
-    md5sum: str
-    sound: bool
-
-
-def _list_copies(files: Iterable[StoredFile]) -> dict[FileKey, list[_Copy]]:
-    """Return what the server has, by dataset, directory and name: records and archived files."""
-    found: dict[FileKey, list[_Copy]] = {}
-    for _, rows in groupby(files, lambda file: file.id):
-        replicas = list(rows)
-        record = replicas[0]
-        sound = any(file.verified and _is_whole(file) for file in replicas)
-        if is_archive(record.filename) and sound and record.path is not None:
-            for inside in list_archived(record.path):
-                key = record.dataset_name, inside.directory, inside.filename
-                copy = _Copy(inside.size, inside.md5sum, inside.sound)
-                found.setdefault(key, []).append(copy)
-        else:
-            copy = _Copy(record.size, record.md5sum, sound)
-            found.setdefault(record.key, []).append(copy)
-    return found
-
-
-def _is_whole(file: StoredFile) -> bool:
-    """Return whether the bytes on the server's disk are those that the record tells of."""
-    try:
-        return file.path is not None and measure(file.path) == (file.size, file.md5sum)
-    except OSError:
-        return False
-
-
-def _is_safe(file: Local, copies: dict[FileKey, list[_Copy]]) -> bool:
-    return copies.get(file.place, []) == [_Copy(file.size, file.md5sum, sound=True)]
-
-
-def _is_registered(file: Local, copies: dict[FileKey, list[_Copy]]) -> bool:
-    return any(copy[:2] == (file.size, file.md5sum) for copy in copies.get(file.place, []))
-
-
-def _list_sums(directory: Path) -> set[tuple[int, str]]:
-    """Return size and checksum of every file on the server's disk, and of what archives hold."""
-    sums = set()
-    for path in directory.rglob("*"):
-        try:
-            if path.is_file() and path.suffix not in (".sqlite", ".sqlite-wal", ".sqlite-shm"):
-                sums.add(measure(path))
-                if is_archive(path.name):
-                    sums.update((inside.size, inside.md5sum) for inside in list_archived(path))
-        except OSError:  # it has just been moved to its place
-            continue
-    return sums
 
 
 # The claims of the commands
@@ -270,7 +120,8 @@ class Views:
     def _ask_free(self, folders: list[str]) -> list[Claim]:
         options = (*self.settings, "advanced.pause_patience=0")
         ended = self.site.command("free", *folders, "--dry-run", "--json", settings=options)
-        return list(read_free(ended.lines[-1])) if ended.lines else []
+        refused = not ended.lines or "files" not in ended.lines[-1]
+        return [Claim("free --dry-run", UNKNOWN)] if refused else list(read_free(ended.lines[-1]))
 
 
 def choose_sample(truth: Truth) -> list[Path]:
@@ -311,9 +162,8 @@ def read_status(record: dict[str, Any]) -> Iterator[Claim]:
     if not runs:  # no run has looked: there is nothing that could be known
         yield Claim(view, UNKNOWN)
         return
-    for run in runs:
-        if "verified" in run:
-            yield Claim(view, VERIFIED_COUNT, number=run["verified"])
+    if "verified" in runs[0]:
+        yield Claim(view, VERIFIED_COUNT, number=runs[0]["verified"])
     ended = "problem" in runs[0]
     if not ended or runs[0]["problem"] or _CUT_OFF.search(json.dumps(record)):
         yield Claim(view, CUT_OFF)
@@ -328,13 +178,16 @@ def _is_whole_run(run: dict[str, Any]) -> bool:
 
 
 def read_status_text(text: str) -> Iterator[Claim]:
-    """Yield what `status` claims in words."""
-    return _read_texts("status", text.splitlines())
+    """Yield what `status` claims in words; of the runs, only the last one is about now."""
+    lines = text.splitlines()
+    runs = [line for line in lines if _RUN_LINE.match(line)]
+    return _read_texts("status", [line for line in lines if line not in runs[1:]])
 
 
 def read_where(record: dict[str, Any]) -> Iterator[Claim]:
     """Yield what `where --json` claims of files."""
     for file in record.get("files", ()):
+        yield Claim("where --json", LISTED, file["path"])
         says = _STATES.get(str(file.get("state", "")))
         if says and file.get("local", "same") != "changed":
             yield Claim("where --json", says, file["path"])
@@ -368,7 +221,7 @@ def _read_overview(page: dict[str, Any]) -> Iterator[Claim]:
     if page["level"] == "good":
         yield Claim("overview icon", SAFE, text="green")
     for group in page["groups"]:
-        if group[0].casefold() == _RISK_CARD:
+        if _RISK_CARD in [text.casefold() for text in group[:1]]:
             yield from _read_card(group[1:])
         elif any(re.fullmatch(r"[\d,]+ verified", text) for text in group):
             yield from _read_bar(group)
@@ -451,8 +304,8 @@ def _read_history(page: dict[str, Any]) -> Iterator[Claim]:
             outcome = row["cells"].get("Outcome", "")
             if number == 0:
                 yield from _read_texts("history", [outcome])
-            elif (count := _find_number(_ALL_COUNT, outcome)) is not None:
-                yield Claim("history", VERIFIED_COUNT, number=count, text=outcome)
+            elif _find_number(_ALL_COUNT, outcome) == 0:  # what earlier runs saw was so then
+                yield Claim("history", SAFE, text=outcome)
 
 
 _WHERE_SAFE = re.compile(
@@ -465,8 +318,10 @@ _WHERE_SAFE = re.compile(
 def _read_where_page(path: str, shown: dict[str, Any], truth: Truth) -> Iterator[Claim]:
     keys = {file.key for file in truth.files} | truth.gone
     key = next((key for key in keys if path == key or path.endswith(f"/{key}")), path)
-    if any(_WHERE_SAFE.search(text) for text in shown["texts"]):
-        yield Claim("where page", SAFE, key, text=" ".join(filter(_WHERE_SAFE.search, shown["texts"])))
+    yield Claim("where page", LISTED, key)
+    for says, pattern in ((SAFE, _WHERE_SAFE), (NEVER_SEEN, _NEVER_SEEN)):
+        if found := list(filter(pattern.search, shown["texts"])):
+            yield Claim("where page", says, key, text=" ".join(found))
 
 
 def _read_texts(view: str, texts: Iterable[str]) -> Iterator[Claim]:
@@ -479,7 +334,7 @@ def _read_texts(view: str, texts: Iterable[str]) -> Iterator[Claim]:
                 yield Claim(view, VERIFIED_COUNT, number=count, text=text)
         if (count := _find_number(_RISK_COUNT, text)) is not None:
             yield Claim(view, AT_RISK, number=count, text=text)
-        for pattern, says in ((_CUT_OFF, CUT_OFF), (_UNKNOWN, UNKNOWN)):
+        for pattern, says in ((_CUT_OFF, CUT_OFF), (_UNKNOWN, UNKNOWN), (_AWAY, AWAY)):
             if pattern.search(text):
                 yield Claim(view, says, text=text)
 
@@ -492,9 +347,7 @@ def _find_number(pattern: re.Pattern[str], text: str) -> int | None:
 # The comparison
 
 
-def find_false_claims(
-    claims: Iterable[Claim], truth: Truth, *, unseen: bool = False
-) -> list[str]:
+def find_false_claims(claims: Iterable[Claim], truth: Truth, *, unseen: bool = False) -> list[str]:
     """Return the claims that are more than the truth; with `unseen` a run was cut off at once.
 
     Then its last finds may be unknown, if the view says that the run was cut off. A view that
@@ -514,26 +367,20 @@ def _family(claim: Claim) -> str:
 
 def _holds(claim: Claim, truth: Truth, careful: Collection[str]) -> bool:
     match claim.says:
-        case "files at risk":
-            return _family(claim) in careful or claim.number >= len(truth.at_risk) - _excuses(truth)
-        case "bytes at risk":
-            return _family(claim) in careful or claim.number >= _least_bytes(truth)
+        case "files at risk" | "bytes at risk":
+            return _family(claim) in careful or claim.number >= _least(claim, truth)
         case "verified files":
             return _holds_count(claim, truth)
         case "may be deleted":
             return claim.of in truth.safe
-        case "safe" | "registered" | "sent":
-            return _holds_state(claim, truth)
         case _:
-            return True
+            return claim.says not in _LEVELS or _holds_state(claim, truth)
 
 
-def _excuses(truth: Truth) -> int:
-    return sum(file.key in truth.excused for file in truth.at_risk)
-
-
-def _least_bytes(truth: Truth) -> int:
-    return sum(file.size for file in truth.at_risk if file.key not in truth.excused)
+def _least(claim: Claim, truth: Truth) -> int:
+    """Return the smallest number of files or bytes that may be said to be at risk."""
+    known = [file.size for file in truth.at_risk if file.key not in truth.excused]
+    return len(known) if claim.says == AT_RISK else sum(known)
 
 
 def _holds_count(claim: Claim, truth: Truth) -> bool:
@@ -565,6 +412,18 @@ def find_disagreements(claims: Iterable[Claim], truth: Truth) -> list[str]:
     return sorted({*wrong, *_find_silence(told, truth)})
 
 
+def find_forgotten(claims: Iterable[Claim], truth: Truth) -> list[str]:
+    """Return which files that a run has found are not known to the views that tell of files."""
+    told = list(claims)
+    listed = {claim.of for claim in told if (claim.view, claim.says) == ("where --json", LISTED)}
+    wrong = [
+        f"where --json does not know {file.key}" for file in truth.wanted if file.key not in listed
+    ]
+    keys = {file.key for file in truth.wanted}
+    wrong += [str(claim) for claim in told if claim.says == NEVER_SEEN and claim.of in keys]
+    return sorted(set(wrong))
+
+
 _SAYING_ALL = ("overview", "overview icon", "tray", "tray icon", "history")
 _SAYING_EACH = {"where --json": SAFE, "transfers": SAFE, "free --dry-run": MAY_DELETE}
 
@@ -573,11 +432,19 @@ def _find_silence(claims: list[Claim], truth: Truth) -> Iterator[str]:
     """Yield what is true and not said."""
     saying = {claim.view for claim in claims if claim.says == SAFE and claim.of == ALL}
     if not truth.at_risk:
-        yield from (f"{view} does not say that all is safe" for view in _SAYING_ALL if view not in saying)
+        yield from (
+            f"{view} does not say that all is safe" for view in _SAYING_ALL if view not in saying
+        )
+    careful = {claim.view for claim in claims if claim.says == UNKNOWN}
     for view, says in _SAYING_EACH.items():
+        if view in careful:
+            continue
         told = {claim.of for claim in claims if (claim.view, claim.says) == (view, says)}
         for file in truth.wanted:
             if file.key in truth.safe and file.key not in told:
                 yield f"{view} does not say {says} of {file.key}"
+    asked = {claim.of for claim in claims if (claim.view, claim.says) == ("where page", LISTED)}
+    safe = {claim.of for claim in claims if (claim.view, claim.says) == ("where page", SAFE)}
+    yield from (f"where page does not say safe of {key}" for key in (asked & truth.safe) - safe)
     if not any(claim.says == AT_RISK and claim.view == "status --json" for claim in claims):
         yield "status --json does not say how many files are at risk"

@@ -15,6 +15,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
+from typing import Any
 
 import psutil
 
@@ -31,14 +33,33 @@ from mydata_like import bootstrap
 from mydata_like.demo.faults import Fault, Hang, Reply
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.ssh.keys import PublicKey
-from tests.claims import CUT_OFF, Inventory, Local, Truth, Views, find_disagreements, find_false_claims
-from tests.site import DEADLINE, Ended, Site, finish, finish_reading, kill_group, left_behind, open_site, wait_for
+from tests.claims import (
+    AWAY,
+    CUT_OFF,
+    Views,
+    find_disagreements,
+    find_false_claims,
+    find_forgotten,
+)
+from tests.site import (
+    DEADLINE,
+    Ended,
+    Site,
+    finish,
+    finish_reading,
+    kill_group,
+    left_behind,
+    open_site,
+    wait_for,
+)
+from tests.truth import Inventory, Truth
 
 LARGE = 1_500_000  # bytes of a file that takes about a second
-LARGE_FILES, SMALL_FILES = 3, 5  # of a dataset
+LARGE_FILES, SMALL_FILES = 4, 5  # of a dataset
 DATASETS = ("alice/Scan 1", "bob/Run 2/deep")
 ADDED = "carol/Added later"
 DROPPED = "Dropped day"
+GAINED = "of somebody else.raw"
 LEFT_OUT = "alice/Scan 1/notes.tmp"
 # One channel after another, at a pace at which there is a middle.
 SLOW = ("limits.bandwidth=2", "transfer.channels=1", "transfer.batch_below=1_000_000")
@@ -53,15 +74,17 @@ SAID = 12  # wrongs of a trial, the rest is only counted
 class Trial:
     """A site with data, and what an interruption has to tell of itself.
 
-    `cut_off`: the run was killed, which the views have to say. `excused` are keys of files that
-    the server lost after the last look, `remaining` of those that no run can make safe.
+    `must_say` are what views have to say, besides no falsehood; `forgotten`: the ledger is lost.
+    `excused` are keys of files that the server lost after the last look, `remaining` of those that
+    no run can make safe.
     """
 
     site: Site
     chance: random.Random
     stack: ExitStack
     inventory: Inventory
-    cut_off: bool = False
+    must_say: set[tuple[str, str]] = field(default_factory=set)  # views and what they say
+    forgotten: bool = False
     excused: set[str] = field(default_factory=set)
     remaining: set[str] = field(default_factory=set)
     final: tuple[str, ...] = ()  # settings of the run that follows
@@ -69,7 +92,9 @@ class Trial:
 
     # The data
 
-    def add_files(self, folder: Path, *, large: int = LARGE_FILES, small: int = SMALL_FILES) -> None:
+    def add_files(
+        self, folder: Path, *, large: int = LARGE_FILES, small: int = SMALL_FILES
+    ) -> None:
         """Put files into a folder; the large ones take about a second each."""
         folder.mkdir(parents=True, exist_ok=True)
         for number in range(large):
@@ -94,7 +119,9 @@ class Trial:
 
     # The run that is interrupted
 
-    def start(self, *words: str, settings: tuple[str, ...] = (), stdin: int = subprocess.DEVNULL) -> "Popen[str]":
+    def start(
+        self, *words: str, settings: tuple[str, ...] = (), stdin: int = subprocess.DEVNULL
+    ) -> "Popen[str]":
         """Start a slow command."""
         return self.site.start(*words, settings=(*SLOW, *settings), stdin=stdin)
 
@@ -105,9 +132,12 @@ class Trial:
         self.wait_for_the_middle(process)
         return process
 
-    def wait_for_the_middle(self, process: "Popen[str]", files: int = 2) -> None:
-        """Wait until so many large files more have arrived, one after the other."""
-        enough = self._count_large() + files
+    def wait_for_the_middle(self, process: "Popen[str]") -> None:
+        """Wait until two or three large files more have arrived, one after the other.
+
+        That takes more than a second: what was found is in the ledger by then.
+        """
+        enough = self._count_large() + self.chance.choice((2, 3))
         self.wait(process, lambda: self._count_large() >= enough)
 
     def _count_large(self) -> int:
@@ -172,6 +202,9 @@ def _kill_alone(process: "Popen[str]") -> None:
     process.communicate()
 
 
+TELL_CUT_OFF = {(view, CUT_OFF) for view in ("overview", "status", "status --json")}
+TELL_AWAY = {("overview", AWAY)}
+
 # The interruptions. Each begins with files that no run has seen yet.
 
 
@@ -180,12 +213,12 @@ def kill_window_and_engine(trial: Trial) -> None:
     trial.add_files(trial.site.data / ADDED)
     process = trial.open_window()
     _kill(process)
-    trial.cut_off = True
+    trial.must_say = TELL_CUT_OFF
 
 
 def kill_engine(trial: Trial) -> None:
     _kill_alone(trial.start_in_the_middle())
-    trial.cut_off = True
+    trial.must_say = TELL_CUT_OFF
 
 
 def kill_worker(trial: Trial) -> None:
@@ -198,7 +231,10 @@ def kill_worker(trial: Trial) -> None:
 
 
 def _is_worker(process: psutil.Process) -> bool:
-    return "resource_tracker" not in " ".join(process.cmdline())
+    try:
+        return "resource_tracker" not in " ".join(process.cmdline())
+    except psutil.Error:  # it has just ended
+        return False
 
 
 def kill_sshd(trial: Trial) -> None:
@@ -276,6 +312,13 @@ def take_data_folder_away(trial: Trial) -> None:
     process = trial.start_in_the_middle(*IMPATIENT)
     _move_data(trial)
     finish(process)
+    trial.must_say = TELL_AWAY
+
+
+def lose_data_folder(trial: Trial) -> None:
+    trial.make_all_safe()
+    _move_data(trial)
+    trial.must_say = TELL_AWAY
 
 
 def _move_data(trial: Trial) -> Path:
@@ -297,6 +340,7 @@ def empty_data_folder(trial: Trial) -> None:
     _move_data(trial)
     trial.site.data.mkdir()
     trial.site.run(*IMPATIENT)
+    trial.must_say = TELL_AWAY
 
 
 def revoke_key(trial: Trial) -> None:
@@ -313,7 +357,6 @@ def _approve(site: Site) -> None:
     site.server.approve(site.uuid)
     for key in site.server.public_keys():
         site.sshd.authorize(PublicKey.parse(key))
-    site.sshd.authorize(PublicKey.parse(site.place.key_file.with_suffix(".pub").read_text()))
 
 
 def kill_dropped_folder(trial: Trial) -> None:
@@ -325,7 +368,7 @@ def kill_dropped_folder(trial: Trial) -> None:
     process = trial.start(*words)
     trial.wait_for_the_middle(process)
     _kill(process)
-    trial.cut_off = True
+    trial.must_say = TELL_CUT_OFF
 
 
 def kill_while_replacing(trial: Trial) -> None:
@@ -340,7 +383,7 @@ def kill_while_replacing(trial: Trial) -> None:
     wait_for(process, "file_staged")
     _kill(process)
     trial.site.server.faults.clear()
-    trial.cut_off = True
+    trial.must_say = TELL_CUT_OFF
 
 
 def _rewrite_one(trial: Trial) -> Path:
@@ -356,6 +399,7 @@ def delete_ledger(trial: Trial) -> None:
     trial.signal(signal.SIGTERM)
     for file in trial.site.ledgers:
         file.unlink()
+    trial.forgotten = True
 
 
 def lose_record(trial: Trial) -> None:
@@ -363,24 +407,22 @@ def lose_record(trial: Trial) -> None:
     trial.make_all_safe()
     server = trial.site.server
     files = {file.filename: file for file in server.datafiles()}
-    lost, other = files["large 0.raw"], files["small_0.txt"]
+    lost = files["large 0.raw"]
     store = server.site.store
-    row = store.row("SELECT * FROM datafile WHERE id = ?", lost.id)
-    replica = store.row("SELECT * FROM replica WHERE datafile = ?", lost.id)
-    assert row
-    assert replica
-    assert lost.path
+    (row,) = store.rows("SELECT * FROM datafile WHERE id = ?", lost.id)
+    (replica,) = store.rows("SELECT * FROM replica WHERE datafile = ?", lost.id)
+    uri = str(Path(replica["uri"]).with_name(GAINED))
     server.lose(lost.id)
-    lost.path.rename(lost.path.with_name("of somebody else.raw"))
-    uri = str(Path(replica["uri"]).with_name("of somebody else.raw"))
-    changes = {"filename": "of somebody else.raw", "version": 1}
-    number = store.insert("datafile", **{k: row[k] for k in row.keys() if k != "id"} | changes)
-    values = {k: replica[k] for k in replica.keys() if k != "id"}
-    store.insert("replica", **values | {"datafile": number, "uri": uri})
-    assert other.id
+    (server.box_location / replica["uri"]).rename(server.box_location / uri)
+    number = store.insert("datafile", **_but_for_its_id(row) | {"filename": GAINED})
+    store.insert("replica", **_but_for_its_id(replica) | {"datafile": number, "uri": uri})
     truth = trial.truth()
     trial.excused = {file.key for file in truth.at_risk}
     assert len(trial.excused) == 1
+
+
+def _but_for_its_id(row: sqlite3.Row) -> dict[str, Any]:
+    return {name: value for name, value in dict(row).items() if name != "id"}
 
 
 def store_nothing(trial: Trial) -> None:
@@ -422,6 +464,7 @@ INTERRUPTIONS: dict[str, Callable[[Trial], None]] = {
     "the program is quit while it uploads": quit_while_running,
     "the disk of the staging host is full": fill_staging_disk,
     "the data folder is unmounted while it uploads": take_data_folder_away,
+    "the data folder is unmounted when all is safe": lose_data_folder,
     "the data folder is empty": empty_data_folder,
     "the key is revoked": revoke_key,
     "the upload of a dropped folder is killed": kill_dropped_folder,
@@ -471,13 +514,11 @@ def judge_interrupted(trial: Trial) -> list[str]:
     truth = trial.truth()
     claims = _views(trial).collect(truth)
     wrongs = find_false_claims(claims, truth)
-    if trial.cut_off:
-        saying = {claim.view for claim in claims if claim.says == CUT_OFF}
-        wrongs += [f"{view} does not say that the run was cut off" for view in _TELL_CUT_OFF - saying]
+    unsaid = trial.must_say - {(claim.view, claim.says) for claim in claims}
+    wrongs += [f"{view} does not say: {says}" for view, says in sorted(unsaid)]
+    if not trial.forgotten:
+        wrongs += find_forgotten(claims, truth)
     return [*wrongs, *trial.site.server.check_invariants()]
-
-
-_TELL_CUT_OFF = {"overview", "status", "status --json"}
 
 
 def judge_ended(trial: Trial) -> list[str]:
@@ -501,8 +542,8 @@ def _play_in_a_folder(name: str, seed: int) -> list[str]:
     folder = Path(tempfile.mkdtemp(prefix="claimtrial-"))
     try:
         return play(name, folder, seed)
-    except AssertionError as error:
-        return [f"the trial itself failed: {error}"]
+    except (AssertionError, OSError, psutil.Error, subprocess.SubprocessError) as error:
+        return [f"the trial itself failed: {error!r}"]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
