@@ -105,6 +105,12 @@ class Views:
             claims = [claim for future in asked for claim in future.result()]
         return [*claims, *read_look(window.result(), truth)]
 
+    def glance(self, truth: Truth) -> list[Claim]:
+        """Return what the window and `status --json` say: the quick part of all."""
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            window = pool.submit(ask_window, self.site, ())
+            return [*self._ask_status(), *read_look(window.result(), truth)]
+
     def _ask_status(self) -> list[Claim]:
         ended = self.site.command("status", "--json", settings=self.settings)
         return list(read_status(ended.lines[-1])) if ended.code == 0 else []
