@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,10 +36,13 @@ from mydata_like.ssh.keys import PublicKey
 from tests.claims import (
     AWAY,
     CUT_OFF,
+    Look,
+    OpenWindow,
     Views,
     find_disagreements,
     find_false_claims,
     find_forgotten,
+    read_look,
 )
 from tests.site import (
     DEADLINE,
@@ -62,7 +65,21 @@ DROPPED = "Dropped day"
 GAINED = "of somebody else.raw"
 LEFT_OUT = "alice/Scan 1/notes.tmp"
 # One channel after another, at a pace at which there is a middle.
-SLOW = ("limits.bandwidth=2", "transfer.channels=1", "transfer.batch_below=1_000_000")
+SLOW_SETTINGS = {
+    "limits.bandwidth": 2,
+    "transfer.channels": 1,
+    "transfer.batch_below": 1_000_000,
+    "transfer.batch_age": 0.2,
+}
+SLOW = tuple(f"{name}={value}" for name, value in SLOW_SETTINGS.items())
+QUICK_SETTINGS = {
+    "schedule.kind": "manual",
+    "limits.bandwidth": 0,
+    "transfer.channels": 0,
+    "filters.settle_seconds": 0,
+    "filters.excludes": ["*.tmp"],
+    "advanced.verify_interval": 0.1,
+}
 IMPATIENT = ("advanced.pause_patience=1", "transfer.connect_timeout=2", "transfer.stall_timeout=2")
 POLL = 0.02  # seconds between two looks whether something has happened
 HOUR = 3600
@@ -87,6 +104,7 @@ class Trial:
     forgotten: bool = False
     excused: set[str] = field(default_factory=set)
     remaining: set[str] = field(default_factory=set)
+    looks: list[Look] = field(default_factory=list)  # at a window that was open meanwhile
     final: tuple[str, ...] = ()  # settings of the run that follows
     heal: Callable[[], object] = bool
 
@@ -164,9 +182,7 @@ class Trial:
 
     def open_window(self) -> "Popen[str]":
         """Open the real window without a screen; its engine begins a slow run at once."""
-        slow = {"schedule.kind": "startup", "limits.bandwidth": 2, "transfer.channels": 1}
-        slow["transfer.batch_below"] = 1_000_000
-        bootstrap.save_settings(self.site.config, slow)
+        self.save(SLOW_SETTINGS | {"schedule.kind": "startup"})
         process = Popen(
             [sys.executable, "-m", "mydata_like", "gui", "--config", str(self.site.config)],
             stdin=subprocess.DEVNULL,
@@ -178,9 +194,12 @@ class Trial:
         )
         self.stack.callback(_kill, process)
         self.wait_for_the_middle(process)
-        quick = {"schedule.kind": "manual", "limits.bandwidth": 0, "transfer.channels": 0}
-        bootstrap.save_settings(self.site.config, quick)
+        self.save(QUICK_SETTINGS)
         return process
+
+    def save(self, settings: Mapping[str, object]) -> None:
+        """Change the settings file."""
+        bootstrap.save_settings(self.site.config, dict(settings))
 
 
 def _size_of(path: Path) -> int | None:
@@ -269,6 +288,25 @@ def _close(process: "Popen[str]") -> Ended:
     assert process.stdin is not None
     process.stdin.close()
     return finish_reading(process)
+
+
+def stop_in_the_window(trial: Trial) -> None:
+    _upload_in_a_window(trial, "stop")
+
+
+def crash_under_the_window(trial: Trial) -> None:
+    _upload_in_a_window(trial, "crash")
+
+
+def _upload_in_a_window(trial: Trial, end: str) -> None:
+    """Start a run in a window, end it there, and look what that very window says."""
+    trial.save(SLOW_SETTINGS)
+    with OpenWindow(trial.site) as window:
+        window.tell("start")
+        trial.wait_for_the_middle(window.process)
+        window.tell(end)
+        trial.looks.append(window.tell("read"))
+    trial.save(QUICK_SETTINGS)
 
 
 def interrupt(trial: Trial) -> None:
@@ -458,6 +496,8 @@ INTERRUPTIONS: dict[str, Callable[[Trial], None]] = {
     "sshd is killed": kill_sshd,
     "the server goes away and comes back": kill_server,
     "the run is stopped by a command": stop_by_command,
+    "the upload is stopped in the window": stop_in_the_window,
+    "the engine crashes under the window": crash_under_the_window,
     "the run gets SIGINT": interrupt,
     "the run gets SIGTERM": terminate,
     "the run is paused and the program quit": pause_then_quit,
@@ -485,12 +525,9 @@ def open_trial(folder: Path, seed: int = 0) -> Iterator[Trial]:
     with ExitStack() as stack:
         site = stack.enter_context(open_site(folder))
         site.data.mkdir(exist_ok=True)
-        bootstrap.save_settings(
-            site.config,
-            {"schedule.kind": "manual", "filters.settle_seconds": 0, "filters.excludes": ["*.tmp"]},
-        )
         inventory = Inventory(site.data, left_out=frozenset({LEFT_OUT}))
         trial = Trial(site, chance, stack, inventory)
+        trial.save(QUICK_SETTINGS)
         for dataset in DATASETS:
             trial.add_files(site.data / dataset)
         trial.write(site.data / LEFT_OUT, 100)
@@ -514,6 +551,9 @@ def judge_interrupted(trial: Trial) -> list[str]:
     truth = trial.truth()
     claims = _views(trial).collect(truth)
     wrongs = find_false_claims(claims, truth)
+    for look in trial.looks:
+        said = read_look(look, truth)
+        wrongs += [f"the open {wrong}" for wrong in find_false_claims(said, truth)]
     unsaid = trial.must_say - {(claim.view, claim.says) for claim in claims}
     wrongs += [f"{view} does not say: {says}" for view, says in sorted(unsaid)]
     if not trial.forgotten:

@@ -3,14 +3,19 @@
 `python -m tests.window_texts SETTINGS [PATH...]` opens the real window without a screen, looks at
 every page, asks the page "Where is my data?" about each path, and prints all of it as one JSON
 object. No run is begun: the watch's lock is held meanwhile, so that the window starts no engine.
+
+`python -m tests.window_texts SETTINGS --live` opens it with its engine, and obeys the words on
+standard input: `start` and `stop` a run, `crash` the engine, `read` once no run is at work.
 """
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from select import select
 from time import monotonic
 from typing import Any
 
@@ -75,6 +80,23 @@ class WindowReader:
         shown = {name: self._read_page(name) for name in PAGES}
         where = {str(path): self._read_where(path) for path in paths}
         return {**shown, "where": where, "tray": self._read_tray(), "line": self._read_line()}
+
+    def obey(self, word: str) -> Look | None:
+        """Do what a user would do, or an accident; return what is to be read."""
+        controller = self._program.controller
+        match word:
+            case "start":
+                self._wait(lambda: controller.engine is not None and controller.state.can_start)
+                controller.start()
+            case "stop":
+                controller.stop()
+            case "crash":
+                os.kill(controller.engine.number, signal.SIGKILL)
+                self._wait(lambda: not controller.state.at_work)
+            case _:
+                self._wait(lambda: not controller.state.at_work)
+                return self.read([])
+        return None
 
     def close(self) -> None:
         """End the program."""
@@ -246,9 +268,6 @@ def read_window(config: Path, paths: list[Path]) -> Look:
     """Open the window over a settings file, and return what it says."""
     settings = bootstrap.load_settings(config).settings
     state = find_state(settings, find_places(config))
-    app = QApplication.instance() or QApplication(sys.argv[:1])
-    assert isinstance(app, QApplication)
-    dress(app, Memory())
     with ExitStack() as stack:
         stack.enter_context(lock_watch(state, bootstrap.SystemClock()))
         reader = WindowReader(config, settings)
@@ -258,11 +277,32 @@ def read_window(config: Path, paths: list[Path]) -> Look:
             reader.close()
 
 
-def main(words: list[str]) -> None:
-    """Print what the window says; end at once, as the program does."""
-    look = read_window(Path(words[0]), [Path(word) for word in words[1:]])
+def obey(config: Path) -> None:
+    """Open the window with its engine, and do what standard input says until it closes."""
+    reader = WindowReader(config, bootstrap.load_settings(config).settings)
+    while True:
+        while not select([sys.stdin], [], [], 0)[0]:
+            _process_events()
+        word = sys.stdin.readline().strip()
+        if not word:
+            return
+        _print(reader.obey(word))
+
+
+def _print(look: Look | None) -> None:
     sys.stdout.write(json.dumps(look) + "\n")
     sys.stdout.flush()
+
+
+def main(words: list[str]) -> None:
+    """Print what the window says; end at once, as the program does."""
+    app = QApplication(sys.argv[:1])
+    dress(app, Memory())
+    config = Path(words[0])
+    if words[1:] == ["--live"]:
+        obey(config)
+    else:
+        _print(read_window(config, [Path(word) for word in words[1:]]))
     os._exit(0)
 
 
