@@ -6,7 +6,8 @@ A trial begins with a server, a staging host and a few files, interrupts an uplo
 and collects the claims of all views: overview, tray, folders, transfers, problems, history, the
 page "Where is my data?", `status`, `where` and `free --dry-run`. None of them may claim more than
 what lies on the server's disk and in its database. One undisturbed run follows, after which all of
-them have to say exactly the truth. The rounds differ in the data and in the moment.
+them have to say exactly the truth. The rounds differ in the data, in the moment and in the
+SSH stack.
 """
 
 import argparse
@@ -63,7 +64,7 @@ DATASETS = ("alice/Scan 1", "bob/Run 2/deep")
 ADDED = "carol/Added later"
 DROPPED = "Dropped day"
 GAINED = "of somebody else.raw"
-LEFT_OUT = "alice/Scan 1/notes.tmp"
+LEFT_OUT = ("alice/Scan 1/notes.tmp", "bob/Only notes/first.tmp", "bob/Only notes/second.tmp")
 # One channel after another, at a pace at which there is a middle.
 SLOW_SETTINGS = {
     "limits.bandwidth": 2,
@@ -81,10 +82,11 @@ QUICK_SETTINGS = {
     "advanced.verify_interval": 0.1,
 }
 IMPATIENT = ("advanced.pause_patience=1", "transfer.connect_timeout=2", "transfer.stall_timeout=2")
+STACKS = ("libssh", "paramiko", "system")
 POLL = 0.02  # seconds between two looks whether something has happened
 HOUR = 3600
 WINDOW = ("gui",)
-SAID = 12  # wrongs of a trial, the rest is only counted
+SAID = 12  # wrongs of a trial, unless more are asked for; the rest is only counted
 
 
 @dataclass
@@ -525,12 +527,14 @@ def open_trial(folder: Path, seed: int = 0) -> Iterator[Trial]:
     with ExitStack() as stack:
         site = stack.enter_context(open_site(folder))
         site.data.mkdir(exist_ok=True)
-        inventory = Inventory(site.data, left_out=frozenset({LEFT_OUT}))
+        inventory = Inventory(site.data, left_out=frozenset(LEFT_OUT))
         trial = Trial(site, chance, stack, inventory)
-        trial.save(QUICK_SETTINGS)
+        trial.save(QUICK_SETTINGS | {"transfer.ssh": chance.choice(STACKS)})
         for dataset in DATASETS:
             trial.add_files(site.data / dataset)
-        trial.write(site.data / LEFT_OUT, 100)
+        for name in LEFT_OUT:
+            (site.data / name).parent.mkdir(exist_ok=True)
+            trial.write(site.data / name, 100)
         yield trial
 
 
@@ -594,6 +598,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=1, help="each has all interruptions")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--only", default="", help="interruptions with these words")
+    parser.add_argument("--said", type=int, default=SAID, help="wrongs of each that are said")
     options = parser.parse_args()
     names = [name for name in INTERRUPTIONS if options.only in name]
     _say(f"seed {options.seed}")
@@ -605,10 +610,10 @@ def main() -> int:
             wrong += bool(wrongs)
             result = "WRONG" if wrongs else "right"
             _say(f"{result} {name} ({time.monotonic() - began:.1f} s)")
-            for text in wrongs[:SAID]:
+            for text in wrongs[: options.said]:
                 _say(f"    {text}")
-            if len(wrongs) > SAID:
-                _say(f"    and {len(wrongs) - SAID} more")
+            if len(wrongs) > options.said:
+                _say(f"    and {len(wrongs) - options.said} more")
     _say(f"{options.rounds * len(names)} trials, {wrong} with false claims")
     return int(wrong > 0)
 
