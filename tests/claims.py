@@ -38,7 +38,8 @@ _UNKNOWN = re.compile(
     r"not known|unknown|cannot be (read|found|told)|no run has|ready to start", re.I
 )
 _ALL_SAFE = re.compile(
-    r"\ball\b(?!.*\bnot\b).*\bsafe\b|^[\d,]* ?files? (is|are) safe on the server"
+    r"^(?!.*\b(?:not|all but|all except)\b).*\ball\b.*\bsafe\b"
+    r"|^[\d,]* ?files? (is|are) safe on the server"
     r"|every file .* is on the server|nothing (else )?is wrong|no files were found"
     r"|nothing had to be sent|nothing to upload|^nothing$",
     re.I,

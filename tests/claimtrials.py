@@ -26,6 +26,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
+from threading import Event
 from typing import Any
 
 import psutil
@@ -411,16 +412,27 @@ def kill_dropped_folder(trial: Trial) -> None:
     trial.must_say = TELL_CUT_OFF
 
 
+@dataclass(frozen=True, kw_only=True)
+class HungWrite(Fault):
+    """Keeps requests that write from being carried out, and tells when one has come."""
+
+    heard: Event = field(default_factory=Event, compare=False)
+
+    def matches(self, method: str, path: str) -> bool:
+        found = method != "GET" and super().matches(method, path)
+        if found:
+            self.heard.set()
+        return found
+
+
 def kill_while_replacing(trial: Trial) -> None:
-    """Kill a run whose new bytes are on the server, and whose record is not written yet."""
+    """Kill a run whose new bytes have been sent, and whose record is not written yet."""
     trial.make_all_safe()
-    path = _rewrite_one(trial)
-    new = next(file for file in trial.inventory.list_files() if file.path == path)
-    hang = Fault(action=Hang(), method="PATCH", path="dataset_file", count=None)
-    trial.site.server.faults.add(hang)
-    process = trial.start("run", "--events")
-    trial.wait(process, lambda: new.key in trial.truth().sent)
-    wait_for(process, "file_staged")
+    _rewrite_one(trial)
+    written = HungWrite(action=Hang(), path="dataset_file", count=None)
+    trial.site.server.faults.add(written)
+    process = trial.start("run", "--json")
+    trial.wait(process, written.heard.is_set)
     _kill(process)
     trial.site.server.faults.clear()
     trial.must_say = TELL_CUT_OFF
