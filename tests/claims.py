@@ -97,12 +97,13 @@ class Views:
         """Return what all of them say."""
         site, sample = self.site, choose_sample(truth)
         folders = [str(site.data), *map(str, self.sources)]
+        texts = [*folders, *map(str, sample[: bool(truth.at_risk)])]
         with ThreadPoolExecutor(max_workers=2) as pool:
             window = pool.submit(ask_window, site, sample)
             asked = [
                 pool.submit(self._ask_status),
                 pool.submit(self._ask_status_text),
-                *(pool.submit(self._ask_where, text) for text in (*folders, *map(str, sample[:1]))),
+                *(pool.submit(self._ask_where, text) for text in texts),
                 pool.submit(self._ask_free, folders),
             ]
             claims = [claim for future in asked for claim in future.result()]

@@ -65,7 +65,8 @@ DATASETS = ("alice/Scan 1", "bob/Run 2/deep")
 ADDED = "carol/Added later"
 DROPPED = "Dropped day"
 GAINED = "of somebody else.raw"
-LEFT_OUT = ("alice/Scan 1/notes.tmp", "bob/Only notes/first.tmp", "bob/Only notes/second.tmp")
+LEFT_OUT = "alice/Scan 1/notes.tmp"
+LEFT_OUT_WHOLE = ("bob/Only notes/first.tmp", "bob/Only notes/second.tmp")
 # One channel after another, at a pace at which there is a middle.
 SLOW_SETTINGS = {
     "limits.bandwidth": 2,
@@ -477,6 +478,14 @@ def _but_for_its_id(row: sqlite3.Row) -> dict[str, Any]:
     return {name: value for name, value in dict(row).items() if name != "id"}
 
 
+def leave_folder_out(trial: Trial) -> None:
+    """Add a folder of which nothing is to be sent."""
+    for name in LEFT_OUT_WHOLE:
+        (trial.site.data / name).parent.mkdir(exist_ok=True)
+        trial.write(trial.site.data / name, 100)
+    trial.make_all_safe()
+
+
 def store_nothing(trial: Trial) -> None:
     """Answer every registration with 202, and keep nothing of it."""
     nothing = Fault(action=Reply(202), method="PATCH", path="dataset_file", count=None)
@@ -525,6 +534,7 @@ INTERRUPTIONS: dict[str, Callable[[Trial], None]] = {
     "a run is killed while it replaces a changed file": kill_while_replacing,
     "the ledger is deleted": delete_ledger,
     "the server loses a record and gains another": lose_record,
+    "a folder is left out whole": leave_folder_out,
     "the server answers 202 and stores nothing": store_nothing,
     "a file that was found is deleted here": delete_local_file,
     "a file has changed where there is no SSH": change_without_ssh,
@@ -539,14 +549,12 @@ def open_trial(folder: Path, seed: int = 0) -> Iterator[Trial]:
     with ExitStack() as stack:
         site = stack.enter_context(open_site(folder))
         site.data.mkdir(exist_ok=True)
-        inventory = Inventory(site.data, left_out=frozenset(LEFT_OUT))
+        inventory = Inventory(site.data, left_out=frozenset({LEFT_OUT, *LEFT_OUT_WHOLE}))
         trial = Trial(site, chance, stack, inventory)
         trial.save(QUICK_SETTINGS | {"transfer.ssh": chance.choice(STACKS)})
         for dataset in DATASETS:
             trial.add_files(site.data / dataset)
-        for name in LEFT_OUT:
-            (site.data / name).parent.mkdir(exist_ok=True)
-            trial.write(site.data / name, 100)
+        trial.write(site.data / LEFT_OUT, 100)
         yield trial
 
 

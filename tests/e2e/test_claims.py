@@ -37,7 +37,9 @@ TRIALS = [
 
 @pytest.mark.parametrize("interruption", TRIALS)
 def test_no_view_claims_more_than_the_server_has_when(interruption, tmp_path):
-    assert play(interruption, tmp_path / "site") == []
+    wrongs = play(interruption, tmp_path / "site")
+
+    assert not wrongs, "\n".join(wrongs)
 
 
 def test_every_view_agrees_after_a_run_and_a_false_row_of_the_ledger_is_told_after_the_next(
