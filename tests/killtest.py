@@ -9,8 +9,9 @@ to end by themselves. The moment is drawn between the command's start and the ti
 undisturbed run over such a fifth took. In two rounds of four it is counted from the first request
 that the server hears, since what happens before hurts nobody, and in one of four it comes a few
 milliseconds after a request that changes something there. After each kill nothing may be
-there twice or with false bytes. At a cycle's end one undisturbed run has to make everything
-complete, and a further one has nothing to do. The cycles use the SSH stacks, HTTP and archives in
+there twice or with false bytes, and neither window, tray nor `status` may say more than what the
+server has. At a cycle's end one undisturbed run has to make everything complete, every view has to
+say so, and a further run has nothing to do. The cycles use the SSH stacks, HTTP and archives in
 turn.
 """
 
@@ -22,12 +23,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 
+from tests.claims import CUT_OFF, Claim, Views, find_disagreements, find_false_claims
 from tests.invariants import check_complete, check_idle, check_untouched, find_falsehoods
 from tests.site import Picture, Site, finish, kill_group, left_behind, open_site
+from tests.truth import Inventory, Truth
 
 ROUNDS_OF_A_CYCLE = 5
 ARCHIVED = 'archive.rules=["* below 100 kB from 5 files", "* below 4 kB by dataset"]'
@@ -139,7 +142,7 @@ class KillTest:
                     tree.rewrite()
                 tree.grow(self._share)
                 self._round(site, tree, number, way)
-            self._finish(site, way)
+            self._finish(site, way, tree)
 
     def _measure(self, folder: Path, way: str) -> None:
         """Learn how long an undisturbed run takes, and how long after its first request."""
@@ -172,6 +175,7 @@ class KillTest:
         if ended and process.returncode != 0:
             wrongs.append(f"the run ended by itself with exit code {process.returncode}")
         wrongs += find_falsehoods(site, tree.rewritten)
+        wrongs += _find_false_claims(site, tree)
         wrongs += [f"the local file {name} changed" for name in before.differences()]
         self._tell(site, f"round {number + 1} {way}: {moment}", wrongs, ended=ended, tree=tree)
 
@@ -209,10 +213,13 @@ class KillTest:
         if len(wrongs) > SAID:
             self._say(f"  and {len(wrongs) - SAID} more")
 
-    def _finish(self, site: Site, way: str) -> None:
+    def _finish(self, site: Site, way: str, tree: Tree) -> None:
         before = Picture.take(site.data)
         try:
             check_complete(site, site.run(*WAYS[way]))
+            truth = Truth.take(site, Inventory(tree.folder))
+            disagreements = find_disagreements(Views(site).collect(truth), truth)
+            assert not disagreements, disagreements[:SAID]
             check_idle(site, *WAYS[way])
             check_untouched(before)
         except AssertionError as error:
@@ -220,6 +227,22 @@ class KillTest:
             self._say(f"  WRONG: {error}")
         else:
             self._say(f"  complete: {len(before.entries)} names, each byte is there once")
+
+
+def _find_false_claims(site: Site, tree: Tree) -> list[str]:
+    """Return what window and `status` say that is more than the truth.
+
+    A run that was killed before the ledger had heard of it leaves what was known before: of that
+    only what is said of single files can be judged, as far as they have not changed since.
+    """
+    truth = Truth.take(site, Inventory(tree.folder))
+    claims = Views(site).glance(truth)
+    heard = Claim("status --json", CUT_OFF) in claims
+    at_risk = {file.key for file in truth.at_risk}
+    changed = {key for key in at_risk if key.rpartition("/")[2] in tree.rewritten}
+    return find_false_claims(
+        claims, replace(truth, excused=frozenset(changed if heard else at_risk)), unseen=True
+    )
 
 
 def _await(process: "Popen[str]", happened: Callable[[], bool]) -> None:

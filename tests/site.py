@@ -113,7 +113,7 @@ class Site:
             text=True,
             encoding="utf-8",
             start_new_session=True,
-            env=self._environment(),
+            env=self.environment,
         )
         self._started.append(process)
         return process
@@ -194,7 +194,9 @@ class Site:
         }
         return self.server.check_invariants(expected)
 
-    def _environment(self) -> dict[str, str]:
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables with which commands are started."""
         kept = {name: value for name, value in os.environ.items() if "MYDATA_" not in name}
         return kept | {"MYDATA_LIKE_HOME": str(self.place.folder / "home")}
 

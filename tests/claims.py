@@ -1,0 +1,496 @@
+"""Every claim of every view, against the bytes on the server's disk and the records beside them.
+
+The claims come from the real commands and from the real window (`tests.window_texts`), what is
+true of them from `tests.truth`. No view may claim more than the truth; after a run that ended well
+each of them has to say exactly that.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.site import DEADLINE, Site, finish, kill_group
+from tests.truth import Truth
+
+Look = dict[str, Any]  # what `tests.window_texts` has read of the window
+
+ROOT = Path(__file__).parents[1]
+ALL = ""  # what a claim is about that is about everything
+SAMPLE = 3  # files of each kind that the page "Where is my data?" is asked about
+
+# What a view says, from the strongest claim to the most careful one.
+SAFE, REGISTERED, SENT = "safe", "registered", "sent"
+VERIFIED_COUNT, AT_RISK, AT_RISK_BYTES = "verified files", "files at risk", "bytes at risk"
+CUT_OFF, UNKNOWN, MAY_DELETE = "cut off", "unknown", "may be deleted"
+NEVER_SEEN, AWAY, LISTED = "never seen", "data folder away", "listed"
+
+_CUT_OFF = re.compile(
+    r"cut off|interrupted|not finished|ended early|unexpectedly|was stopped|did not end", re.I
+)
+_UNKNOWN = re.compile(
+    r"not known|unknown|cannot be (read|found|told)|no run has|ready to start", re.I
+)
+_ALL_SAFE = re.compile(
+    r"^(?!.*\b(?:not|all but|all except)\b).*\ball\b.*\bsafe\b"
+    r"|^[\d,]* ?files? (is|are) safe on the server"
+    r"|every file .* is on the server|nothing (else )?is wrong|no files were found"
+    r"|nothing had to be sent|nothing to upload|^nothing$",
+    re.I,
+)
+_VERIFIED_COUNT = re.compile(
+    r"(?<![\d.,])(\d[\d,]*) (?:files? )?(?:are |is )?(?:verified|safe)\b", re.I
+)
+_ALL_COUNT = re.compile(r"\ball (\d[\d,]*)[^\d]*\bsafe\b", re.I)
+_RISK_COUNT = re.compile(
+    r"(\d[\d,]*) files?\b.*\b(only (on this computer|here)|at risk)\b",
+    re.I,
+)
+_LEVELS = (SAFE, REGISTERED, SENT)
+_NEVER_SEEN = re.compile(r"no run has (come across|sent|found)|was never (seen|found)", re.I)
+_AWAY = re.compile(
+    r"(data|folder|directory)\b.*"
+    r"(cannot be (read|reached|found|opened)|not there|missing|gone|away|not? (be )?available"
+    r"|unavailable|does not exist|is empty|no longer)",
+    re.I,
+)
+_RUN_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d  ")
+_NUMBER = re.compile(r"(\d[\d,]*)")
+_STATES = {"verified": SAFE, "safe": SAFE, "registered": REGISTERED, "sent": SENT, "staged": SENT}
+_STATES |= {"repaired": REGISTERED}
+_RISK_CARD = "only on this computer"
+
+
+class Claim(NamedTuple):
+    """One thing that a view says: `of` is a file's key, a folder's with a slash, or ALL."""
+
+    view: str
+    says: str
+    of: str = ALL
+    number: int = 0
+    text: str = ""
+
+    def __str__(self) -> str:
+        amount = f" {self.number}" if self.says in (VERIFIED_COUNT, AT_RISK, AT_RISK_BYTES) else ""
+        quoted = f": {self.text!r}" if self.text else ""
+        return f"{self.view} says {self.says}{amount} of {self.of or 'all'}{quoted}"
+
+
+# The claims of the commands
+
+
+@dataclass
+class Views:
+    """Asks every view of a site. The commands and the window look at the same time."""
+
+    site: Site
+    sources: Sequence[Path] = ()  # dropped folders
+    settings: Sequence[str] = ()
+
+    def collect(self, truth: Truth) -> list[Claim]:
+        """Return what all of them say."""
+        site, sample = self.site, choose_sample(truth)
+        folders = [str(site.data), *map(str, self.sources)]
+        texts = [*folders, *map(str, sample[: bool(truth.at_risk)])]
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            window = pool.submit(ask_window, site, sample)
+            asked = [
+                pool.submit(self._ask_status),
+                pool.submit(self._ask_status_text),
+                *(pool.submit(self._ask_where, text) for text in texts),
+                pool.submit(self._ask_free, folders),
+            ]
+            claims = [claim for future in asked for claim in future.result()]
+        return [*claims, *read_look(window.result(), truth)]
+
+    def glance(self, truth: Truth) -> list[Claim]:
+        """Return what the window and `status --json` say: the quick part of all."""
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            window = pool.submit(ask_window, self.site, ())
+            return [*self._ask_status(), *read_look(window.result(), truth)]
+
+    def _ask_status(self) -> list[Claim]:
+        ended = self.site.command("status", "--json", settings=self.settings)
+        return list(read_status(ended.lines[-1])) if ended.code == 0 else []
+
+    def _ask_status_text(self) -> list[Claim]:
+        ended = self.site.command("status", settings=self.settings)
+        return list(read_status_text(ended.output))
+
+    def _ask_where(self, text: str) -> list[Claim]:
+        ended = self.site.command("where", text, "--json", settings=self.settings)
+        return list(read_where(ended.lines[-1])) if ended.lines else []
+
+    def _ask_free(self, folders: list[str]) -> list[Claim]:
+        options = (*self.settings, "advanced.pause_patience=0")
+        ended = self.site.command("free", *folders, "--dry-run", "--json", settings=options)
+        refused = not ended.lines or "files" not in ended.lines[-1]
+        return [Claim("free --dry-run", UNKNOWN)] if refused else list(read_free(ended.lines[-1]))
+
+
+def choose_sample(truth: Truth) -> list[Path]:
+    """Return the paths of a few files of each kind, those of the data directory below it."""
+    kinds = (truth.at_risk, [file for file in truth.wanted if file.key in truth.safe])
+    chosen = [file for kind in kinds for file in kind[:SAMPLE]]
+    outside = [file for file in truth.at_risk if file.key.startswith("/")][:SAMPLE]
+    names = {file.key: None for file in (*chosen, *outside)} | dict.fromkeys(truth.gone)
+    return [Path(name) for name in names]
+
+
+def ask_window(site: Site, sample: Iterable[Path]) -> Look:
+    """Return what the window says of a site, opened in a process of its own."""
+    paths = [str(path if path.is_absolute() else site.data / path) for path in sample]
+    ended = finish(_open_window(site, *paths), DEADLINE)
+    assert ended.code == 0, ended.complaints[-3000:]
+    look: Look = json.loads(ended.output)
+    return look
+
+
+class OpenWindow:
+    """The real window at work, which is told what to do and then read; a context."""
+
+    def __init__(self, site: Site) -> None:
+        self.process = _open_window(site, "--live", stdin=subprocess.PIPE)
+
+    def __enter__(self) -> "OpenWindow":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        kill_group(self.process)
+        self.process.communicate()
+
+    def tell(self, word: str) -> Any:
+        """Give an order (`start`, `stop`, `crash`, `read`), and return what it answers."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer, self.process.communicate()[1][-3000:]
+        return json.loads(answer)
+
+
+def _open_window(
+    site: Site, *words: str, stdin: int = subprocess.DEVNULL
+) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.window_texts", str(site.config), *words],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        start_new_session=True,
+        env=site.environment,
+    )
+
+
+def read_status(record: dict[str, Any]) -> Iterator[Claim]:
+    """Yield what `status --json` claims."""
+    view, risk, runs = "status --json", record.get("at_risk") or {}, record.get("runs") or []
+    if risk.get("files") is not None:
+        yield Claim(view, AT_RISK, number=risk["files"])
+        yield Claim(view, AT_RISK_BYTES, number=risk.get("bytes") or 0)
+    if not (risk.get("known", True) and risk.get("complete", True)):
+        yield Claim(view, UNKNOWN)
+    if not runs:  # no run has looked: there is nothing that could be known
+        yield Claim(view, UNKNOWN)
+        return
+    if "verified" in runs[0]:
+        yield Claim(view, VERIFIED_COUNT, number=runs[0]["verified"])
+    ended = "problem" in runs[0]
+    if not ended or runs[0]["problem"] or _CUT_OFF.search(json.dumps(record)):
+        yield Claim(view, CUT_OFF)
+    elif _is_whole_run(runs[0]):
+        yield Claim(view, SAFE, text=f"the last run: {runs[0]['verified']} verified")
+
+
+def _is_whole_run(run: dict[str, Any]) -> bool:
+    """Return whether the sums of a run say that all of it is safe."""
+    safe = run.get("verified", 0) + run.get("skipped", 0)
+    return run.get("found") == safe and not run.get("left_behind")
+
+
+def read_status_text(text: str) -> Iterator[Claim]:
+    """Yield what `status` claims in words; of the runs, only the last one is about now."""
+    lines = text.splitlines()
+    runs = [line for line in lines if _RUN_LINE.match(line)]
+    return _read_texts("status", [line for line in lines if line not in runs[1:]])
+
+
+def read_where(record: dict[str, Any]) -> Iterator[Claim]:
+    """Yield what `where --json` claims of files."""
+    for file in record.get("files", ()):
+        yield Claim("where --json", LISTED, file["path"])
+        says = _STATES.get(str(file.get("state", "")))
+        if says and file.get("local", "same") != "changed":
+            yield Claim("where --json", says, file["path"])
+
+
+def read_free(record: dict[str, Any]) -> Iterator[Claim]:
+    """Yield what `free --dry-run` would delete."""
+    for file in record.get("files", ()):
+        if file.get("problem") is None:
+            yield Claim("free --dry-run", MAY_DELETE, file["path"])
+
+
+# The claims of the window
+
+
+def read_look(look: Look, truth: Truth) -> Iterator[Claim]:
+    """Yield what the window claims, from what `tests.window_texts` has read of it."""
+    yield from _read_overview(look["overview"])
+    yield from _read_tray(look["tray"])
+    yield from _read_texts("status line", look["line"])
+    yield from _read_folders(look["folders"])
+    yield from _read_transfers(look["transfers"])
+    yield from _read_texts("problems", look["problems"]["texts"])
+    yield from _read_history(look["history"])
+    for path, shown in look["where"].items():
+        yield from _read_where_page(path, shown, truth)
+
+
+def _read_overview(page: dict[str, Any]) -> Iterator[Claim]:
+    yield from _read_texts("overview", page["texts"])
+    if page["level"] == "good":
+        yield Claim("overview icon", SAFE, text="green")
+    for group in page["groups"]:
+        if _RISK_CARD in [text.casefold() for text in group[:1]]:
+            yield from _read_card(group[1:])
+        elif any(re.fullmatch(r"[\d,]+ verified", text) for text in group):
+            yield from _read_bar(group)
+
+
+def _read_card(texts: list[str]) -> Iterator[Claim]:
+    """Yield what the card of the files at risk says; words in place of a number say: unknown."""
+    fact = texts[0] if texts else ""
+    number = _find_number(_NUMBER, fact)
+    if fact.casefold() == "nothing":
+        yield Claim("overview card", AT_RISK, number=0, text=fact)
+    elif number is not None and "left out" not in fact:
+        yield Claim("overview card", AT_RISK, number=number, text=fact)
+    else:
+        yield Claim("overview card", UNKNOWN, text=fact)
+
+
+def _read_bar(texts: list[str]) -> Iterator[Claim]:
+    parts = {text.partition(" ")[2]: _find_number(_NUMBER, text) or 0 for text in texts}
+    others = sum(count for word, count in parts.items() if word not in ("verified", "skipped"))
+    yield Claim("overview bar", VERIFIED_COUNT, number=parts["verified"])
+    if parts["verified"] and not others:
+        yield Claim("overview bar", SAFE, text="all green")
+
+
+def _read_tray(tray: dict[str, str]) -> Iterator[Claim]:
+    yield from _read_texts("tray", [tray["tip"]])
+    unknown = _UNKNOWN.search(tray["tip"]) is not None
+    if tray["level"] == "idle" and not unknown:
+        yield Claim("tray icon", SAFE, text="green")
+
+
+def _read_folders(page: dict[str, Any]) -> Iterator[Claim]:
+    rows = [row for table in page["tables"] if table["name"] for row in table["rows"]]
+    yield from _read_texts("folders", page["texts"])
+    for number, row in enumerate(rows):
+        for folder in _folders_of(rows, number):
+            yield from _read_folder(f"{folder}/", row["cells"])
+
+
+def _folders_of(rows: list[dict[str, Any]], number: int) -> list[str]:
+    """Return the folder of a line; of an owner or experiment, where all below it is one."""
+    if rows[number]["path"] is not None:
+        return [rows[number]["path"]]
+    level = len(rows[number]["above"])
+    below = []
+    for row in rows[number + 1 :]:
+        if len(row["above"]) <= level:
+            break
+        below.append(row)
+    paths = [row["path"] for row in below if row["path"] is not None]
+    return [os.path.commonpath(paths)] if len(paths) == 1 else []
+
+
+def _read_folder(folder: str, cells: dict[str, str]) -> Iterator[Claim]:
+    """Yield what a line says: its state, and how many of how many files are verified."""
+    view, state = "folders", cells.get("State", "")
+    if says := _STATES.get(state.casefold()):
+        yield Claim(view, says, folder, text=state)
+    progress = cells.get("Verified", "")
+    if match := re.fullmatch(r"([\d,]+) of ([\d,]+)", progress):
+        verified, wanted = (int(text.replace(",", "")) for text in match.groups())
+        yield Claim(view, VERIFIED_COUNT, folder, verified, progress)
+        if verified == wanted:
+            yield Claim(view, SAFE, folder, text=progress)
+
+
+def _read_transfers(page: dict[str, Any]) -> Iterator[Claim]:
+    for table in page["tables"]:
+        for row in table["rows"] if table["name"] == "Files" else ():
+            cells = row["cells"]
+            key = "/".join(filter(None, (cells.get("Folder"), cells.get("Name"))))
+            if says := _STATES.get(cells.get("State", "").casefold()):
+                yield Claim("transfers", says, key, text=cells["State"])
+
+
+def _read_history(page: dict[str, Any]) -> Iterator[Claim]:
+    for table in page["tables"]:
+        for number, row in enumerate(table["rows"] if table["name"] == "Runs" else ()):
+            outcome = row["cells"].get("Outcome", "")
+            if number == 0:
+                yield from _read_texts("history", [outcome])
+            elif _find_number(_ALL_COUNT, outcome) == 0:  # what earlier runs saw was so then
+                yield Claim("history", SAFE, text=outcome)
+
+
+_WHERE_SAFE = re.compile(
+    r"^(it was|all of it was) safe|you may delete|server had a verified copy|verified: safe"
+    r"|^(it is|all of it is) safe",
+    re.I,
+)
+
+
+def _read_where_page(path: str, shown: dict[str, Any], truth: Truth) -> Iterator[Claim]:
+    keys = {file.key for file in truth.files} | truth.gone
+    key = next((key for key in keys if path == key or path.endswith(f"/{key}")), path)
+    yield Claim("where page", LISTED, key)
+    for says, pattern in ((SAFE, _WHERE_SAFE), (NEVER_SEEN, _NEVER_SEEN)):
+        if found := list(filter(pattern.search, shown["texts"])):
+            yield Claim("where page", says, key, text=" ".join(found))
+
+
+def _read_texts(view: str, texts: Iterable[str]) -> Iterator[Claim]:
+    """Yield the claims in sentences that are about everything."""
+    for text in texts:
+        if _ALL_SAFE.search(text):
+            yield Claim(view, SAFE, text=text)
+        for pattern in (_VERIFIED_COUNT, _ALL_COUNT):
+            if (count := _find_number(pattern, text)) is not None:
+                yield Claim(view, VERIFIED_COUNT, number=count, text=text)
+        if (count := _find_number(_RISK_COUNT, text)) is not None:
+            yield Claim(view, AT_RISK, number=count, text=text)
+        for pattern, says in ((_CUT_OFF, CUT_OFF), (_UNKNOWN, UNKNOWN), (_AWAY, AWAY)):
+            if pattern.search(text):
+                yield Claim(view, says, text=text)
+
+
+def _find_number(pattern: re.Pattern[str], text: str) -> int | None:
+    match = pattern.search(text)
+    return int(match[1].replace(",", "")) if match else None
+
+
+# The comparison
+
+
+def find_false_claims(claims: Iterable[Claim], truth: Truth, *, unseen: bool = False) -> list[str]:
+    """Return the claims that are more than the truth; with `unseen` a run was cut off at once.
+
+    Then its last finds may be unknown, if the view says that the run was cut off. A view that
+    says that it does not know claims no number.
+    """
+    told = list(claims)
+    careful = {_family(claim) for claim in told if claim.says == UNKNOWN}
+    if unseen:
+        careful |= {_family(claim) for claim in told if claim.says == CUT_OFF}
+    return sorted({str(claim) for claim in told if not _holds(claim, truth, careful)})
+
+
+def _family(claim: Claim) -> str:
+    """Return the page or command that a claim is part of: its parts stand for one another."""
+    return claim.view.removesuffix(" icon").removesuffix(" card").removesuffix(" bar")
+
+
+def _holds(claim: Claim, truth: Truth, careful: Collection[str]) -> bool:
+    match claim.says:
+        case "files at risk" | "bytes at risk":
+            return _family(claim) in careful or claim.number >= _least(claim, truth)
+        case "verified files":
+            return _holds_count(claim, truth)
+        case "may be deleted":
+            return claim.of in truth.safe
+        case _:
+            return claim.says not in _LEVELS or _holds_state(claim, truth)
+
+
+def _least(claim: Claim, truth: Truth) -> int:
+    """Return the smallest number of files or bytes that may be said to be at risk."""
+    known = [file.size for file in truth.at_risk if file.key not in truth.excused]
+    return len(known) if claim.says == AT_RISK else sum(known)
+
+
+def _holds_count(claim: Claim, truth: Truth) -> bool:
+    if claim.of == ALL:
+        return claim.number <= truth.stored + len(truth.excused)
+    good = truth.safe | truth.excused
+    gone = sum(key.startswith(claim.of) and key in good for key in truth.gone)
+    return claim.number <= gone + sum(file.key in good for file in truth.below(claim.of))
+
+
+def _holds_state(claim: Claim, truth: Truth) -> bool:
+    there = {SAFE: truth.safe, REGISTERED: truth.registered, SENT: truth.sent}[claim.says]
+    good = there | truth.excused
+    if claim.of != ALL and not claim.of.endswith("/"):
+        return claim.of in good
+    files = truth.below(claim.of)
+    return bool(files) and all(file.key in good for file in files)
+
+
+def find_disagreements(claims: Iterable[Claim], truth: Truth) -> list[str]:
+    """Return where a view does not say exactly the truth, after a run that ended well."""
+    told = list(claims)
+    wrong = find_false_claims(told, truth)
+    for claim in told:
+        if claim.says == AT_RISK and claim.number not in _counts(truth):
+            wrong.append(f"{claim}, and there are {len(truth.at_risk)}")
+        if claim.says == UNKNOWN and claim.view == "overview card":
+            wrong.append(f"{claim}, although all is known")
+    return sorted({*wrong, *_find_silence(told, truth)})
+
+
+def _counts(truth: Truth) -> range:
+    """Return how many files may be called at risk: those that were lost here count or do not."""
+    return range(len(truth.at_risk), len(truth.at_risk) + len(truth.gone - truth.safe) + 1)
+
+
+def find_forgotten(claims: Iterable[Claim], truth: Truth) -> list[str]:
+    """Return which files that a run has found are not known to the views that tell of files."""
+    told = list(claims)
+    listed = {claim.of for claim in told if (claim.view, claim.says) == ("where --json", LISTED)}
+    wrong = [
+        f"where --json does not know {file.key}" for file in truth.wanted if file.key not in listed
+    ]
+    keys = {file.key for file in truth.wanted}
+    wrong += [str(claim) for claim in told if claim.says == NEVER_SEEN and claim.of in keys]
+    return sorted(set(wrong))
+
+
+_SAYING_ALL = ("overview", "overview icon", "tray", "tray icon", "history")
+_SAYING_EACH = {"where --json": SAFE, "transfers": SAFE, "free --dry-run": MAY_DELETE}
+
+
+def _find_silence(claims: list[Claim], truth: Truth) -> Iterator[str]:
+    """Yield what is true and not said."""
+    saying = {claim.view for claim in claims if claim.says == SAFE and claim.of == ALL}
+    if len(_counts(truth)) == 1 and not truth.at_risk:
+        yield from (
+            f"{view} does not say that all is safe" for view in _SAYING_ALL if view not in saying
+        )
+    careful = {claim.view for claim in claims if claim.says == UNKNOWN}
+    for view, says in _SAYING_EACH.items():
+        if view in careful:
+            continue
+        told = {claim.of for claim in claims if (claim.view, claim.says) == (view, says)}
+        for file in truth.wanted:
+            if file.key in truth.safe and file.key not in told:
+                yield f"{view} does not say {says} of {file.key}"
+    asked = {claim.of for claim in claims if (claim.view, claim.says) == ("where page", LISTED)}
+    safe = {claim.of for claim in claims if (claim.view, claim.says) == ("where page", SAFE)}
+    yield from (f"where page does not say safe of {key}" for key in (asked & truth.safe) - safe)
+    if not any(claim.says == AT_RISK and claim.view == "status --json" for claim in claims):
+        yield "status --json does not say how many files are at risk"

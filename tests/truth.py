@@ -1,0 +1,173 @@
+"""What the server really has of local files: told by its disk and database, not by a ledger."""
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from mydata_like.core.format import format_path
+from mydata_like.demo.archived import is_archive, list_archived
+from mydata_like.demo.invariants import FileKey, StoredFile, measure
+from tests.site import Site
+
+
+class Local(NamedTuple):
+    """One local file and where it belongs; `path` is None once it was deleted here."""
+
+    key: str  # as events print it: below the data directory, else absolute
+    place: FileKey  # dataset, directory, name
+    path: Path | None
+    size: int
+    md5sum: str
+
+
+@dataclass
+class Inventory:
+    """What lies on this computer and is to be sent: the data directory and what was dropped.
+
+    `left_out` are keys of files that are skipped on purpose; `gone` is what once was there.
+    """
+
+    data: Path  # where the files of the data directory lie now, whatever that is called
+    sources: dict[Path, str] = field(default_factory=dict)  # dropped folders and their datasets
+    left_out: frozenset[str] = frozenset()
+    gone: dict[str, Local] = field(default_factory=dict)
+
+    def list_files(self) -> Iterator[Local]:
+        """Yield every file that is to be sent, read anew."""
+        for path in sorted(self.data.glob("*/*/**/*")):
+            if path.is_file() and not path.is_symlink():
+                _, dataset, *directory, name = path.relative_to(self.data).parts
+                key = os.fsencode(path.relative_to(self.data).as_posix())
+                yield _local(key, (dataset, "/".join(directory), name), path)
+        for folder, dataset in self.sources.items():
+            for path in sorted(folder.rglob("*")):
+                if path.is_file():
+                    *directory, name = path.relative_to(folder).parts
+                    yield _local(os.fsencode(path), (dataset, "/".join(directory), name), path)
+
+    def delete(self, path: Path) -> None:
+        """Delete a file, and remember what it was."""
+        (lost,) = [file for file in self.list_files() if file.path == path]
+        path.unlink()
+        self.gone[lost.key] = lost._replace(path=None)
+
+
+def _local(key: bytes, place: FileKey, path: Path) -> Local:
+    size, md5sum = measure(path)
+    return Local(format_path(key), place, path, size, md5sum)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Which of the local files the server has, told by its disk and its database.
+
+    `excused` are keys of files that the server lost after the last look at it: what was seen
+    then may still be said, but for what asks the server itself.
+    """
+
+    files: tuple[Local, ...]
+    left_out: frozenset[str]
+    safe: frozenset[str]
+    registered: frozenset[str]
+    sent: frozenset[str]
+    stored: int  # sound and verified files on the server, whosever they are
+    gone: frozenset[str] = frozenset()
+    excused: frozenset[str] = frozenset()
+
+    @classmethod
+    def take(
+        cls, site: Site, inventory: Inventory, excused: Collection[str] = frozenset()
+    ) -> "Truth":
+        """Look at every local file and at every stored one."""
+        files = tuple(inventory.list_files())
+        copies = _list_copies(site.server.datafiles())
+        there = _list_sums(site.server.directory)
+        known = [*files, *inventory.gone.values()]
+        return cls(
+            files=files,
+            left_out=inventory.left_out,
+            safe=frozenset(file.key for file in known if _is_safe(file, copies)),
+            registered=frozenset(file.key for file in known if _is_registered(file, copies)),
+            sent=frozenset(file.key for file in known if (file.size, file.md5sum) in there),
+            stored=sum(copy.sound for found in copies.values() for copy in found),
+            gone=frozenset(inventory.gone),
+            excused=frozenset(excused),
+        )
+
+    @cached_property
+    def wanted(self) -> tuple[Local, ...]:
+        """The files that are not left out on purpose."""
+        return tuple(file for file in self.files if file.key not in self.left_out)
+
+    @cached_property
+    def at_risk(self) -> tuple[Local, ...]:
+        """The files of which the server lacks something."""
+        return tuple(file for file in self.wanted if file.key not in self.safe)
+
+    @property
+    def bytes_at_risk(self) -> int:
+        return sum(file.size for file in self.at_risk)
+
+    def below(self, folder: str) -> list[Local]:
+        """Return the files that are to be sent in a folder (with a slash), or all."""
+        return [file for file in self.wanted if file.key.startswith(folder)]
+
+
+class _Copy(NamedTuple):
+    """What the server has under one name; `sound` is verified with the bytes that it tells of."""
+
+    size: int
+    md5sum: str
+    sound: bool
+
+
+def _list_copies(files: Iterable[StoredFile]) -> dict[FileKey, list[_Copy]]:
+    """Return what the server has, by dataset, directory and name: records and archived files."""
+    found: dict[FileKey, list[_Copy]] = {}
+    for _, rows in groupby(files, lambda file: file.id):
+        replicas = list(rows)
+        record = replicas[0]
+        sound = any(file.verified and _is_whole(file) for file in replicas)
+        if is_archive(record.filename) and sound and record.path is not None:
+            for inside in list_archived(record.path):
+                key = record.dataset_name, inside.directory, inside.filename
+                copy = _Copy(inside.size, inside.md5sum, inside.sound)
+                found.setdefault(key, []).append(copy)
+        else:
+            copy = _Copy(record.size, record.md5sum, sound)
+            found.setdefault(record.key, []).append(copy)
+    return found
+
+
+def _is_whole(file: StoredFile) -> bool:
+    """Return whether the bytes on the server's disk are those that the record tells of."""
+    try:
+        return file.path is not None and measure(file.path) == (file.size, file.md5sum)
+    except OSError:
+        return False
+
+
+def _is_safe(file: Local, copies: dict[FileKey, list[_Copy]]) -> bool:
+    return copies.get(file.place, []) == [_Copy(file.size, file.md5sum, sound=True)]
+
+
+def _is_registered(file: Local, copies: dict[FileKey, list[_Copy]]) -> bool:
+    return any(copy[:2] == (file.size, file.md5sum) for copy in copies.get(file.place, []))
+
+
+def _list_sums(directory: Path) -> set[tuple[int, str]]:
+    """Return size and checksum of every file on the server's disk, and of what archives hold."""
+    sums = set()
+    for path in directory.rglob("*"):
+        try:
+            if path.is_file() and path.suffix not in (".sqlite", ".sqlite-wal", ".sqlite-shm"):
+                sums.add(measure(path))
+                if is_archive(path.name):
+                    sums.update((inside.size, inside.md5sum) for inside in list_archived(path))
+        except OSError:  # it has just been moved to its place
+            continue
+    return sums
