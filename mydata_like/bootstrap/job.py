@@ -50,7 +50,9 @@ from mydata_like.engine.knowledge import Knowledge
 from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.recover import Recovery, Untold
 from mydata_like.engine.register import Filing, Pace, Register
+from mydata_like.engine.replace import Parties, Replace
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.run import Run, RunEnd, Stages, Surroundings
 from mydata_like.engine.scan import Scan
@@ -162,6 +164,7 @@ class _Outside:
     gate: Gate
     controls: Controls
     box: str
+    untold: Untold
 
 
 @contextmanager
@@ -183,6 +186,9 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         ledger = wait_for_ledger()
         chronicle = Chronicle(ledger)
         audience = replace(audience, emit=both(audience.emit, chronicle.add))
+        untold = Untold(ledger.find_replacements())
+        if untold.keys:
+            audience = replace(audience, emit=both(audience.emit, untold.add))
         staging = stack.enter_context(_staging(settings, order, audience, gate, connection))
         identity = describe_identity(connection, settings, ensure_uuid(settings, places))
         datasets = Datasets(
@@ -190,7 +196,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         )
         sources = _add_sources(settings, ledger, order)
         controls = _build_controls(settings, staging.transport, gate, audience, sources)
-        outside = _Outside(connection.server, gate, controls, staging.box)
+        outside = _Outside(connection.server, gate, controls, staging.box, untold)
         around = _surround(settings, staging.transport, ledger, audience, outside)
         stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
@@ -349,14 +355,19 @@ def _build_stages(
     pace = Pace(settings.advanced.register_batch, clock)
     archives = TarArchives()
     recall = Recall(server, ledger, gate, emit, archives)
+    controls, advanced = outside.controls, settings.advanced
+    parties = Parties(server=server, ledger=ledger, emit=emit, controls=controls)
+    replacing = Replace(parties, advanced)
     return Stages(
         scan=Scan(settings, emit, clock, around.cancel, part),
         check=Check(Knowledge(server, ledger, gate, recall), datasets, emit, box=box),
         bundle=Bundle(settings.archive, ledger),
         pack=Pack(settings.transfer, clock, outside.controls.choices, archives),
-        send=Send(outside.controls, ledger, emit, settings.transfer.attempts),
+        send=Send(controls, ledger, emit, settings.transfer.attempts, replacing.note),
         register=Register(server, ledger, emit, gate, Filing(box, pace)),
-        verify=Verify(server, ledger, emit, gate, settings.advanced),
+        replace=replacing,
+        verify=Verify(server, ledger, emit, gate, advanced),
+        recovery=Recovery(parties, advanced, outside.untold),
     )
 
 

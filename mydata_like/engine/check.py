@@ -70,6 +70,8 @@ class Check:
         self._emit = emit
         self._box = box
         self._views: KeyedOnce[bytes, DatasetView] = KeyedOnce()
+        # What the server says of these may be of earlier bytes, until it has looked again.
+        self._replaced = {it.datafile for it in self._ledger.find_replacements()}
         self._claims: KeyedOnce[DatasetId, bytes] = KeyedOnce()
 
     def __call__(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
@@ -135,6 +137,8 @@ class Check:
                     hopeless.append(kind(path=file.key, size=file.size, problem=found))
                 case _:
                     open_files.append(found)
+            if entry and _is_earlier(view, entry, file):
+                learnt.append(entry._replace(state=EntryState.CHANGED))
             others.append(file)
         self._tell_known(group, others)
         for event in hopeless:
@@ -220,7 +224,8 @@ class Check:
         ours = self._find_ours(record)
         if not _matches(record, file, entry):
             return wanted if ours else ELSEWHERE
-        if (ours or record).verified and state is not EntryState.REPAIRED:
+        unproven = state is EntryState.REPAIRED or record.id in self._replaced
+        if (ours or record).verified and not unproven:
             return Entry.of(wanted, EntryState.VERIFIED, record.checksum, record.id)
         return Registered(wanted, record.checksum, record.id, record.looks)
 
@@ -235,6 +240,12 @@ class Check:
     def _find_ours(self, record: Datafile) -> Replica | None:
         """Return the replica that we can write to, wherever the record lists it."""
         return next((it for it in record.replicas if it.location == self._box), None)
+
+
+def _is_earlier(view: DatasetView, entry: Entry, file: LocalFile) -> bool:
+    """Return whether the ledger calls an earlier state of the file verified."""
+    verified = entry.state is EntryState.VERIFIED and entry.dataset == view.dataset.id
+    return verified and not _is_of(entry, file)
 
 
 def _is_of(entry: Entry, file: LocalFile) -> bool:

@@ -17,7 +17,9 @@ from mydata_like.engine.check import Check
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.queues import WorkQueue
+from mydata_like.engine.recover import Recovery
 from mydata_like.engine.register import Register
+from mydata_like.engine.replace import Replace
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
 from mydata_like.engine.shares import Shares
@@ -57,7 +59,9 @@ class Stages:
     pack: Pack
     send: Send
     register: Register
+    replace: Replace
     verify: Verify
+    recovery: Recovery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,11 +160,15 @@ class Run:
         That is what the server did not verify, or a person wants again.
         """
         around, controls = self._around, self._around.controls
+        recovery = self._stages.recovery
         with repeated(controls.limits.keep, LOOK_AFTER), around.beside():
+            recovery.begin()
             again = self._pass_on(self._found(root), [])
             while again or not controls.sources.end() or (again := controls.choices.take_last()):
                 logger.info("%d files are sent once more", len(again))
                 again = self._pass_on(self._found_outside(), again)
+            if not controls.choices.finishing:
+                recovery.end()
 
     def _pass_on(self, found: Iterable[FileGroup], again: list[Wanted]) -> list[Wanted]:
         """Carry what is found and what is sent again; return what is to be sent once more."""
@@ -222,7 +230,15 @@ class Run:
                 limit=BEHIND,
                 weigh=count_files,
             )
-            return list(stage(group, stages.verify, known))
+            placed = stage(
+                group,
+                stages.replace,
+                known,
+                workers=self._around.registrations,
+                limit=BEHIND,
+                weigh=count_files,
+            )
+            return list(stage(group, stages.verify, placed))
         except BaseException:
             # Senders wait for their channels, so those end before the group can be joined.
             transport.close()

@@ -24,6 +24,7 @@ from mydata_like.core.model import (
     FolderSums,
     LocalFile,
     Outcome,
+    Replacement,
 )
 from mydata_like.core.ports import Clock
 from mydata_like.core.sources import Destination, KnownSource, Source
@@ -154,7 +155,8 @@ class SqliteLedger:
 
     def count_entries(self, dataset: DatasetId) -> DatasetStats:
         """Return how many records are known of a dataset, and how many are verified."""
-        chosen = {"verified": EntryState.VERIFIED, "root": self._root, "dataset": dataset}
+        states = {"verified": EntryState.VERIFIED, "changed": EntryState.CHANGED}
+        chosen = states | {"root": self._root, "dataset": dataset}
         with self._file.used() as cursor:
             row = cursor.execute(statements.COUNT, chosen).fetchone()
         return DatasetStats(*row)
@@ -163,6 +165,24 @@ class SqliteLedger:
         """Keep these rows; they replace older ones."""
         with self._file.transaction() as cursor:
             self._insert(cursor, entries)
+
+    def record_replacements(self, replacements: Sequence[Replacement]) -> None:
+        """Keep which bytes are to take the place of others; newer ones of a file count."""
+        rows = [(self._root, *replacement) for replacement in replacements]
+        with self._file.transaction() as cursor:
+            cursor.executemany(statements.RECORD_REPLACEMENT, rows)
+
+    def find_replacements(self) -> list[Replacement]:
+        """Return all replacements that are not known to be complete."""
+        with self._file.used() as cursor:
+            rows = cursor.execute(statements.FIND_REPLACEMENTS, (self._root,)).fetchall()
+        return [Replacement._make(row) for row in rows]
+
+    def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
+        """Drop replacements, unless they are of other bytes by now."""
+        rows = [(self._root, it.key, it.checksum) for it in replacements]
+        with self._file.transaction() as cursor:
+            cursor.executemany(statements.FORGET_REPLACEMENT, rows)
 
     def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
         """Return the archives of a dataset by their paths."""

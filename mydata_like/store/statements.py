@@ -25,13 +25,14 @@ LIST = (
     " ORDER BY key LIMIT ?"
 )
 # Each part is answered by an index alone: all rows, but for those in archives, which count once.
+# A record of an earlier state of a file is verified like any other.
 COUNT = """
     SELECT sum(known), sum(verified) FROM (
-        SELECT count(*) AS known, count(*) FILTER (WHERE state = :verified) AS verified
+        SELECT count(*) AS known, count(*) FILTER (WHERE state IN (:verified, :changed)) AS verified
         FROM entries WHERE root = :root AND dataset = :dataset
-        UNION ALL SELECT -count(*), -count(*) FILTER (WHERE state = :verified)
+        UNION ALL SELECT -count(*), -count(*) FILTER (WHERE state IN (:verified, :changed))
         FROM entries WHERE root = :root AND dataset = :dataset AND archive != ''
-        UNION ALL SELECT count(*), count(*) FILTER (WHERE state = :verified)
+        UNION ALL SELECT count(*), count(*) FILTER (WHERE state IN (:verified, :changed))
         FROM archives WHERE root = :root AND dataset = :dataset AND state != 'staged'
     )
 """
@@ -87,6 +88,15 @@ RECORD_FOLDER = (
     " verified, verified_bytes, waiting, skipped, failed, at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+RECORD_REPLACEMENT = (
+    "INSERT OR REPLACE INTO replacements (root, key, dataset, datafile, remote, staged, size,"
+    " checksum, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+FIND_REPLACEMENTS = (
+    "SELECT key, dataset, datafile, remote, staged, size, checksum, at FROM replacements"
+    " WHERE root = ? ORDER BY key"
+)
+FORGET_REPLACEMENT = "DELETE FROM replacements WHERE root = ? AND key = ? AND checksum = ?"
 FIND_ARCHIVES = (
     "SELECT dataset, path, size, modified_ns, state, checksum, remote, datafile FROM archives"
     " WHERE root = ? AND dataset = ? ORDER BY path"

@@ -4,7 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from mydata_like.core.archives import Archive
-from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState, LocalFile
+from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState, LocalFile, Replacement
+
+
+AGREED = (EntryState.VERIFIED, EntryState.CHANGED)
 
 
 class MemoryLedger:
@@ -14,6 +17,7 @@ class MemoryLedger:
         self.entries: dict[bytes, Entry] = {}
         self.history: list[Entry] = []
         self.archives: dict[tuple[DatasetId, str], Archive] = {}
+        self.replacements: dict[bytes, Replacement] = {}
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
@@ -40,11 +44,22 @@ class MemoryLedger:
         ]
         archives = self.find_archives(dataset).values()
         rows += [archive for archive in archives if archive.state is not EntryState.STAGED]
-        return DatasetStats(len(rows), sum(row.state is EntryState.VERIFIED for row in rows))
+        return DatasetStats(len(rows), sum(row.state in AGREED for row in rows))
 
     def record(self, entries: Sequence[Entry]) -> None:
         self.history.extend(entries)
         self.entries.update((entry.key, entry) for entry in entries)
+
+    def record_replacements(self, replacements: Sequence[Replacement]) -> None:
+        self.replacements.update((it.key, it) for it in replacements)
+
+    def find_replacements(self) -> list[Replacement]:
+        return [self.replacements[key] for key in sorted(self.replacements)]
+
+    def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
+        for it in replacements:
+            if self.replacements.get(it.key, it).checksum == it.checksum:
+                self.replacements.pop(it.key, None)
 
     def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
         found = {path: archive for (id_, path), archive in self.archives.items() if id_ == dataset}
