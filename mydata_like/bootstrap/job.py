@@ -326,9 +326,16 @@ def _surround(
         cancel=audience.cancel,
         controls=outside.controls,
         controller=audience.controller or Controller(audience.cancel, audience.emit),
+        recovery=Recovery(
+            _parties(outside, ledger, audience.emit), settings.advanced, outside.untold
+        ),
         registrations=settings.advanced.register_requests,
         beside=lambda: spared(settings.limits, outside.gate, audience.emit, audience.tally),
     )
+
+
+def _parties(outside: _Outside, ledger: Ledger, emit: Emit) -> Parties:
+    return Parties(server=outside.server, ledger=ledger, emit=emit, controls=outside.controls)
 
 
 def _build_controls(
@@ -356,8 +363,7 @@ def _build_stages(
     archives = TarArchives()
     recall = Recall(server, ledger, gate, emit, archives)
     controls, advanced = outside.controls, settings.advanced
-    parties = Parties(server=server, ledger=ledger, emit=emit, controls=controls)
-    replacing = Replace(parties, advanced)
+    replacing = Replace(_parties(outside, ledger, emit), advanced)
     return Stages(
         scan=Scan(settings, emit, clock, around.cancel, part),
         check=Check(Knowledge(server, ledger, gate, recall), datasets, emit, box=box),
@@ -367,7 +373,6 @@ def _build_stages(
         register=Register(server, ledger, emit, gate, Filing(box, pace)),
         replace=replacing,
         verify=Verify(server, ledger, emit, gate, advanced),
-        recovery=Recovery(parties, advanced, outside.untold),
     )
 
 

@@ -188,7 +188,9 @@ class Channel(Protocol):
         """Carry a payload and tell the fate of each of its members, in their order.
 
         What replaces earlier bytes is laid aside for `replace`; where nothing can be renamed, it
-        is only read. Raises `TransientError` when the line broke (the channel has been replaced by then)
+        is only read.
+
+        Raises `TransientError` when the line broke (the channel has been replaced by then)
         and nothing is known, a `RunError` when no payload could travel now.
         """
 
@@ -296,7 +298,7 @@ class Ledger(Protocol):
         """Return all replacements that are not known to be complete, in the order of their keys."""
 
     def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
-        """Drop replacements that are complete, or that will never be, unless they are others now."""
+        """Drop replacements, complete or never to be, unless they are of other bytes by now."""
 
     def find_archives(self, dataset: DatasetId) -> Mapping[str, Archive]:
         """Return the archives of a dataset by their paths."""

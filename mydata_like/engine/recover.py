@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Sequence
 
-from mydata_like.core.errors import ItemError, Problem, TransientError
+from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import (
     Event,
     FileFailed,
@@ -163,9 +163,7 @@ class Recovery:
         """Keep that the new bytes are verified, though the local file is gone or has changed."""
         entry = self._ledger.find_entries([it.key]).get(it.key)
         if entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, it.checksum):
-            self._ledger.record(
-                [entry._replace(state=EntryState.VERIFIED, datafile=it.datafile)]
-            )
+            self._ledger.record([entry._replace(state=EntryState.VERIFIED, datafile=it.datafile)])
         self._ledger.forget_replacements([it])
 
     def _tell(self, it: Replacement, problem: Problem) -> None:

@@ -7,7 +7,7 @@ then the new ones take their place.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mydata_like.core.errors import ItemError, Problem, TransientError
 from mydata_like.core.events import FileFailed, FileWaiting
@@ -224,9 +224,7 @@ class Pending:
         if needless:
             self._gate.call(lambda: channel.discard([noted for noted, _ in needless]))
         if moved:
-            answers = self._gate.call(
-                lambda: channel.replace([noted for noted, _ in moved], files)
-            )
+            answers = self._gate.call(lambda: channel.replace([noted for noted, _ in moved], files))
             fates = {moved[fate.index][0].key: fate for fate in answers}
         return [
             _at(index, fates.get(noted.key, Sent(index, noted.checksum)))

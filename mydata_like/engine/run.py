@@ -61,7 +61,6 @@ class Stages:
     register: Register
     replace: Replace
     verify: Verify
-    recovery: Recovery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +76,7 @@ class Surroundings:
     cancel: Stoppable
     controls: Controls
     controller: Controller
+    recovery: Recovery
     registrations: int = 3  # requests in flight
     beside: Callable[[], AbstractContextManager[None]] = nullcontext  # goes on meanwhile
 
@@ -160,15 +160,14 @@ class Run:
         That is what the server did not verify, or a person wants again.
         """
         around, controls = self._around, self._around.controls
-        recovery = self._stages.recovery
         with repeated(controls.limits.keep, LOOK_AFTER), around.beside():
-            recovery.begin()
+            around.recovery.begin()
             again = self._pass_on(self._found(root), [])
             while again or not controls.sources.end() or (again := controls.choices.take_last()):
                 logger.info("%d files are sent once more", len(again))
                 again = self._pass_on(self._found_outside(), again)
             if not controls.choices.finishing:
-                recovery.end()
+                around.recovery.end()
 
     def _pass_on(self, found: Iterable[FileGroup], again: list[Wanted]) -> list[Wanted]:
         """Carry what is found and what is sent again; return what is to be sent once more."""

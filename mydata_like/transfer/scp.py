@@ -5,9 +5,9 @@ directory, `T` says a file's times, `C` its mode, size and name; each is answere
 The data of a file must not be sent before its `C` was accepted, else it would be read as
 control lines; everything up to the next file's `C` goes with it in one flight.
 
-There is no renaming here, so files grow in their final place. New ones are not registered yet. What
-is to replace the bytes of a record is only read at first, and sent when the server no longer vouches
-for those.
+There is no renaming here, so files grow in their final place. New ones are not registered yet.
+What is to replace the bytes of a record is only read at first, and sent when the server no longer
+vouches for those.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ from mydata_like.ssh.session import Session, Stream
 from mydata_like.transfer.archive import ArchiveSource, open_content
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Done, Fate, Member, Move, Moving, Task
-from mydata_like.transfer.replacing import missing
 from mydata_like.transfer.reading import Source
+from mydata_like.transfer.replacing import missing
 from mydata_like.transfer.sparse import zeros
 
 _CHUNK: Final = 256 * 1024

@@ -4,8 +4,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from mydata_like.core.archives import Archive
-from mydata_like.core.model import DatasetId, DatasetStats, Entry, EntryState, LocalFile, Replacement
-
+from mydata_like.core.model import (
+    DatasetId,
+    DatasetStats,
+    Entry,
+    EntryState,
+    LocalFile,
+    Replacement,
+)
 
 AGREED = (EntryState.VERIFIED, EntryState.CHANGED)
 
