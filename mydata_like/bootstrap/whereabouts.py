@@ -21,6 +21,7 @@ _JOURNEY = {
     EntryState.REGISTERED: "registered; the server has not verified it yet",
     EntryState.REPAIRED: "registered with new bytes; the server has not verified them yet",
     EntryState.VERIFIED: "verified: safe on the server",
+    EntryState.CHANGED: "changed here; the server has an earlier state of it",
     EntryState.FAILED: "failed",
 }
 

@@ -16,6 +16,7 @@ translate = QCoreApplication.translate
 
 _REACHED = {
     EntryState.FAILED: 1,
+    EntryState.CHANGED: 1,
     EntryState.STAGED: 2,
     EntryState.REGISTERED: 3,
     EntryState.REPAIRED: 3,
@@ -133,6 +134,8 @@ def _judge_file(journey: FileJourney) -> Verdict:
         return Verdict("problem", "warning", headline, _tell_ill(journey))
     if journey.here is Here.CHANGED:
         headline = translate("where", "No: it has changed since it was sent")
+        if _is_earlier(journey):
+            headline = translate("where", "No: the server has an earlier state of it")
         reason = translate("where", "The next run sends it as it is now.")
         return Verdict("problem", "error", headline, _tell_ill(journey) or reason)
     if journey.entry is None or journey.entry.state is not EntryState.VERIFIED:
@@ -141,6 +144,10 @@ def _judge_file(journey: FileJourney) -> Verdict:
     headline = translate("where", "It was safe when the server was last asked")
     reason = translate("where", "Only a fresh check tells whether you may delete it.")
     return Verdict("waiting", "info", headline, reason)
+
+
+def _is_earlier(journey: FileJourney) -> bool:
+    return journey.entry is not None and journey.entry.state is EntryState.CHANGED
 
 
 def _tell_ill(journey: Journey) -> str:

@@ -153,6 +153,7 @@ class JourneyView(QWidget):
             "staged": self.tr("sent"),
             "registered": self.tr("registered"),
             "repaired": self.tr("registered anew"),
+            "changed": self.tr("changed here, not there"),
             "waiting": self.tr("waiting"),
             "skipped": self.tr("left out"),
             "failed": self.tr("failed"),
