@@ -957,6 +957,10 @@
         <translation>neu eingetragen</translation>
     </message>
     <message>
+        <source>changed here, not there</source>
+        <translation>hier geändert, dort noch nicht</translation>
+    </message>
+    <message>
         <source>waiting</source>
         <translation>wartend</translation>
     </message>
@@ -2796,6 +2800,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Geprüft</translation>
     </message>
     <message>
+        <source>Changed here, not there</source>
+        <translation>Hier geändert, dort noch nicht</translation>
+    </message>
+    <message>
         <source>Waiting</source>
         <translation>Wartend</translation>
     </message>
@@ -4517,6 +4525,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>No: it has changed since it was sent</source>
         <translation>Nein: Es hat sich seit dem Senden geändert</translation>
+    </message>
+    <message>
+        <source>No: the server has an earlier state of it</source>
+        <translation>Nein: Der Server hat einen früheren Stand davon</translation>
     </message>
     <message>
         <source>The next run sends it as it is now.</source>
