@@ -14,6 +14,7 @@ from mydata_like.core.model import (
     Entry,
     EntryState,
     LocalFile,
+    Replacement,
 )
 from mydata_like.core.ports import Ledger
 from mydata_like.store.ledger import SqliteLedger
@@ -222,3 +223,31 @@ def test_a_forgotten_archive_leaves_no_member(ledger: Ledger) -> None:
 
     assert ledger.find_archives(HERE) == {}
     assert ledger.find_entries([b"a"]) == {}
+
+
+def replacement(key: bytes, checksum: str = "1" * 32) -> Replacement:
+    return Replacement(key, HERE, DatafileId(7), "d/x", "d/.new", 3, checksum, 1_700_000_000)
+
+
+def test_replacements_are_kept_until_they_are_forgotten(ledger: Ledger) -> None:
+    rows = [replacement(key) for key in sorted(AWKWARD)]
+    ledger.record_replacements(rows)
+    assert ledger.find_replacements() == rows
+
+    ledger.forget_replacements(rows[1:])
+    assert ledger.find_replacements() == rows[:1]
+
+
+def test_newer_bytes_of_a_file_replace_the_note_and_keep_it(ledger: Ledger) -> None:
+    ledger.record_replacements([replacement(b"a")])
+    ledger.record_replacements([replacement(b"a", "2" * 32)])
+
+    ledger.forget_replacements([replacement(b"a")])
+
+    assert ledger.find_replacements() == [replacement(b"a", "2" * 32)]
+
+
+def test_a_record_of_an_earlier_state_counts_as_verified(ledger: Ledger) -> None:
+    ledger.record([entry(b"a"), entry(b"b", EntryState.CHANGED), entry(b"c", EntryState.REPAIRED)])
+
+    assert ledger.count_entries(HERE) == DatasetStats(3, 2)
