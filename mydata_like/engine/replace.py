@@ -87,8 +87,10 @@ class Replace:
 
     def _take(self, item: Registered, pending: "Pending") -> bool:
         """Take what is to be replaced; what the check found to be registered already is not."""
+        if item.datafile is None:
+            return False
         with self._lock:
-            noted = self._noted.pop(item.datafile, None) if item.datafile else None
+            noted = self._noted.pop(item.datafile, None)
         if noted is None:
             return False
         pending.add(noted, item)
