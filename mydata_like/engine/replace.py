@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 SOON = 0.1  # seconds until the first look after a question
 ASK_AGAIN = 30.0  # seconds after which a question may have been lost
+STALE = 10.0  # seconds for which a cache before the server may show a record as it was
 TOGETHER = 200  # replacements that take their places at once
 PATIENCE = 1.0  # seconds to wait for a channel, while what needs none goes on
 FAILURES = 4  # of the line or the host, for the same bytes, before their files fail
@@ -133,6 +134,7 @@ class Pending:
         self._settings = settings
         self._vouched: dict[DatafileId, tuple[Replacement, Registered]] = {}
         self._ready: list[tuple[Replacement, Registered]] = []
+        self._unchanged: dict[DatafileId, float] = {}  # records that are as before, since when
         self._failures = 0
         self._asked = self._progressed = self._find_moment()
         self._interval = SOON
@@ -168,8 +170,8 @@ class Pending:
     def step(self) -> Iterator[list[Registered]]:
         """Look which records may be given new bytes; yield those that have got them."""
         before = len(self)
-        if self._vouched:
-            self._look()
+        if self._vouched and (unchanged := self._look()):
+            yield unchanged
         if self._ready:
             placed = self._place()
             if placed:
@@ -185,22 +187,37 @@ class Pending:
         """Return the time on a clock that stands while the run does: then nobody can be asked."""
         return self._gate.clock.monotonic() - self._gate.stopped
 
-    def _look(self) -> None:
+    def _look(self) -> list[Registered]:
+        """Find those that may have their new bytes; return those whose record was not changed.
+
+        These keep their bytes, and will not be verified.
+        """
         server = self._parties.server
         try:
             records = self._gate.call(lambda: server.fetch_datafiles(list(self._vouched)))
         except ItemError as error:
             logger.info("%d records could not be looked at: %s", len(self._vouched), error)
-            return
-        for record in records:
-            noted, item = self._vouched[record.id]
-            if describes(record, noted) and not vouches(record, noted):
-                del self._vouched[record.id]
-                self._ready.append((noted, item._replace(before=record.looks)))
+            return []
+        unchanged = [item for record in records if (item := self._sort_out(record))]
         if self._vouched and self._find_moment() - self._asked >= ASK_AGAIN:
             self._asked = self._find_moment()
             for number in self._vouched:
                 ask(self._parties, number)
+        return unchanged
+
+    def _sort_out(self, record: Datafile) -> Registered | None:
+        """Return a datafile whose record was not changed, though the server said so."""
+        noted, item = self._vouched[record.id]
+        if describes(record, noted):
+            if not vouches(record, noted):
+                del self._vouched[record.id]
+                self._ready.append((noted, item._replace(before=record.looks)))
+            return None
+        now = self._find_moment()
+        if now - self._unchanged.setdefault(record.id, now) < STALE:
+            return None
+        del self._vouched[record.id], self._unchanged[record.id]
+        return item
 
     def _place(self) -> list[Registered]:
         """Let bytes take their places, as far as a channel can be had for it now."""

@@ -9,6 +9,8 @@ from contextlib import closing, suppress
 
 import pytest
 
+from mydata_like.bootstrap.reading import open_survey
+from mydata_like.bootstrap.settings import load_settings
 from mydata_like.core.events import FileFailed, FileVerified
 from mydata_like.demo.faults import Fault, Hang
 from tests.builders import a_file
@@ -219,6 +221,11 @@ def test_what_was_cut_off_is_told_when_the_local_files_are_gone(site, step):
         assert carried.sums.failed == len(unproven)
         assert carried.sums.found == carried.sums.verified + carried.sums.failed
         assert {event.problem.code for event in carried.of_kind(FileFailed)} <= {"server.replacing"}
+    settings = load_settings(site.config).settings
+    problems = open_survey(settings, site.config).group_problems()
+    assert {(it.problem.code, it.files) for it in problems} == (
+        {("server.replacing", len(unproven))} if unproven else set()
+    )
 
 
 def test_changed_files_are_replaced(site):
