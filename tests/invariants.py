@@ -1,7 +1,8 @@
 """What must hold after anything that went wrong: nothing lost, nothing twice, nothing false."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext
 
 from mydata_like.bootstrap.settings import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed
@@ -59,31 +60,37 @@ def check_untouched(before: Picture) -> None:
     assert not changed, changed[:10]
 
 
-def find_falsehoods(site: Site, rewritten: Collection[str] = ()) -> list[str]:
+def find_falsehoods(site: Site) -> list[str]:
     """Return what is wrong in the middle, when a run was cut off.
 
-    Files may be missing, but none may be there twice, or with bytes that are not those of
-    its checksum. Only of `rewritten` names the new bytes may lie under the old checksum:
-    they are repaired in place, and the record follows.
+    Files may be missing, but none may be there twice, or with bytes that are not those of its
+    checksum. A record that is being replaced may be of bytes that have not taken their place yet:
+    then the ledger knows.
     """
-    forgiven = {
-        f"datafile {file.id} " for file in site.server.datafiles() if file.filename in rewritten
-    }
-    wrongs = site.server.check_invariants()
-    return [
-        *(wrong for wrong in wrongs if not any(wrong.startswith(one) for one in forgiven)),
-        *_find_boasts(site, rewritten),
+    with _opened_ledger(site) as ledger:
+        replaced = {it.datafile for it in ledger.find_replacements()} if ledger else set()
+        boasts = _find_boasts(site, ledger) if ledger else []
+    forgiven = {f"datafile {number} " for number in replaced}
+    wrongs = [
+        wrong
+        for wrong in site.server.check_invariants()
+        if not any(wrong.startswith(one) for one in forgiven)
     ]
+    return [*wrongs, *boasts]
 
 
-def _find_boasts(site: Site, rewritten: Collection[str]) -> list[str]:
-    """Return what our ledger calls safe and the server does not."""
+@contextmanager
+def _opened_ledger(site: Site) -> Iterator[SqliteLedger | None]:
     settings = load_settings(site.config).settings
     root = os.fsencode(site.data)
     file = ledger_file(settings, find_places(site.config), root)
     ledger = SqliteLedger.open_to_read(file, root, SystemClock())
-    if ledger is None:
-        return []
+    with ledger or nullcontext():
+        yield ledger
+
+
+def _find_boasts(site: Site, ledger: SqliteLedger) -> list[str]:
+    """Return what our ledger calls safe and the server does not."""
     verified = {
         (file.dataset, file.directory or "", file.filename): file.md5sum
         for file in site.server.datafiles()
@@ -99,16 +106,14 @@ def _find_boasts(site: Site, rewritten: Collection[str]) -> list[str]:
         if file.verified and file.path and is_archive(file.filename)
         for inside in list_archived(file.path)
     }
-    with ledger:
-        sources = ledger.find_sources()
-        claims = [e for e in ledger.iter_entries() if e.state is EntryState.VERIFIED]
+    sources = ledger.find_sources()
     wrong = []
-    for entry in claims:
+    for entry in (e for e in ledger.iter_entries() if e.state is EntryState.VERIFIED):
         _, _, *directory, name = _below_its_owner(entry.key, sources).split("/")
         told = verified.get((entry.dataset, "/".join(directory), name))
         if entry.archive:
             told = archived.get((entry.dataset, entry.archive, "/".join(directory), name))
-        if told != entry.checksum and name not in rewritten:
+        if told != entry.checksum:
             wrong.append(f"the ledger calls {entry.key!r} verified, the server does not")
     return wrong
 

@@ -39,7 +39,7 @@ from mydata_like.bootstrap.staging import Staging, find_staging, open_staging
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.model import FileGroup
-from mydata_like.core.ports import Clock, Emit, Transport
+from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.core.shards import WHOLE
 from mydata_like.core.sources import Offer
 from mydata_like.core.values import dataclass
@@ -61,7 +61,9 @@ from mydata_like.engine.knowledge import Knowledge
 from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.recover import Recovery, Untold
 from mydata_like.engine.register import Filing, Pace, Register
+from mydata_like.engine.replace import Parties, Replace
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.run import Run, RunEnd, Stages, Surroundings
 from mydata_like.engine.scan import Scan
@@ -196,6 +198,7 @@ class _Outside:
     box: str
     availability: Availability
     writes: Writes
+    untold: Untold
 
 
 @contextmanager
@@ -215,7 +218,7 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         ledger = _take_ledger(begun, audience)
         writes = connection.client.writes = Writes(ledger, clock, settings.server.write_timeout)
         chronicle = Chronicle(ledger)
-        audience = _followed_by(chronicle, audience, order)
+        audience, untold = _follow(ledger, chronicle, audience, order)
         staging = stack.enter_context(_staging(settings, order, audience, gate, connection))
         stack.enter_context(marked(lease, connection, settings, places, order.part.shard))
         identity = describe_identity(connection, settings, ensure_uuid(settings, places))
@@ -225,7 +228,9 @@ def open_job(settings: Settings, order: Order, audience: Audience) -> Iterator[J
         sources = begun.find_sources()
         controls = _build_controls(settings, staging.transport, gate, audience, sources)
         availability = _open_availability(find_state(settings, places), ledger, order)
-        outside = _Outside(connection.server, gate, controls, staging.box, availability, writes)
+        outside = _Outside(
+            connection.server, gate, controls, staging.box, availability, writes, untold
+        )
         around = _surround(settings, staging.transport, begun, audience, outside)
         stages = _build_stages(settings, outside, datasets, around, order.part)
         run = Run(str(uuid.uuid4()), stages, around)
@@ -258,10 +263,18 @@ def _begin(
     return begun
 
 
-def _followed_by(chronicle: Chronicle, audience: Audience, order: Order) -> Audience:
-    """Return the audience with the chronicle in it; it hears which filters the server has set."""
+def _follow(
+    ledger: SqliteLedger, chronicle: Chronicle, audience: Audience, order: Order
+) -> tuple[Audience, Untold]:
+    """Return the audience with all who follow the run for the ledger, and one of these.
+
+    It hears which filters the server has set.
+    """
+    untold = Untold(ledger.find_replacements())
     emit = both(audience.emit, chronicle.add)
-    return replace(audience, emit=telling_of_server_filters(emit, order.reload))
+    if untold.keys:
+        emit = both(emit, untold.add)
+    return replace(audience, emit=telling_of_server_filters(emit, order.reload)), untold
 
 
 def _take_ledger(begun: _Begun, audience: Audience) -> SqliteLedger:
@@ -444,9 +457,16 @@ def _surround(
         controls=outside.controls,
         controller=audience.controller or Controller(audience.cancel, audience.emit),
         availability=outside.availability,
+        recovery=Recovery(
+            _parties(outside, begun.find_ledger(), audience.emit), settings.advanced, outside.untold
+        ),
         registrations=settings.advanced.register_requests,
         beside=lambda: spared(settings.limits, outside.gate, audience.emit, audience.tally),
     )
+
+
+def _parties(outside: _Outside, ledger: Ledger, emit: Emit) -> Parties:
+    return Parties(server=outside.server, ledger=ledger, emit=emit, controls=outside.controls)
 
 
 def _build_controls(
@@ -476,15 +496,18 @@ def _build_stages(
     policy = AuditPolicy(box=box, full_check_days=settings.advanced.full_check_days)
     audit = Audit(ledger, emit, clock, policy)
     knowledge = Knowledge(server, ledger, gate, recall, audit)
+    controls, advanced = outside.controls, settings.advanced
+    replacing = Replace(_parties(outside, ledger, emit), advanced)
     return Stages(
         scan=Scan(settings, emit, clock, around.cancel, part),
         check=Check(knowledge, datasets, emit, box=box),
         compare=Compare(read_checksum, ledger, emit, gate, outside.controls.choices),
         bundle=Bundle(settings.archive, ledger),
         pack=Pack(settings.transfer, clock, outside.controls.choices, archives),
-        send=Send(outside.controls, ledger, emit, settings.transfer.attempts),
+        send=Send(controls, ledger, emit, settings.transfer.attempts, replacing.note),
         register=Register(server, ledger, emit, gate, Filing(box, pace, outside.writes)),
-        verify=Verify(server, ledger, emit, gate, Verification(settings.advanced, box)),
+        replace=replacing,
+        verify=Verify(server, ledger, emit, gate, Verification(advanced, box)),
     )
 
 

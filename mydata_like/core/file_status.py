@@ -182,7 +182,7 @@ class FileStatus(NamedTuple):
     def _judge_present(self) -> FileSafety:
         if self.entry is None or self.entry.state is EntryState.FAILED:
             return FileSafety.UNSENT
-        if self.local is LocalState.CHANGED:
+        if self.local is LocalState.CHANGED or self.entry.state is EntryState.CHANGED:
             return FileSafety.CHANGED
         if not self.evidence.verified:
             return FileSafety.UNSENT if _is_verified(self.entry) else FileSafety.PENDING

@@ -261,6 +261,14 @@ class Wanted(NamedTuple):
     members: tuple[ArchiveMember, ...] = ()
 
     @property
+    def replaces(self) -> bool:
+        """Whether the server may vouch for earlier bytes, which must not be overwritten then.
+
+        An archive is never sent in the place of a verified one.
+        """
+        return bool(self.datafile and self.datafile.replicas) and not self.members
+
+    @property
     def files(self) -> tuple[LocalFile, ...]:
         """The local files that this is about: what is counted and told."""
         if not self.members:
@@ -295,6 +303,23 @@ class Staged(NamedTuple):
     wanted: Wanted
     checksum: str
     registered: bool = False
+
+
+class Replacement(NamedTuple):
+    """New bytes of a datafile that has others, from before its record changes until verified.
+
+    They lie at `staged`, or nowhere yet where nothing can be renamed, and go to `remote`. `at` is
+    in seconds since 1970.
+    """
+
+    key: bytes
+    dataset: DatasetId
+    datafile: DatafileId
+    remote: str
+    staged: str
+    size: int
+    checksum: str
+    at: int
 
 
 class Registered(NamedTuple):
@@ -379,13 +404,15 @@ class EntryState(StrEnum):
     """How far a local file has come, as far as the ledger knows.
 
     REPAIRED is a registered file whose record had other bytes before: the record's verified
-    flag means nothing until the server has looked again.
+    flag means nothing until the server has looked again. CHANGED is a file of which the server has
+    verified an earlier state, whose size, time and checksum these are.
     """
 
     STAGED = "staged"
     REGISTERED = "registered"
     REPAIRED = "repaired"
     VERIFIED = "verified"
+    CHANGED = "changed"
     FAILED = "failed"
 
 

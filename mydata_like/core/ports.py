@@ -34,7 +34,9 @@ from mydata_like.core.model import (
     Payload,
     Reading,
     Registration,
+    Replacement,
     User,
+    Wanted,
 )
 from mydata_like.core.spent import Spent
 from mydata_like.core.values import dataclass
@@ -194,9 +196,24 @@ class Channel(Protocol):
     def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
         """Carry a payload and tell the fate of each of its members, in their order.
 
+        What replaces earlier bytes is laid aside for `replace`; where nothing can be renamed, it
+        is only read.
+
         Raises `TransientError` when the line broke (the channel has been replaced by then)
         and nothing is known, a `RunError` when no payload could travel now.
         """
+
+    def replace(
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, Wanted]
+    ) -> list[Sent | Unsent]:
+        """Put what was laid aside into its place; tell the fate of each, in their order.
+
+        Where nothing can be renamed, those of the `files` (by key) are sent into their places.
+        What is no longer there has the code `staging.missing`. Raises as `send` does.
+        """
+
+    def discard(self, replacements: Sequence[Replacement]) -> None:
+        """Remove what was laid aside; raises as `send` does."""
 
     def limit(self, rate: float) -> None:
         """Send at most so many bytes a second from now on, 0 as fast as it goes; from any thread.
@@ -331,6 +348,15 @@ class Ledger(Protocol):
         With `unsent` the server lacks them, whatever is known. What has been recorded of a file
         `since` the run began stays as it is; being verified ends it. Return of how many it is news.
         """
+
+    def record_replacements(self, replacements: Sequence[Replacement]) -> None:
+        """Keep which bytes are to take the place of others; durable when this returns."""
+
+    def find_replacements(self) -> Sequence[Replacement]:
+        """Return all replacements that are not known to be complete, in the order of their keys."""
+
+    def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
+        """Drop replacements, complete or never to be, unless they are of other bytes by now."""
 
     def find_archives(self, dataset: DatasetId) -> Mapping[str, Archive]:
         """Return the archives of a dataset by their paths."""

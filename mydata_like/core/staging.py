@@ -33,6 +33,16 @@ def staged_path(dataset_name: str, dataset_id: int, directory: str, name: str) -
     return f"{top}{below}/{_name_component(name)}"
 
 
+def aside_path(remote: str, size: int, modified_ns: int) -> str:
+    """Return where new bytes of a datafile lie until they may take the place of earlier ones.
+
+    It is in the same directory, and the same for every attempt to send the same bytes.
+    """
+    folder, slash, _ = remote.rpartition("/")
+    meaning = f"{remote}\0{size}\0{modified_ns}".encode("utf-8", "surrogateescape")
+    return f"{folder}{slash}.mydata-{blake2b(meaning, digest_size=16).hexdigest()}.new"
+
+
 def _dataset_component(description: str, number: int) -> str:
     plain = quote(description, safe="") or UNTITLED
     ending = f"-{number}"

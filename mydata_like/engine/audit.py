@@ -85,14 +85,15 @@ class Audit:
         changed = [now for row, now in judged if now != row]
         if changed:
             self._ledger.record(changed)
-        return sum(now.state is not EntryState.VERIFIED for now in changed)
+        return sum(now.state in (EntryState.FAILED, EntryState.REGISTERED) for now in changed)
 
     def _judge(self, row: Entry, record: Datafile | None) -> Entry:
         """Return the row as it should be."""
         same = record and (record.size, record.checksum) == (row.size, row.checksum)
         if record is None or not same or not record.replicas:
             return row._replace(state=EntryState.FAILED, datafile=None, problem=LOST)
-        if not (find_replica(record, self._box) or record).verified:
+        copy = find_replica(record, self._box) or record
+        if not copy.verified and row.state is EntryState.VERIFIED:
             return row._replace(state=EntryState.REGISTERED, datafile=record.id)
         return row._replace(datafile=record.id)
 

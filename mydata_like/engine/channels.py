@@ -49,6 +49,7 @@ class Channels:
         self._idle: WorkQueue[tuple[Channel, datetime]] = WorkQueue(gate.cancel, limit=1000)
         self._limit = limit
         self._at_work = 0
+        self._first = 0  # who is to have a channel before anybody else
         self._opened = 0
         self._opening = 0
         self._granted = 0  # how many the host granted when it refused another
@@ -89,7 +90,7 @@ class Channels:
     def turn(self) -> Iterator[None]:
         """Wait until one more worker may take a payload, and be at work while this lasts."""
         with self._lock:
-            while self._at_work >= self.limit:
+            while self._at_work >= self.limit or self._first:
                 if self._gate.cancel.is_set():
                     raise Cancelled
                 self._lock.wait(GLANCE)
@@ -110,6 +111,28 @@ class Channels:
                 yield channel
         finally:
             self._return(channel)
+
+    @contextmanager
+    def borrowed_first(self, patience: float) -> Iterator[Channel | None]:
+        """Lend a channel for what takes a moment, before further payloads; None without one.
+
+        While this waits, for so many seconds, no other worker takes a payload.
+        """
+        with self._lock:
+            self._first += 1
+        try:
+            channel = self._take_fresh() or self.open_another()
+            if channel is None and (idle := self._idle.poll(patience)):
+                channel = idle[0]
+        finally:
+            with self._lock:
+                self._first -= 1
+                self._lock.notify_all()
+        try:
+            yield channel
+        finally:
+            if channel is not None:
+                self._return(channel)
 
     def ensure_open(self, channel: Channel) -> None:
         """Let a channel stand that has been lost; wait at the gate while none can be had.
@@ -158,15 +181,19 @@ class Channels:
                 self._opening -= 1
         return self._admit(channel)
 
-    def _take(self) -> Channel:
+    def _take_fresh(self) -> Channel | None:
+        """Return an idle channel, unless it has been that for long."""
         for ready, since in self._idle.take_ready(1):
             if self._gate.clock.now() - since < STALE:
                 return ready
             with self._lock:
                 self._opened -= 1
             ready.close()
+        return None
+
+    def _take(self) -> Channel:
         while True:
-            opened = self.open_another()
+            opened = self._take_fresh() or self.open_another()
             if opened is not None:
                 return opened
             idle = self._idle.poll(ASK_AGAIN)

@@ -1,6 +1,6 @@
 """Asks ledger and server what is already there: yes, no or some of a group of files."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from mydata_like.core.archives import member_name
@@ -74,6 +74,8 @@ class Check:
         self._emit = emit
         self._box = box
         self._views: KeyedOnce[bytes, DatasetView] = KeyedOnce()
+        # What the server says of these may be of earlier bytes, until it has looked again.
+        self._replaced = {it.datafile for it in self._ledger.find_replacements()}
         self._claims: KeyedOnce[DatasetId, bytes] = KeyedOnce()
 
     def __call__(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
@@ -140,6 +142,7 @@ class Check:
                     checked.open.append(found)
         self._tell(checked.open)
         self._keep([found for file, found in verified if found != entries.get(file.key)])
+        self._keep(list(_find_earlier(view, judged, entries)))
         for file, found in verified:
             checksum = found.checksum
             self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum, known=True))
@@ -259,7 +262,8 @@ class Check:
         A record that was verified with other bytes before still says so.
         """
         repaired = entry and (entry.state, entry.checksum) == (EntryState.REPAIRED, record.checksum)
-        if (find_replica(record, self._box) or record).verified and not repaired:
+        unproven = repaired or record.id in self._replaced
+        if (find_replica(record, self._box) or record).verified and not unproven:
             return Entry.of(wanted, EntryState.VERIFIED, record.checksum, record.id)
         return Registered(wanted, record.checksum, record.id, record.looks)
 
@@ -283,3 +287,16 @@ class Check:
         directory, name = file.directory.decode(), file.name.decode()
         remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
         return Wanted(file, view.dataset, remote, record)
+
+
+def _find_earlier(
+    view: DatasetView, judged: Sequence[tuple[LocalFile, Judged]], entries: Mapping[bytes, Entry]
+) -> Iterator[Entry]:
+    """Yield the rows that are of an earlier state of a file; they say so from now on."""
+    for file, found in judged:
+        entry = entries.get(file.key)
+        verified = entry and entry.state is EntryState.VERIFIED
+        if not (entry and verified and entry.dataset == view.dataset.id):
+            continue
+        if isinstance(found, Wanted | Problem) and not entry.is_of(file):
+            yield entry._replace(state=EntryState.CHANGED)

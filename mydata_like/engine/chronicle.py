@@ -92,8 +92,8 @@ class Chronicle:
         self._outcomes[event.path] = Outcome(event.path, 0, 0, kind, event.problem)
 
     def _count_group(self, event: FilesSeen | FilesKnown) -> None:
-        sums = self._folders.get(event.folder)
-        if sums is None:
+        sums = self._find_folder(event.folder + b"/")
+        if sums is NO_FOLDER:
             return
         if isinstance(event, FilesSeen):
             found, size = sums.found + event.files, sums.found_bytes + event.bytes

@@ -9,6 +9,7 @@ from mydata_like.core.model import (
     CheckedGroup,
     Comparison,
     Entry,
+    EntryState,
     LocalFile,
     Registered,
     Wanted,
@@ -149,6 +150,8 @@ class Compare:
             return None
         same = (match.known for match in item.matches if match.checksum == checksum)
         result = next(same, item.differs)
+        if result is item.differs:
+            self._note_change(item.file)
         if isinstance(result, Problem):
             self._emit(FileFailed.of(item.file, result))
             return None
@@ -156,6 +159,12 @@ class Compare:
             changed = bool(result.datafile and result.datafile.replicas)
             self._emit(FileWanted(path=item.file.key, size=item.file.size, changed=changed))
         return result
+
+    def _note_change(self, file: LocalFile) -> None:
+        """Keep that what the ledger calls verified is an earlier state of a file."""
+        entry = self._ledger.find_entries([file.key]).get(file.key)
+        if entry and entry.state is EntryState.VERIFIED:
+            self._ledger.record([entry._replace(state=EntryState.CHANGED)])
 
     def _heed(self) -> None:
         """Let what holds the run hold this as well; raises `Cancelled`."""

@@ -160,6 +160,8 @@ class Proof:
 
 def judge_entry(entry: Entry) -> Problem | None:
     """Return why the ledger alone is reason enough to keep a file."""
+    if entry.state is EntryState.CHANGED:
+        return DIFFERS
     return None if entry.state is EntryState.VERIFIED and entry.checksum else UNVERIFIED
 
 

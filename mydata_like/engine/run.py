@@ -20,7 +20,9 @@ from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.discovery import Compared, Discovery
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.queues import WorkQueue
+from mydata_like.engine.recover import Recovery
 from mydata_like.engine.register import Register
+from mydata_like.engine.replace import Replace
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
 from mydata_like.engine.shares import Shares
@@ -62,6 +64,7 @@ class Stages:
     pack: Pack
     send: Send
     register: Register
+    replace: Replace
     verify: Verify
 
 
@@ -80,6 +83,7 @@ class Surroundings:
     controller: Controller
     discovery: Discovery
     availability: Availability
+    recovery: Recovery
     registrations: int = 3  # requests in flight
     beside: Callable[[], AbstractContextManager[None]] = nullcontext  # goes on meanwhile
 
@@ -173,10 +177,13 @@ class Run:
         """
         around, controls = self._around, self._around.controls
         with repeated(controls.limits.keep, LOOK_AFTER), around.beside():
+            around.recovery.begin()
             again = self._pass_on(self._found(root), [])
             while again or not controls.sources.end() or (again := [*controls.choices.take_last()]):
                 logger.info("%d files are sent or registered once more", len(again))
                 again = self._pass_on(self._found_outside(), again)
+            if not controls.choices.finishing:
+                around.recovery.end()
 
     def _pass_on(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
         """Carry what is found and what is sent again; return what is to be sent once more."""
@@ -258,7 +265,15 @@ class Run:
                 limit=BEHIND,
                 weigh=count_files,
             )
-            return list(stage(group, stages.verify, known))
+            placed = stage(
+                group,
+                stages.replace,
+                known,
+                workers=self._around.registrations,
+                limit=BEHIND,
+                weigh=count_files,
+            )
+            return list(stage(group, stages.verify, placed))
         except BaseException:
             # Senders wait for their channels, so those end before the group can be joined.
             transport.close()

@@ -1,6 +1,6 @@
 """Carries payloads over the transport's channels, until each member's fate is known."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import (
@@ -34,13 +34,21 @@ class Send:
     everything from being sent pauses the run at the gate.
     """
 
-    def __init__(self, controls: Controls, ledger: Ledger, emit: Emit, attempts: int) -> None:
+    def __init__(
+        self,
+        controls: Controls,
+        ledger: Ledger,
+        emit: Emit,
+        attempts: int,
+        note: Callable[[Sequence[Staged]], object] = len,
+    ) -> None:
         self._gate = controls.gate
         self._channels = controls.limits.channels
         self._choices = controls.choices
         self._ledger = ledger
         self._emit = emit
         self._attempts = attempts
+        self._note = note  # told what is in the staging area before anybody else is
 
     def __call__(
         self, payloads: Source[Payload | list[Staged | Registered]]
@@ -195,6 +203,7 @@ class Send:
         record_staged(
             self._ledger, [Step(item.wanted, _state(item.wanted), item.checksum) for item in staged]
         )
+        self._note(staged)
         for item in staged:
             for file, checksum in item.wanted.checked_files(item.checksum):
                 self._emit(FileStaged(path=file.key, size=file.size, checksum=checksum))

@@ -63,18 +63,19 @@ _FILES: Final = {
     Remedy(Mender.ADMINISTRATOR, Act.OPEN_SETTINGS, "data.unknown_owners"): "skipped.owner",
     Remedy(Mender.ADMINISTRATOR, Act.TRY_AGAIN): (
         "item.rejected verify.failed archive.damaged archive.unreadable archive.no-member"
-        " http.cannot-repair server.lost"
+        " http.cannot-repair server.lost server.replacing"
     ),
 }
 _SERVER: Final = {
     Remedy(Mender.SERVER, Act.WAIT): (
-        "verify.pending server.unreachable server.unavailable server.slow server.busy server.error"
-        " server.throttled server.connection-lost server.listing-unsteady register.unknown"
-        " link.lost link.stalled channel.lost channel.stalled channel.dropped channel.closed"
-        " channel.refused"
+        "verify.pending waiting.replacing server.unreachable server.unavailable server.slow"
+        " server.busy server.error server.throttled server.connection-lost"
+        " server.listing-unsteady register.unknown link.lost link.stalled channel.lost"
+        " channel.stalled channel.dropped channel.closed channel.refused"
     ),
     Remedy(Mender.SERVER, Act.TRY_AGAIN): (
-        "register.conflict staging.unproven staging.protocol http.chunk server.elsewhere"
+        "register.conflict staging.unproven staging.missing staging.protocol http.chunk"
+        " server.elsewhere"
         " server.strange-answer server.duplicate server.not-found"
     ),
     Remedy(Mender.ADMINISTRATOR, Act.TRY_AGAIN): (

@@ -5,7 +5,7 @@ the checksum is known only when the bytes have passed. Large files go in chunks 
 server takes them and has approved a storage box.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import partial
@@ -15,13 +15,14 @@ from typing import Any, Final, Protocol
 from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import (
     ItemError,
+    Problem,
     RejectedError,
     TransientError,
     UnansweredError,
 )
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.format import format_path
-from mydata_like.core.model import Datafile, DatasetId, Payload, Reading, Wanted
+from mydata_like.core.model import Datafile, DatasetId, Payload, Reading, Replacement, Wanted
 from mydata_like.core.ports import Emit, Progress, Sent, Unsent
 from mydata_like.core.spent import NOTHING_SPENT
 from mydata_like.server.bodies import Guarded, Limited, Multipart, Source
@@ -156,6 +157,16 @@ class HttpChannel:
         finally:
             self._cut = False
         return fates
+
+    def replace(
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, Wanted]
+    ) -> list[Sent | Unsent]:
+        """Leave it: by HTTP nothing is laid aside, and what SSH has laid aside is out of reach."""
+        missing = Problem("staging.missing", "Nothing can be replaced without SSH.")
+        return [Unsent(index, missing, again=False) for index in range(len(replacements))]
+
+    def discard(self, replacements: Sequence[Replacement]) -> None:
+        """Leave it: what SSH has laid aside is out of reach."""
 
     def _fate(self, index: int, wanted: Wanted, progress: Progress) -> Sent | Unsent:
         try:

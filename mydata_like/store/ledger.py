@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, product
 from math import ceil
 from operator import attrgetter
 from pathlib import Path
@@ -30,6 +30,7 @@ from mydata_like.core.model import (
     NewestDatafile,
     OpenFiles,
     Outcome,
+    Replacement,
 )
 from mydata_like.core.ports import Clock
 from mydata_like.core.sources import Destination, KnownSource, Source
@@ -167,17 +168,22 @@ class SqliteLedger:
                 yield from rows
 
     def iter_verified(self, dataset: DatasetId) -> Iterator[Entry]:
-        """Yield the rows of a dataset that are verified, but for those in archives."""
+        """Yield the rows of a dataset of which the server has verified this or an earlier state.
+
+        Those in archives are left out.
+        """
         chosen = {"root": self._root, "dataset": dataset, "most": ROWS_AT_ONCE}
-        for statement in (statements.LIST_VERIFIED, statements.LIST_UNNUMBERED):
-            after = {"datafile": -1, "key": b""}
+        states = EntryState.VERIFIED, EntryState.CHANGED
+        listed = statements.LIST_VERIFIED, statements.LIST_UNNUMBERED
+        for state, statement in product(states, listed):
+            after = {"datafile": -1, "key": b"", "state": state}
             while True:
                 with self._file.used() as cursor:
                     rows = cursor.execute(statement, chosen | after).fetchall()
                 yield from (entry for row in rows if (entry := parse_entry(row)))
                 if len(rows) < ROWS_AT_ONCE:
                     break
-                after = {"datafile": rows[-1][7], "key": rows[-1][0]}
+                after = {"datafile": rows[-1][7], "key": rows[-1][0], "state": state}
 
     def count_records(
         self, dataset: DatasetId, after: int = 0, until: int = NO_LIMIT
@@ -203,6 +209,24 @@ class SqliteLedger:
         """Keep these rows; they replace older ones."""
         with self._file.transaction() as cursor:
             self._insert(cursor, entries)
+
+    def record_replacements(self, replacements: Sequence[Replacement]) -> None:
+        """Keep which bytes are to take the place of others; newer ones of a file count."""
+        rows = [(self._root, *replacement) for replacement in replacements]
+        with self._file.transaction() as cursor:
+            cursor.executemany(statements.RECORD_REPLACEMENT, rows)
+
+    def find_replacements(self) -> list[Replacement]:
+        """Return all replacements that are not known to be complete."""
+        with self._file.used() as cursor:
+            rows = cursor.execute(statements.FIND_REPLACEMENTS, (self._root,)).fetchall()
+        return [Replacement._make(row) for row in rows]
+
+    def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
+        """Drop replacements, unless they are of other bytes by now."""
+        rows = [(self._root, it.key, it.checksum) for it in replacements]
+        with self._file.transaction() as cursor:
+            cursor.executemany(statements.FORGET_REPLACEMENT, rows)
 
     def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
         """Return the archives of a dataset by their paths."""

@@ -24,14 +24,14 @@ LIST = (
 LIST_VERIFIED = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive, ctime_ns, inode FROM entries WHERE root = :root AND dataset = :dataset"
-    " AND state = 'verified' AND archive = '' AND (datafile, key) > (:datafile, :key)"
+    " AND state = :state AND archive = '' AND (datafile, key) > (:datafile, :key)"
     " ORDER BY datafile, key LIMIT :most"
 )
 # The same of rows that do not say which record that is.
 LIST_UNNUMBERED = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive, ctime_ns, inode FROM entries WHERE root = :root AND dataset = :dataset"
-    " AND state = 'verified' AND archive = '' AND datafile IS NULL AND key > :key"
+    " AND state = :state AND archive = '' AND datafile IS NULL AND key > :key"
     " ORDER BY key LIMIT :most"
 )
 # By indexes alone; the files of an archive have its record. Naming all states lets each be found
@@ -156,6 +156,15 @@ _FOLDER = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 RECORD_FOLDER, ADD_FOLDER = f"INSERT OR REPLACE{_FOLDER}", f"INSERT OR IGNORE{_FOLDER}"
+RECORD_REPLACEMENT = (
+    "INSERT OR REPLACE INTO replacements (root, key, dataset, datafile, remote, staged, size,"
+    " checksum, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+FIND_REPLACEMENTS = (
+    "SELECT key, dataset, datafile, remote, staged, size, checksum, at FROM replacements"
+    " WHERE root = ? ORDER BY key"
+)
+FORGET_REPLACEMENT = "DELETE FROM replacements WHERE root = ? AND key = ? AND checksum = ?"
 FIND_ARCHIVES = (
     "SELECT dataset, path, size, modified_ns, state, checksum, remote, datafile FROM archives"
     " WHERE root = ? AND dataset = ? ORDER BY path"

@@ -1,16 +1,28 @@
 """One channel to the staging area: what the engine asks of it, told to a worker process."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from typing import Final, Protocol
 
 from mydata_like.core.errors import RunError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged
-from mydata_like.core.model import Payload, Wanted
+from mydata_like.core.model import Payload, Replacement, Wanted
 from mydata_like.core.ports import Emit, Progress, Sent, Unsent
 from mydata_like.core.spent import NOTHING_SPENT, Spent
+from mydata_like.core.staging import aside_path
 from mydata_like.transfer.process import WorkerProcess
-from mydata_like.transfer.protocol import Allowance, Cut, Done, Fate, Member, Moved, Task
+from mydata_like.transfer.protocol import (
+    Allowance,
+    Cut,
+    Done,
+    Fate,
+    Member,
+    Move,
+    Moved,
+    Moves,
+    Task,
+)
 
 CUT: Final = "file.cancelled"
 
@@ -59,10 +71,26 @@ class SshChannel:
 
     def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
         """Carry a payload, as `core.ports.Channel` promises."""
+        with self._workers.carrying() as spare:
+            return self._order(_make_task(payload, spare=spare), progress)
+
+    def replace(
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, Wanted]
+    ) -> list[Sent | Unsent]:
+        """Put what was laid aside into its place, as `core.ports.Channel` promises."""
+        moves = (_make_move(it, files.get(it.key)) for it in replacements)
+        return self._order(Moves(tuple(moves)), _ignore)
+
+    def discard(self, replacements: Sequence[Replacement]) -> None:
+        """Remove what was laid aside."""
+        moves = (_make_move(it, None)._replace(target=b"") for it in replacements)
+        self._order(Moves(tuple(moves)), _ignore)
+
+    def _order(self, order: Task | Moves, progress: Progress) -> list[Sent | Unsent]:
+        """Have the worker do something, and return the fates it tells."""
         worker = self._join()
         try:
-            with self._workers.carrying() as spare:
-                done = self._carry(worker, _make_task(payload, spare=spare), progress)
+            done = self._carry(worker, order, progress)
         except UploaderError as error:
             self._give_up(worker, _cut_off() if self._cut else error)
             raise
@@ -101,8 +129,8 @@ class SshChannel:
             self._tell_rate()
         return self._worker
 
-    def _carry(self, worker: WorkerProcess, task: Task, progress: Progress) -> Done:
-        size = sum(member.size for member in task.members)
+    def _carry(self, worker: WorkerProcess, task: Task | Moves, progress: Progress) -> Done:
+        size = sum(one.size for one in task[0])
         worker.tell(self._number, task)
         if self._cut:
             worker.tell(self._number, Cut())  # again: it may have come before the task
@@ -136,19 +164,35 @@ def _make_task(payload: Payload, *, spare: bool) -> Task:
     return Task(tuple(map(describe_member, payload.members)), payload.batched, spare)
 
 
+def _make_move(replacement: Replacement, wanted: Wanted | None) -> Move:
+    target = _encode(replacement.remote)
+    member = wanted and describe_member(wanted)._replace(remote=target, aside=False)
+    return Move(_encode(replacement.staged), target, replacement.size, member)
+
+
+def _encode(path: str) -> bytes:
+    return path.encode("utf-8", "surrogateescape")
+
+
+def _ignore(size: int) -> None:
+    """Tell nobody how far it is: the bytes have been told of."""
+
+
 def describe_member(wanted: Wanted) -> Member:
     """Return a wanted file as a channel worker is told of it."""
-    file = wanted.file
-    remote = wanted.remote.encode("utf-8", "surrogateescape")
+    file, remote = wanted.file, wanted.remote
+    if wanted.replaces:
+        remote = aside_path(remote, file.size, file.modified_ns)
     return Member(
         file.path,
         file.size,
         file.modified_ns,
         file.device,
         file.inode,
-        remote,
+        _encode(remote),
         anew=wanted.round > 0,
         inside=wanted.members,
+        aside=wanted.replaces,
     )
 
 

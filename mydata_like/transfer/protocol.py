@@ -6,7 +6,7 @@ values: a worker starts within a fraction of a second because nothing here, or i
 knows the settings, the events or the GUI.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
@@ -30,6 +30,7 @@ class Member(NamedTuple):
 
     `remote` is the path below the staging area's location. With `anew`, no part of it that
     lies there from an earlier attempt is trusted. An archive has no path, but what is `inside`.
+    With `aside`, `remote` is not its place yet: where nothing can be renamed, it is only read.
     """
 
     path: bytes
@@ -40,6 +41,7 @@ class Member(NamedTuple):
     remote: bytes
     anew: bool = False
     inside: tuple[ArchiveMember, ...] = ()
+    aside: bool = False
 
     @property
     def modified(self) -> int:
@@ -82,6 +84,24 @@ def _make_task(members: Iterable[Iterable[Any]], *rest: bool) -> Task:
     return Task(tuple(map(Member._make, members)), *rest)
 
 
+class Move(NamedTuple):
+    """So many bytes that lie at `source` are to go to `target`, or away where that is empty.
+
+    Where nothing can be renamed, `member` is sent instead.
+    """
+
+    source: bytes
+    target: bytes
+    size: int
+    member: Member | None = None
+
+
+class Moves(NamedTuple):
+    """What was laid aside is to take its places."""
+
+    moves: tuple[Move, ...]
+
+
 class Allowance(NamedTuple):
     """So many bytes a second may go from now on, also of the payload under way; 0 is no limit."""
 
@@ -92,7 +112,7 @@ class Cut(NamedTuple):
     """The payload under way is not wanted any more."""
 
 
-Doing = Task | Allowance | Cut | Leave
+Doing = Task | Moves | Allowance | Cut | Leave
 Order = Join | Doing
 
 
@@ -185,10 +205,14 @@ class Sender(Protocol):
     def send(self, task: Task, moving: Moving) -> Done:
         """Carry a payload; raises `TransientError` when the line broke and nothing is known."""
 
+    def replace(self, moves: Sequence[Move], moving: Moving) -> Done:
+        """Put what was laid aside into its place; raises `TransientError` when the line broke."""
+
     def close(self) -> None: ...
 
 
 LOST: Final = "channel.lost"
+MISSING: Final = "staging.missing"  # of what was laid aside
 DROPPED: Final = "channel.dropped"  # its session was given up, through no fault of its own
 STREAMS: Final = 4  # that carry payloads over one session; OpenSSH grants ten, and each may prepare
 

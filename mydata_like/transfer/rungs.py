@@ -1,5 +1,6 @@
 """What carries the payloads of a channel, on each rung."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from mydata_like.core.errors import TransientError
@@ -8,7 +9,17 @@ from mydata_like.ssh.session import Session
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.crew import Room
-from mydata_like.transfer.protocol import STREAMS, Done, Fate, Moving, Plan, Sender, Task
+from mydata_like.transfer.protocol import (
+    STREAMS,
+    Done,
+    Fate,
+    Move,
+    Moving,
+    Plan,
+    Sender,
+    Task,
+)
+from mydata_like.transfer.replacing import replace_by_shell
 from mydata_like.transfer.scp import ScpSender
 from mydata_like.transfer.sftp import SftpSender
 from mydata_like.transfer.shell import Shells
@@ -53,6 +64,7 @@ class ShellSender:
         self._shells = Shells(session, shared.compression)
         self._shells.open()
         location, rung = shared.location, shared.rung
+        self._location = location
         self._single = SingleSender(
             self._shells, location, rung, shared.room, find_zeros=shared.find_zeros
         )
@@ -79,6 +91,11 @@ class ShellSender:
             except TransientError as error:
                 return _salvage(fates, len(task.members), error)
         return Done(tuple(fates))
+
+    def replace(self, moves: Sequence[Move], moving: Moving) -> Done:
+        """Put what was laid aside into its place; raises `TransientError` when the line broke."""
+        moving(0)
+        return replace_by_shell(self._shells, self._location, moves)
 
     def close(self) -> None:
         self._shells.close()

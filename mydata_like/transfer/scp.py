@@ -5,7 +5,9 @@ directory, `T` says a file's times, `C` its mode, size and name; each is answere
 The data of a file must not be sent before its `C` was accepted, else it would be read as
 control lines; everything up to the next file's `C` goes with it in one flight.
 
-There is no renaming here, so files grow in their final place; nothing is registered yet.
+There is no renaming here, so files grow in their final place. New ones are not registered yet.
+What is to replace the bytes of a record is only read at first, and sent when the server no longer
+vouches for those.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,8 +19,9 @@ from mydata_like.ssh.remote import build_scp
 from mydata_like.ssh.session import Session, Stream
 from mydata_like.transfer.archive import ArchiveSource, open_content
 from mydata_like.transfer.proof import check_space, describe
-from mydata_like.transfer.protocol import LOST, Done, Fate, Member, Moving, Task
+from mydata_like.transfer.protocol import LOST, Done, Fate, Member, Move, Moving, Task
 from mydata_like.transfer.reading import Source
+from mydata_like.transfer.replacing import missing
 from mydata_like.transfer.sparse import zeros
 
 _CHUNK: Final = 256 * 1024
@@ -37,6 +40,9 @@ class ScpSender:
 
     def send(self, task: Task, moving: Moving) -> Done:
         """Carry a payload; raises `TransientError` when the line broke and none is proven."""
+        if any(member.aside for member in task.members):
+            read = (self._measure(*member, moving) for member in enumerate(task.members))
+            return Done(tuple(read))
         sink = _Sink(self._session.start(self._command), moving)
         fates: dict[int, Fate] = {}
         broken = False
@@ -55,8 +61,29 @@ class ScpSender:
                 fates[index] = Fate(index, "", describe(member.remote, b""), again=True)
         return Done(tuple(fates[index] for index in range(len(task.members))), broken)
 
+    def replace(self, moves: Sequence[Move], moving: Moving) -> Done:
+        """Send into their places what was only read before; the rest cannot get there."""
+        fates = {index: missing(index, move) for index, move in enumerate(moves) if move.target}
+        going = [(index, move.member) for index, move in enumerate(moves) if move.member]
+        sent = Done(())
+        if going:
+            sent = self.send(Task(tuple(member for _, member in going), batched=False), moving)
+        fates |= {going[it.place][0]: it._replace(place=going[it.place][0]) for it in sent.fates}
+        rest = {index: Fate(index, "") for index, move in enumerate(moves) if not move.target}
+        return Done(tuple(fate for _, fate in sorted((fates | rest).items())), sent.broken)
+
     def close(self) -> None:
         """Nothing stays open between payloads."""
+
+    def _measure(self, index: int, member: Member, moving: Moving) -> Fate:
+        """Read a file whose place is taken by bytes that the server vouches for."""
+        try:
+            with open_content(member) as source:
+                for _ in source.chunks(self._buffer):
+                    moving(0)
+                return Fate(index, source.finish(), inside=source.inside)
+        except FileChangedError as error:
+            return Fate(index, "", error.problem)
 
     def _send_member(self, sink: "_Sink", index: int, member: Member) -> Fate:
         if b"\n" in member.remote:

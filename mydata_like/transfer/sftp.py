@@ -12,7 +12,8 @@ from mydata_like.ssh.session import Put, Session
 from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.crew import Room
 from mydata_like.transfer.proof import check_space, describe
-from mydata_like.transfer.protocol import Done, Fate, Member, Moving, Task
+from mydata_like.transfer.protocol import Done, Fate, Member, Move, Moving, Task
+from mydata_like.transfer.replacing import missing
 from mydata_like.transfer.sealed import Sealed, part_name
 from mydata_like.transfer.sftp_striped import SftpStripes, map_of
 from mydata_like.transfer.tiny import TINY, read_tiny
@@ -40,6 +41,28 @@ class SftpSender:
         """Carry a payload; raises `TransientError` when the line broke and none is proven."""
         with self._room.used():
             return self._send(task, moving)
+
+    def replace(self, moves: Sequence[Move], moving: Moving) -> Done:
+        """Put what was laid aside into its place; raises `TransientError` when the line broke."""
+        fates = []
+        for index, move in enumerate(moves):
+            moving(0)
+            fates.append(self._replace(index, move))
+        return Done(tuple(fates))
+
+    def _replace(self, index: int, move: Move) -> Fate:
+        source = self._location + b"/" + move.source
+        try:
+            if not move.target:
+                self._sftp.remove(source)
+            elif self._sftp.find_size(source) != move.size:
+                return missing(index, move)
+            else:
+                self._sftp.replace(source, self._location + b"/" + move.target)
+        except RejectedError as error:
+            again = error.problem_code != "staging.denied"
+            return Fate(index, "", error.problem, again=again)
+        return Fate(index, "")
 
     @property
     def round_trip(self) -> float:

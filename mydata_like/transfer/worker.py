@@ -39,6 +39,7 @@ from mydata_like.transfer.protocol import (
     Leave,
     Member,
     Moved,
+    Moves,
     Moving,
     Opened,
     Plan,
@@ -172,7 +173,7 @@ class _Channel:
         self.sheet = Timesheet()
         self._reporter = Reporter(answer, self.sheet)
         self.bucket = Bucket(self._reporter.say_alive, sleep=self.sheet.hold)
-        self._tasks: SimpleQueue[Task | None] = SimpleQueue()
+        self._tasks: SimpleQueue[Task | Moves | None] = SimpleQueue()
 
     def obey(self, order: Doing) -> None:
         """Take an order, while a payload may be under way."""
@@ -181,7 +182,7 @@ class _Channel:
                 self.bucket.limit(rate)
             case Cut():
                 self._reporter.cut = True
-            case Task():
+            case Task() | Moves():
                 self._reporter.cut = False
                 self._tasks.put(order)
             case Leave():
@@ -203,15 +204,16 @@ class _Channel:
                 raise TransientError("The line broke.", code=LOST)
         sender.close()
 
-    def _attempt(self, sender: Sender, task: Task) -> Done:
+    def _attempt(self, sender: Sender, task: Task | Moves) -> Done:
         try:
-            done = _carry(sender, task, self._reporter)
+            if isinstance(task, Moves):
+                done = sender.replace(task.moves, self._reporter)
+            else:
+                done = _carry(sender, task, self._reporter)
         except TransientError as error:
             if not self._reporter.cut:
                 raise
-            lost = (
-                Fate(place, "", error.problem, again=True) for place in range(len(task.members))
-            )
+            lost = (Fate(place, "", error.problem, again=True) for place in range(len(task[0])))
             return Done(tuple(lost))
         return done._replace(broken=done.broken and not self._reporter.cut)
 

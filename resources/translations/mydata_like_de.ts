@@ -2992,6 +2992,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Geprüft</translation>
     </message>
     <message>
+        <source>Changed here, not there</source>
+        <translation>Hier geändert, dort noch nicht</translation>
+    </message>
+    <message>
         <source>Waiting</source>
         <translation>Wartend</translation>
     </message>

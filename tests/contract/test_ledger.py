@@ -17,6 +17,7 @@ from mydata_like.core.model import (
     EntryState,
     LocalFile,
     NewestDatafile,
+    Replacement,
 )
 from mydata_like.core.ports import Ledger
 from mydata_like.store.ledger import SqliteLedger
@@ -423,3 +424,25 @@ def test_what_is_over_is_forgotten(ledger):
     ledger.forget_write(THERE)
 
     assert ledger.find_writes() == {}
+
+
+def replacement(key: bytes, checksum: str = "1" * 32) -> Replacement:
+    return Replacement(key, HERE, DatafileId(7), "d/x", "d/.new", 3, checksum, 1_700_000_000)
+
+
+def test_replacements_are_kept_until_they_are_forgotten(ledger: Ledger) -> None:
+    rows = [replacement(key) for key in sorted(AWKWARD)]
+    ledger.record_replacements(rows)
+    assert ledger.find_replacements() == rows
+
+    ledger.forget_replacements(rows[1:])
+    assert ledger.find_replacements() == rows[:1]
+
+
+def test_newer_bytes_of_a_file_replace_the_note_and_keep_it(ledger: Ledger) -> None:
+    ledger.record_replacements([replacement(b"a")])
+    ledger.record_replacements([replacement(b"a", "2" * 32)])
+
+    ledger.forget_replacements([replacement(b"a")])
+
+    assert ledger.find_replacements() == [replacement(b"a", "2" * 32)]

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.events import ChannelChanged
-from mydata_like.core.model import Payload
+from mydata_like.core.model import Datafile, DatafileId, Payload, Replacement, Replica, Wanted
 from mydata_like.core.ports import Sent, Unsent
+from mydata_like.core.staging import aside_path
 from tests.fakes.place import MODIFIED, checksum
-from tests.staging import Staging, single, wanted
+from tests.staging import DATASET, Staging, single, wanted
 
 KINDS = ["shell", "scp", "sftp"]
 STACKS = ["libssh", "paramiko", "system"]
@@ -185,3 +186,89 @@ def test_channels_work_side_by_side(place, transport):
     for member, channel in zip(members, channels * 2, strict=True):
         assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
     assert all(map(place.arrived, members))
+
+
+def replacing(member) -> tuple[Replacement, Wanted]:
+    """Return a file whose record has verified bytes, and how new ones take their place."""
+    found = wanted(member)
+    found = found._replace(file=found.file._replace(key=member.path))
+    kept = Replica(found.remote, "box", verified=True, verified_at="then")
+    record = Datafile(DatafileId(1), DATASET.id, "", "", 1, "0" * 32, "", (kept,))
+    changed = found._replace(datafile=record)
+    staged = aside_path(found.remote, member.size, member.modified_ns)
+    replacement = Replacement(
+        member.path, DATASET.id, record.id, found.remote, staged, member.size, checksum(member), 0
+    )
+    return replacement, changed
+
+
+@pytest.fixture
+def changed(place):
+    """Files with hostile names whose earlier bytes are verified."""
+    members = [place.write(f"set '1'/* {name}/{name}", 70_000) for name in [*NAMES, "new\nline"]]
+    place.settle(*members)
+    for member in members:
+        place.there(member).parent.mkdir(parents=True)
+        place.there(member).write_bytes(b"verified")
+    return members
+
+
+def lay_aside(channel, members):
+    """Send what replaces verified bytes; return the replacements and the wanted files by key."""
+    pairs = [replacing(member) for member in members]
+    for _, found in pairs:
+        (fate,) = channel.send(Payload(1, (found,), batched=False), ignore)
+        here = Path(os.fsdecode(found.file.path)).read_bytes()
+        assert fate.checksum == hashlib.md5(here).hexdigest()
+    return [pair[0] for pair in pairs], {pair[0].key: pair[1] for pair in pairs}
+
+
+def test_vouched_bytes_stay_until_they_are_replaced(place, staging, transport, changed):
+    if staging.kind == "scp":
+        changed = changed[:-1]  # it knows no newlines
+    channel = transport.open_channel()
+    replacements, files = lay_aside(channel, changed)
+    assert {place.there(member).read_bytes() for member in changed} == {b"verified"}
+
+    fates = channel.replace(replacements, files)
+
+    assert all(isinstance(fate, Sent) for fate in fates)
+    assert all(map(place.arrived, changed))
+    assert not list(place.location.rglob(".mydata-*.new"))
+
+
+def test_what_is_not_there_is_missing_and_replaces_nothing(place, staging, transport, changed):
+    channel = transport.open_channel()
+    replacements, _ = lay_aside(channel, changed[:3])
+    short, gone, _ = (place.location / one.staged for one in replacements)
+    if staging.kind != "scp":
+        short.write_bytes(b"torn")
+        gone.unlink()
+
+    fates = channel.replace(replacements, {})
+
+    missing = [isinstance(it, Unsent) and it.problem.code == "staging.missing" for it in fates]
+    assert missing == [True, True, staging.kind == "scp"]
+    assert {place.there(member).read_bytes() for member in changed[:2]} == {b"verified"}
+
+
+def test_a_folder_in_the_place_of_a_file_is_told(place, staging, transport, changed):
+    channel = transport.open_channel()
+    replacements, files = lay_aside(channel, changed[:2])
+    place.there(changed[0]).unlink()
+    place.there(changed[0]).mkdir()
+
+    fates = channel.replace(replacements, files)
+
+    assert [type(fate) for fate in fates] == [Unsent, Sent]
+    assert not list(place.there(changed[0]).iterdir())
+
+
+def test_what_was_laid_aside_is_discarded(place, transport, changed):
+    channel = transport.open_channel()
+    replacements, _ = lay_aside(channel, changed[:3])
+
+    channel.discard(replacements)
+
+    assert not list(place.location.rglob(".mydata-*.new"))
+    assert {place.there(member).read_bytes() for member in changed} == {b"verified"}

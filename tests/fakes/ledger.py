@@ -16,6 +16,7 @@ from mydata_like.core.model import (
     LocalFile,
     NewestDatafile,
     OpenFiles,
+    Replacement,
 )
 from tests.fakes.clock import FakeClock
 
@@ -31,6 +32,7 @@ class MemoryLedger:
         self.listed: dict[DatasetId, Listed] = {}
         self.clock = FakeClock()
         self.writes: dict[DatasetId, datetime] = {}
+        self.replacements: dict[bytes, Replacement] = {}
         self.record(list(entries))
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
@@ -101,6 +103,17 @@ class MemoryLedger:
         seen = entry.ctime_ns in (None, file.ctime_ns) and entry.inode in (None, file.inode)
         same = (entry.size, entry.modified_ns) == (file.size, file.modified_ns)
         return same and (seen or not exactly)
+
+    def record_replacements(self, replacements: Sequence[Replacement]) -> None:
+        self.replacements.update((it.key, it) for it in replacements)
+
+    def find_replacements(self) -> list[Replacement]:
+        return [self.replacements[key] for key in sorted(self.replacements)]
+
+    def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
+        for it in replacements:
+            if self.replacements.get(it.key, it).checksum == it.checksum:
+                self.replacements.pop(it.key, None)
 
     def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
         found = {path: archive for (id_, path), archive in self.archives.items() if id_ == dataset}

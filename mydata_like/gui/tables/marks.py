@@ -45,6 +45,7 @@ def list_marks() -> dict[str, Mark]:
         "registered": registered,
         "repaired": registered,
         "verified": Mark(translate("marks", "Verified"), "check", "good"),
+        "changed": Mark(translate("marks", "Changed here, not there"), "waiting", "waiting"),
         "waiting": Mark(translate("marks", "Waiting"), "waiting", "waiting"),
         "failed": failed,
         "folder-failed": failed,

@@ -23,6 +23,7 @@ translate = QCoreApplication.translate
 
 _REACHED = {
     EntryState.FAILED: 1,
+    EntryState.CHANGED: 1,
     EntryState.STAGED: 2,
     EntryState.REGISTERED: 3,
     EntryState.REPAIRED: 3,
@@ -169,6 +170,8 @@ def _judge_file(status: FileStatus) -> Verdict:
         FileSafety.UNSENT: translate("where", "No: it is not on the server"),
         FileSafety.UNREADABLE: translate("where", "It cannot be looked at now"),
     }
+    if status.entry and status.entry.state is EntryState.CHANGED:
+        headlines[safety] = translate("where", "No: the server has an earlier state of it")
     reasons = {
         FileSafety.CHANGED: translate("where", "The next run sends it as it is now."),
         FileSafety.UNCERTAIN: translate(

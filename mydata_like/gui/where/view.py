@@ -162,6 +162,7 @@ class StatusView(QWidget):
             "registered": self.tr("registered"),
             "repaired": self.tr("registered again"),
             "found": self.tr("found, not sent yet"),
+            "changed": self.tr("changed here, not there"),
             "waiting": self.tr("waiting"),
             "skipped": self.tr("left out"),
             "failed": self.tr("failed"),

@@ -1,0 +1,79 @@
+"""What was laid aside takes its place on hosts with a shell: renamed, many in one script."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from mydata_like.core.errors import Problem, TransientError
+from mydata_like.core.format import format_path
+from mydata_like.ssh.remote import quote
+from mydata_like.transfer.proof import check_space, describe
+from mydata_like.transfer.protocol import LOST, MISSING, Done, Fate, Move
+from mydata_like.transfer.shell import MARK, Shells, enter
+from mydata_like.transfer.tar import is_plain
+
+_SCRIPT: Final = 64 * 1024  # bytes of one script, about: a host takes no longer words
+# $1 gives way to $2 if it has $3 bytes, and $4 is told what came of it. After `set` the size that
+# is there is $9; without globs in between.
+_MOVE: Final = (
+    b'set -f; m() { if [ ! -f "$1" ] || [ -L "$1" ]; then echo "mydata:$4:gone"; return; fi; '
+    b'set -- "$1" "$2" "$3" "$4" $(ls -ldn "$1"); '
+    b'if [ "$9" != "$3" ]; then echo "mydata:$4:gone"; '
+    b'elif [ -d "$2" ]; then echo "mydata:$4:Is a directory"; '
+    b'elif r=$(mv -f -- "$1" "$2" 2>&1); then echo "mydata:$4:moved"; '
+    b'else echo "mydata:$4:$r"; fi; }; '
+)
+
+
+def missing(index: int, move: Move) -> Fate:
+    """Return the fate of what is not there any more, or not whole."""
+    shown = format_path(move.target)
+    problem = Problem(MISSING, f"The new bytes of {shown} do not lie in the staging area.")
+    return Fate(index, "", problem)
+
+
+def replace_by_shell(shells: Shells, location: bytes, moves: Sequence[Move]) -> Done:
+    """Rename what was laid aside; raises `TransientError` when the line broke."""
+    said: dict[int, bytes] = {}
+    for script in _write_scripts(location, moves):
+        finished = shells.start(script).finish()
+        if finished.status is None:
+            raise TransientError("The staging host did not say what it has renamed.", code=LOST)
+        check_space(finished.output)
+        said.update(_read(finished.output))
+    fates = (_judge(index, move, said.get(index, b"")) for index, move in enumerate(moves))
+    return Done(tuple(fates))
+
+
+def _write_scripts(location: bytes, moves: Sequence[Move]) -> Iterator[bytes]:
+    head = enter(location) + _MOVE
+    script = head
+    for index, move in enumerate(moves):
+        source, target = quote(b"./" + move.source), quote(b"./" + move.target)
+        if not is_plain(move.source) or not is_plain(move.target or move.source):
+            continue
+        if move.target:
+            script += b"m %b %b %d %d; " % (source, target, move.size, index)
+        else:
+            script += b'rm -f -- %b; echo "mydata:%d:moved"; ' % (source, index)
+        if len(script) > _SCRIPT:
+            yield script
+            script = head
+    if script != head:
+        yield script
+
+
+def _read(output: bytes) -> Iterator[tuple[int, bytes]]:
+    for line in output.splitlines():
+        _, _, rest = line.partition(MARK)
+        number, _, word = rest.partition(b":")
+        if number.isdigit():
+            yield int(number), word
+
+
+def _judge(index: int, move: Move, word: bytes) -> Fate:
+    if word == b"moved":
+        return Fate(index, "")
+    if word == b"gone":
+        return missing(index, move)
+    problem = describe(move.target or move.source, word)
+    return Fate(index, "", problem, again=problem.code != "staging.denied")

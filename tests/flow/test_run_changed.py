@@ -1,0 +1,110 @@
+"""Changed files that do not get to the server: no view calls them safe."""
+
+import os
+
+import pytest
+from mydata_like.bootstrap.journeys import look_at
+from mydata_like.bootstrap.whereabouts import find_whereabouts
+from mydata_like.core.journeys import Here
+
+from mydata_like.bootstrap.reading import open_listing, open_survey
+from mydata_like.bootstrap.settings import find_places, ledger_file, load_settings
+from mydata_like.core.events import FileFailed, FileVerified, FileWanted
+from mydata_like.core.model import EntryState
+from mydata_like.core.views import View
+from mydata_like.engine.proving import DIFFERS, judge_entry
+from mydata_like.store.ledger import SqliteLedger
+from mydata_like.system.clock import SystemClock
+from tests.builders import a_file
+from tests.invariants import check_carried
+from tests.site import kill_group, open_site, wait_for
+from tests.sshd_fixture import needs_sshd
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+LONG_AGO = 1_600_000_000
+HTTP = "transfer.method=http"
+KEY = "alice/Scan/a.tif"
+
+
+@pytest.fixture(params=["transfer.method=auto", HTTP])
+def site(request, tmp_path):
+    """A site whose files are verified, and one has other bytes here since then."""
+    for name in ("a.tif", "b.tif"):
+        a_file(tmp_path / "data/alice/Scan" / name, 1000, LONG_AGO)
+    with open_site(tmp_path) as opened:
+        check_carried(opened, opened.carry(request.param))
+        a_file(opened.data / KEY, 2000, LONG_AGO + 100)
+        yield opened
+
+
+def settings_of(site):
+    return load_settings(site.config).settings
+
+
+def entry_of(site):
+    root = os.fsencode(site.data)
+    file = ledger_file(settings_of(site), find_places(site.config), root)
+    with SqliteLedger.open_to_read(file, root, SystemClock()) as ledger:
+        return ledger.find_entries([KEY.encode()])[KEY.encode()]
+
+
+def check_never_safe(site):
+    """No reader of the ledger calls the changed file verified."""
+    settings = settings_of(site)
+    (there,) = find_whereabouts(settings, site.config, KEY)
+    journey = look_at(settings, site.config, site.data / KEY)
+    with open_listing(settings, site.config, View(order="name", descending=False)) as listing:
+        states = {row.key: row.state for row in listing.first(10)}
+
+    assert (there.here, there.as_record()["state"]) == ("changed", "changed")
+    assert "earlier state" in there.journey
+    assert (journey.here, journey.entry.state) == (Here.CHANGED, EntryState.CHANGED)
+    assert states[KEY.encode()] != "verified"
+    assert states[b"alice/Scan/b.tif"] == "verified"
+    assert judge_entry(entry_of(site)) == DIFFERS
+
+
+def test_what_cannot_be_replaced_is_changed_here_and_not_there(site):
+    for _ in range(2):
+        ended = site.carry(HTTP)
+
+        (failed,) = ended.of_kind(FileFailed)
+        assert failed.problem.code in ("http.cannot-repair", "server.elsewhere")
+        assert (ended.code, ended.sums.verified, ended.sums.failed) == (1, 1, 1)
+        check_never_safe(site)
+        (folder,) = open_survey(settings_of(site), site.config).list_folders("alice", "", None)
+        assert (folder.found, folder.verified, folder.failed) == (2, 1, 1)
+
+
+def test_a_changed_file_of_a_run_that_was_cut_off_is_changed_here_and_not_there(site):
+    process = site.start("run", "--events", settings=("limits.bandwidth=0.0001",))
+    wait_for(process, "folder_found")
+    while entry_of(site).state is EntryState.VERIFIED and process.poll() is None:
+        os.sched_yield()
+    kill_group(process)
+    process.communicate()
+
+    check_never_safe(site)
+
+
+def test_a_file_that_is_as_it_was_again_is_verified_again(site):
+    site.carry(HTTP)
+    a_file(site.data / KEY, 1000, LONG_AGO)
+
+    ended = site.carry(HTTP)
+
+    assert (ended.code, ended.sums.verified, ended.sums.sent) == (0, 2, 0)
+    assert entry_of(site).state is EntryState.VERIFIED
+
+
+def test_a_changed_file_is_verified_once_it_has_been_replaced(tmp_path):
+    a_file(tmp_path / "data" / KEY, 1000, LONG_AGO)
+    with open_site(tmp_path) as site:
+        check_carried(site, site.carry())
+        a_file(site.data / KEY, 2000, LONG_AGO + 100)
+
+        ended = site.carry()
+
+        assert (len(ended.of_kind(FileWanted)), len(ended.of_kind(FileVerified))) == (1, 1)
+        assert entry_of(site).state is EntryState.VERIFIED
