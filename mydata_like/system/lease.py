@@ -1,6 +1,6 @@
 """A lock file in the data directory, renewed while a run lasts: seen from other computers.
 
-It is the lock for network shares and other accounts: whoever reaches the data sees it. The
+It is the lock for network shares and other accounts: everybody who reaches the data sees it. The
 system frees nothing when its holder dies, so it counts only as long as it is renewed, by the
 clock of the file server. The folder's own times stay as they were.
 """

@@ -1,4 +1,4 @@
-"""One run at a time per data directory, whoever starts it, and wherever.
+"""One run at a time per data directory, from any account and computer.
 
 Three locks, since none of them covers all: a file in the folder of our own state, for the runs of
 this installation; the data directory itself, for all accounts of this computer, where its file
