@@ -56,4 +56,6 @@ def _commands(server: EmbeddedServer) -> dict[str, Callable[..., Any]]:
         "hold_verification": server.hold_verification,
         "release_verification": server.release_verification,
         "wait_verified": server.wait_verified,
+        "limit_workers": server.limit_workers,
+        "blocked_workers": lambda: server.blocked_workers,
     }

@@ -24,7 +24,8 @@ def site(tmp_path):
 
 def test_a_run_that_is_started_at_once_after_a_kill_does_not_block_the_server(site):
     site.server.faults.add(Fault(action=Slow(3.0), method="PATCH", path=RECORDS, count=None))
-    process = site.start("run", "--events", settings=["server.write_timeout=60"])
+    settings = ["server.write_timeout=60", "advanced.register_requests=1"]
+    process = site.start("run", "--events", settings=settings)
     wait_for(process, "file_staged")
     while not site.server.locked:
         assert process.poll() is None
