@@ -2010,6 +2010,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>gefunden, noch nicht gesendet</translation>
     </message>
     <message>
+        <source>changed here, not there</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>waiting</source>
         <translation>wartend</translation>
     </message>
@@ -4824,6 +4828,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>It cannot be looked at now</source>
         <translation>Es kann gerade nicht angesehen werden</translation>
+    </message>
+    <message>
+        <source>No: the server has an earlier state of it</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The next run sends it as it is now.</source>
