@@ -2011,7 +2011,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
     <message>
         <source>changed here, not there</source>
-        <translation type="unfinished"></translation>
+        <translation>hier geändert, dort noch nicht</translation>
     </message>
     <message>
         <source>waiting</source>
@@ -4831,7 +4831,7 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
     <message>
         <source>No: the server has an earlier state of it</source>
-        <translation type="unfinished"></translation>
+        <translation>Nein: Der Server hat einen früheren Stand davon</translation>
     </message>
     <message>
         <source>The next run sends it as it is now.</source>
