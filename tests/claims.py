@@ -63,7 +63,7 @@ _AWAY = re.compile(
 _RUN_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d  ")
 _NUMBER = re.compile(r"(\d[\d,]*)")
 _STATES = {"verified": SAFE, "safe": SAFE, "registered": REGISTERED, "sent": SENT, "staged": SENT}
-_STATES |= {"repaired": REGISTERED}
+_STATES |= {"repaired": SENT}
 _RISK_CARD = "only on this computer"
 
 

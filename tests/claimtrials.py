@@ -491,7 +491,7 @@ def store_nothing(trial: Trial) -> None:
     nothing = Fault(action=Reply(202), method="PATCH", path="dataset_file", count=None)
     trial.site.server.faults.add(nothing)
     trial.heal = trial.site.server.faults.clear
-    patience = ("advanced.verify_patience=2", *IMPATIENT)
+    patience = ("advanced.verify_patience=30", *IMPATIENT)
     finish(trial.site.start("run", "--json", settings=patience))
 
 

@@ -63,6 +63,7 @@ class Tree:
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.folder = folder
+        self.rewritten: set[str] = set()  # names
         self._chance = chance
         self._files: list[Path] = []
         self._time = time.time() - 48 * HOUR
@@ -83,6 +84,7 @@ class Tree:
         for path in self._chance.sample(self._files, int(len(self._files) * REWRITTEN)):
             same = self._chance.random() < 0.5
             self._write(path, path.stat().st_size if same else None)
+            self.rewritten.add(path.name)
 
     def _write(self, path: Path, size: int | None) -> None:
         path.write_bytes(
@@ -238,9 +240,8 @@ def _find_false_claims(site: Site, tree: Tree) -> list[str]:
     heard = Claim("status --json", CUT_OFF) in claims
     at_risk = {file.key for file in truth.at_risk}
     changed = {key for key in at_risk if key.rpartition("/")[2] in tree.rewritten}
-    return find_false_claims(
-        claims, replace(truth, excused=frozenset(changed if heard else at_risk)), unseen=True
-    )
+    excused = frozenset(changed if heard else at_risk)
+    return find_false_claims(claims, replace(truth, excused=excused), unseen=True)
 
 
 def _await(process: "Popen[str]", happened: Callable[[], bool]) -> None:

@@ -31,7 +31,7 @@ _SAFETY = {
 _PENDING = {
     EntryState.STAGED: "in the staging area; the server does not know it yet",
     EntryState.REGISTERED: "registered; the server has not verified it yet",
-    EntryState.REPAIRED: "registered with new bytes; the server has not verified them yet",
+    EntryState.REPAIRED: "being replaced; the server has not verified its new bytes yet",
 }
 _REMARKS = {
     FileSafety.CHANGED: "The local file has changed since; the next run takes it.",

@@ -46,12 +46,15 @@ _LEFT_BEHIND: Final = f"""
             AND outcomes.path < CAST(folders.path || '0' AS BLOB)
     ) ELSE 0 END
 """  # noqa: S608 - all of it is ours
+# What is found again because it changed is in the sums as verified until a run has ended.
 _COUNTED: Final = f"""
     FROM (
         SELECT owner, grp, title, dataset, path,
             max(found, verified + waiting + skipped + failed + unsent) AS found,
             max(found_bytes, verified_bytes + unsent_bytes) AS found_bytes,
-            verified, verified_bytes, waiting, skipped, failed, left_behind
+            max(0, min(verified, found - waiting - skipped - failed - unsent)) AS verified,
+            max(0, min(verified_bytes, found_bytes - unsent_bytes)) AS verified_bytes,
+            waiting, skipped, failed, left_behind
         FROM (
             SELECT folders.*, (SELECT count(*) {_UNSENT_IN}) AS unsent,
                 (SELECT coalesce(sum(size), 0) {_UNSENT_IN}) AS unsent_bytes,

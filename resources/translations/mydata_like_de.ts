@@ -458,6 +458,14 @@
         <translation>Noch keiner</translation>
     </message>
     <message>
+        <source>It ended early and sent nothing.</source>
+        <translation>Er endete vorzeitig und hat nichts gesendet.</translation>
+    </message>
+    <message>
+        <source>It sent nothing, and not all files are safe.</source>
+        <translation>Er hat nichts gesendet, und nicht alle Dateien sind sicher.</translation>
+    </message>
+    <message>
         <source>Nothing had to be sent.</source>
         <translation>Es war nichts zu senden.</translation>
     </message>
@@ -1437,6 +1445,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Dateien dieser Art</translation>
     </message>
     <message>
+        <source>No problems are known.</source>
+        <translation>Es sind keine Probleme bekannt.</translation>
+    </message>
+    <message>
         <source>Show this kind</source>
         <translation>Diese Art zeigen</translation>
     </message>
@@ -2002,8 +2014,8 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>eingetragen</translation>
     </message>
     <message>
-        <source>registered again</source>
-        <translation>erneut eingetragen</translation>
+        <source>being replaced</source>
+        <translation>wird ersetzt</translation>
     </message>
     <message>
         <source>found, not sent yet</source>
@@ -2990,6 +3002,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Sent</source>
         <translation>Gesendet</translation>
+    </message>
+    <message>
+        <source>Being replaced</source>
+        <translation>Wird ersetzt</translation>
     </message>
     <message>
         <source>Verified</source>

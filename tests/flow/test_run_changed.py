@@ -3,13 +3,12 @@
 import os
 
 import pytest
-from mydata_like.bootstrap.journeys import look_at
-from mydata_like.bootstrap.whereabouts import find_whereabouts
-from mydata_like.core.journeys import Here
 
+from mydata_like.bootstrap.file_status import find_files
 from mydata_like.bootstrap.reading import open_listing, open_survey
 from mydata_like.bootstrap.settings import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed, FileVerified, FileWanted
+from mydata_like.core.file_status import FileSafety, LocalState
 from mydata_like.core.model import EntryState
 from mydata_like.core.views import View
 from mydata_like.engine.proving import DIFFERS, judge_entry
@@ -52,14 +51,12 @@ def entry_of(site):
 def check_never_safe(site):
     """No reader of the ledger calls the changed file verified."""
     settings = settings_of(site)
-    (there,) = find_whereabouts(settings, site.config, KEY)
-    journey = look_at(settings, site.config, site.data / KEY)
+    (status,) = find_files(settings, site.config, KEY)
     with open_listing(settings, site.config, View(order="name", descending=False)) as listing:
         states = {row.key: row.state for row in listing.first(10)}
 
-    assert (there.here, there.as_record()["state"]) == ("changed", "changed")
-    assert "earlier state" in there.journey
-    assert (journey.here, journey.entry.state) == (Here.CHANGED, EntryState.CHANGED)
+    assert (status.local, status.safety) == (LocalState.CHANGED, FileSafety.CHANGED)
+    assert (status.as_record()["state"], status.entry.state) == ("changed", EntryState.CHANGED)
     assert states[KEY.encode()] != "verified"
     assert states[b"alice/Scan/b.tif"] == "verified"
     assert judge_entry(entry_of(site)) == DIFFERS

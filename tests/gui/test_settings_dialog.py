@@ -155,6 +155,7 @@ def test_the_search_shows_what_fits_from_all_tabs(qtbot, dialog):
     assert dialog.panes.found == (
         "server.connect_timeout",
         "server.read_timeout",
+        "server.write_timeout",
         "transfer.connect_timeout",
         "transfer.stall_timeout",
     )

@@ -38,9 +38,14 @@ def parts_of_progress(sums: RunProgressed) -> Parts:
     )
 
 
-def parts_of_past(past: PastRun) -> Parts:
-    """Return the parts of a run that has ended or was cut off: nothing is under way, it waits."""
+def parts_of_past(past: PastRun, at_risk: int = 0) -> Parts:
+    """Return the parts of a run that has ended or was cut off: nothing is under way, it waits.
+
+    One that was cut off may have counted fewer files than the ledger knows to be `at_risk`.
+    """
     waiting = max(past.waiting, past.unsafe - past.failed)
+    if past.finished is None:
+        waiting = max(waiting, at_risk - past.failed)
     return Parts(past.found, past.verified, 0, waiting, past.skipped, past.failed)
 
 

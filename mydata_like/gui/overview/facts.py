@@ -7,7 +7,7 @@ from mydata_like.core.model import AtRisk
 from mydata_like.core.safety import Safety
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import LARGE, PlainLabel
-from mydata_like.gui.state import RunState
+from mydata_like.gui.state import PastRun, RunState
 
 
 class FactCard(QFrame):
@@ -124,10 +124,18 @@ class FactRow(QWidget):
         if last is None or last.finished is None:
             return self.tr("None yet"), ""
         if not last.sent:
-            return words.moment(last.finished), self.tr("Nothing had to be sent.")
+            return words.moment(last.finished), self._tell_nothing_sent(last)
         more = self.tr("%Ln file(s), %1 in %2", None, last.sent)
         more = more.replace("%1", words.size(last.bytes)).replace("%2", words.span(last.seconds))
         return words.moment(last.finished), more
+
+    def _tell_nothing_sent(self, last: PastRun) -> str:
+        """Return why a run has sent nothing."""
+        if last.problem is not None:
+            return self.tr("It ended early and sent nothing.")
+        if last.failed or last.waiting or last.left_behind:
+            return self.tr("It sent nothing, and not all files are safe.")
+        return self.tr("Nothing had to be sent.")
 
     def _tell_next(self, state: RunState) -> tuple[str, str]:
         if state.next_start is not None:

@@ -223,7 +223,9 @@ def _parts_of(state: RunState) -> Parts:
     if state.at_work:
         return parts_of_progress(state.sums)
     newest = state.interrupted or state.last
-    return parts_of_past(newest) if newest is not None else parts_of_progress(state.sums)
+    if newest is None:
+        return parts_of_progress(state.sums)
+    return parts_of_past(newest, state.at_risk.files)
 
 
 def _worst_part(state: RunState) -> str:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.safety import Safety
 from mydata_like.core.views import FileRow, ProblemGroup, Table, View
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
@@ -179,7 +180,10 @@ class ProblemsPage(Page):
     def _tell_well(self) -> None:
         """Say what there is to say where no file has a problem."""
         alone = self._run.isHidden()  # nor has the run
-        well = self.tr("Nothing is wrong.") if alone else self.tr("Nothing else is wrong.")
+        well = self.tr("Nothing else is wrong.")
+        if alone:
+            safe = self._controller.state.safety is Safety.SAFE
+            well = self.tr("Nothing is wrong.") if safe else self.tr("No problems are known.")
         self._well.setText(self._trouble or well)
 
     @Slot()

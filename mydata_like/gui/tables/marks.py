@@ -36,14 +36,13 @@ def mark_of(state: str) -> Mark | None:
 
 def list_marks() -> dict[str, Mark]:
     """Return how each state of the ledger is told."""
-    registered = Mark(translate("marks", "Registered"), "server", "working")
     failed = Mark(translate("marks", "Failed"), "error", "problem")
     skipped = Mark(translate("marks", "Left out"), "skipped", "skipped")
     return {
         "found": Mark(translate("marks", "Not sent yet"), "waiting", "waiting"),
         "staged": Mark(translate("marks", "Sent"), "up", "working"),
-        "registered": registered,
-        "repaired": registered,
+        "registered": Mark(translate("marks", "Registered"), "server", "working"),
+        "repaired": Mark(translate("marks", "Being replaced"), "server", "working"),
         "verified": Mark(translate("marks", "Verified"), "check", "good"),
         "changed": Mark(translate("marks", "Changed here, not there"), "waiting", "waiting"),
         "waiting": Mark(translate("marks", "Waiting"), "waiting", "waiting"),

@@ -160,7 +160,7 @@ class StatusView(QWidget):
             "verified": self.tr("verified by the server"),
             "staged": self.tr("sent"),
             "registered": self.tr("registered"),
-            "repaired": self.tr("registered again"),
+            "repaired": self.tr("being replaced"),
             "found": self.tr("found, not sent yet"),
             "changed": self.tr("changed here, not there"),
             "waiting": self.tr("waiting"),

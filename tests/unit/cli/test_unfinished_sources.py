@@ -30,7 +30,7 @@ def config(tmp_path):
         key = os.fsencode(tmp_path) + b"/away/a.tif"
         found = LocalFile(key, key, b"", b"a.tif", 2000, 7, 1, 2**64 - 1)
         ledger.record_found([found], clock.now())
-        assert ledger.find_known_dataset([found]) is None
+        assert ledger.find_open([found]).keys == {key}
     return path
 
 

@@ -83,7 +83,8 @@ def test_what_the_server_lacks_is_kept_whatever_was_known(clock):
     wanted = [Wanted(local(name), SET, "r") for name in (b"a", b"b", b"c")]
 
     items = [wanted[0], Staged(wanted[1], "c"), Registered(wanted[2], "c")]
-    assert list(discovery.pass_open([CheckedGroup(passed, items)])) == [(passed, items)]
+    checked = CheckedGroup(passed, items)
+    assert list(discovery.pass_open([checked])) == [checked]
 
     assert at_risk(inventory) == [b"a", b"b", b"c"]
 
