@@ -143,7 +143,7 @@ def test_where_nothing_is_wrong_the_page_says_so(written, open_page):
     page = open_page()
 
     assert page._well.isVisible()
-    assert page._well.text() == "Nothing is wrong."
+    assert page._well.text() == "No problems are known."
 
 
 def test_what_holds_the_run_is_on_top(open_page, still_desk):
@@ -157,7 +157,7 @@ def test_what_holds_the_run_is_on_top(open_page, still_desk):
     assert "Your administrator can mend this." in page._run.as_text()
     assert page._well.text() == "Nothing else is wrong."
     still_desk.controller.run_changed.emit(still_desk.controller.state)
-    assert page._well.text() == "Nothing is wrong."
+    assert page._well.text() == "No problems are known."
 
 
 def test_what_no_run_has_sent_is_listed_with_a_way_to_start_one(
