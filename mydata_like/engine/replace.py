@@ -3,7 +3,8 @@
 No record may be verified over bytes that it does not describe, and the API lets no record have two
 sets of bytes. So the new ones are laid aside, the ledger notes what is about to happen, the record
 is changed, and the server looks: it finds the earlier bytes and no longer vouches for them. Only
-then the new ones take their place.
+then the new ones take their place. Where it goes on vouching, look after look, only the record was
+wrong: the bytes are in their place already, and what was laid aside is removed.
 """
 
 import logging
@@ -11,7 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mydata_like.core.errors import ItemError, Problem, TransientError
 from mydata_like.core.events import FileFailed, FileWaiting
-from mydata_like.core.model import Datafile, DatafileId, Registered, Replacement, Staged, Wanted
+from mydata_like.core.model import (
+    Datafile,
+    DatafileId,
+    Registered,
+    Replacement,
+    Replica,
+    Staged,
+    Wanted,
+)
 from mydata_like.core.ports import Channel, Emit, Ledger, Sent, ServerAPI, Unsent
 from mydata_like.core.staging import aside_path
 from mydata_like.core.values import dataclass
@@ -135,6 +144,7 @@ class Pending:
         self._vouched: dict[DatafileId, tuple[Replacement, Registered]] = {}
         self._ready: list[tuple[Replacement, Registered]] = []
         self._unchanged: dict[DatafileId, float] = {}  # records that are as before, since when
+        self._affirmed: set[DatafileId] = set()  # the server has looked, and vouches as before
         self._failures = 0
         self._asked = self._progressed = self._find_moment()
         self._interval = SOON
@@ -209,15 +219,37 @@ class Pending:
         """Return a datafile whose record was not changed, though the server said so."""
         noted, item = self._vouched[record.id]
         if describes(record, noted):
-            if not vouches(record, noted):
-                del self._vouched[record.id]
-                self._ready.append((noted, item._replace(before=record.looks)))
+            if not vouches(record, noted) or self._affirms(record):
+                self._let_go(record)
+                wanted = item.wanted._replace(datafile=record)
+                self._ready.append((noted, item._replace(wanted=wanted, before=record.looks)))
             return None
         now = self._find_moment()
         if now - self._unchanged.setdefault(record.id, now) < STALE:
             return None
-        del self._vouched[record.id], self._unchanged[record.id]
+        self._let_go(record)
         return item
+
+    def _affirms(self, record: Datafile) -> bool:
+        """Return whether the server has looked twice, and vouches for the new bytes each time.
+
+        A single look may have begun before the record changed, and be of the earlier bytes.
+        """
+        noted, item = self._vouched[record.id]
+        if not any(_is_new_look(it, item) for it in record.copies_at(noted.remote)):
+            return False
+        if record.id in self._affirmed:
+            return True
+        self._affirmed.add(record.id)
+        self._vouched[record.id] = noted, item._replace(before=record.looks)
+        self._interval = SOON
+        ask(self._parties, record.id)
+        return False
+
+    def _let_go(self, record: Datafile) -> None:
+        del self._vouched[record.id]
+        self._unchanged.pop(record.id, None)
+        self._affirmed.discard(record.id)
 
     def _place(self) -> list[Registered]:
         """Let bytes take their places, as far as a channel can be had for it now."""
@@ -273,6 +305,8 @@ class Pending:
         for _, item in self._vouched.values():
             self._leave(item.wanted, NOT_LOOKED)
         self._vouched.clear()
+        self._unchanged.clear()
+        self._affirmed.clear()
 
     def _leave(self, wanted: Wanted, problem: Problem) -> None:
         waits = problem.code in LEFT or problem == NOT_LOOKED
@@ -285,6 +319,12 @@ def _is_there(noted: Replacement, item: Registered) -> bool:
     """Return whether the verified bytes of a record are those that were sent now."""
     record = item.wanted.datafile
     return record is not None and describes(record, noted) and vouches(record, noted)
+
+
+def _is_new_look(replica: Replica, item: Registered) -> bool:
+    """Return whether the server vouches for a replica since a later look than it had taken."""
+    at = replica.verified_at
+    return replica.verified and at is not None and at not in item.before
 
 
 def _at(index: int, fate: Sent | Unsent) -> Sent | Unsent:

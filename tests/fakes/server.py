@@ -35,7 +35,7 @@ class ScriptedServer:
 
     An error in `late_faults` is raised after the call has done its work: the lost reply.
     Verification happens when `verify()` is called; files named in `bad` never verify, and
-    those in `stale` boxes.
+    those in `stale` boxes. Of those in `begun` the next look ends well: it read earlier bytes.
     """
 
     def __init__(self) -> None:
@@ -50,6 +50,7 @@ class ScriptedServer:
         self.calls: Counter[str] = Counter()
         self.listed = 0  # records that were given in listings
         self.bad: set[str] = set()
+        self.begun: set[str] = set()
         self.unread: set[str] = set()  # boxes at whose replicas it does not look
         self.stale: set[str] = set()  # boxes whose replicas have earlier bytes
         self.contents: dict[str, bytes] = {}
@@ -174,7 +175,8 @@ class ScriptedServer:
         """Look at the bytes of these records, as the server does in the background."""
         for record in filter(chosen, list(self.records.values())):
             stamp = f"look {next(self._looks)}"
-            good = record.name not in self.bad
+            good = record.name not in self.bad or record.name in self.begun
+            self.begun.discard(record.name)
             looked = tuple(
                 replica._replace(
                     verified=good and replica.location not in self.stale, verified_at=stamp

@@ -106,6 +106,19 @@ def hang_when_registered(site, *, handled):
     )
 
 
+def test_where_only_a_record_was_wrong_its_bytes_stay_untouched(site):
+    (record,) = [file for file in site.server.datafiles() if file.filename == "same.tif"]
+    site.server.rewrite(record.id, "f" * 32)
+    before = record.path.stat()
+
+    check_carried(site, site.carry("advanced.full_check_days=0"))
+
+    after = record.path.stat()
+    assert (after.st_ino, after.st_ctime_ns) == (before.st_ino, before.st_ctime_ns)
+    assert (described(site), replaced(site)) == (len(NAMES), len(NAMES))
+    assert (lies(site), noted(site), aside(site)) == (set(), set(), [])
+
+
 def while_bytes_travel(site):
     """Kill while the large file is under way, aside or (where nothing is renamed) to its place."""
     process = start(site, "limits.bandwidth=2")

@@ -77,6 +77,20 @@ def test_a_server_that_keeps_no_record_is_not_believed(site):
     check_carried(site, site.carry())
 
 
+def test_a_server_that_stores_other_checksums_each_time_is_not_believed(site):
+    site.server.faults.add(
+        Fault(action=StoreOtherChecksum(), method="PATCH", path=RECORDS, count=None)
+    )
+
+    carried = site.carry()
+
+    check_law(carried)
+    assert carried.of_kind(FileVerified) == []
+    assert {event.problem.code for event in carried.of_kind(FileFailed)} == {"verify.failed"}
+    site.server.faults.clear()
+    check_carried(site, site.carry())
+
+
 def test_numbers_that_count_a_file_with_two_copies_twice_verify_nothing(site):
     check_carried(site, site.carry())
     folder = site.data / "bob" / "Long run"

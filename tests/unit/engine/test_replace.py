@@ -184,6 +184,43 @@ def test_the_same_bytes_are_discarded(bench):
     assert (bench.lines.replaced, bench.lines.discarded) == ([], [KEY])
 
 
+def test_where_only_the_record_was_wrong_no_bytes_are_moved(bench):
+    staged = bench.stage()
+    bench.server.bad.clear()  # the bytes in their place are the new ones
+    bench.replace.note([staged])
+    before = bench.clock.monotonic()
+
+    (kept,) = bench(bench.change(staged), polls=10)
+
+    record = bench.server.records[kept.datafile]
+    assert bench.server.asked == [record.id] * 2
+    assert (bench.lines.replaced, bench.lines.discarded) == ([], [KEY])
+    assert kept.before == record.looks  # only another look makes it verified
+    assert bench.clock.monotonic() - before < 2
+
+
+def test_a_look_that_began_before_the_record_changed_proves_nothing(bench):
+    staged = bench.stage()
+    bench.server.begun = {"a"}
+    bench.replace.note([staged])
+
+    (placed,) = bench(bench.change(staged))
+
+    assert bench.server.asked == [placed.datafile] * 2
+    assert (bench.lines.replaced, bench.lines.discarded) == ([KEY], [])
+
+
+def test_a_server_that_says_nothing_of_its_looks_is_not_taken_at_its_word(bench):
+    staged = bench.stage()
+    bench.server.bad.clear()
+    bench.replace.note([staged])
+    bench.server.unread = {"staging"}  # it vouches as before, and has not looked
+
+    assert bench(bench.change(staged)) == []
+    assert (bench.lines.replaced, bench.lines.discarded) == ([], [])
+    assert bench.told(FileWaiting) == ["waiting.replacing"]
+
+
 def test_a_line_that_breaks_is_tried_again(bench):
     staged = bench.stage()
     bench.replace.note([staged])
