@@ -73,6 +73,9 @@ def _is_new_look(replica: Replica, item: Registered) -> bool:
     return replica.verified_at not in item.before
 
 
+Judged = tuple[Datafile, Verdict]
+
+
 class Rooms(NamedTuple):
     """Where the datafiles of one dataset are kept, however many they are.
 
@@ -153,7 +156,7 @@ class Unverified:
         first = min(self._missed.values(), default=now)
         return now - first >= LOOK_AGAIN_AFTER
 
-    def fetch(self, server: ServerAPI, *, thorough: bool) -> list[Datafile]:
+    def fetch(self, server: ServerAPI, *, thorough: bool) -> list[Judged]:
         """Return the records of what is open and the server has looked at; of new ones only those.
 
         It looks in the order of their making, more or less: after many that it has not looked at
@@ -163,13 +166,14 @@ class Unverified:
         if thorough:
             self.offset = 0
         records = server.fetch_datafiles(list(self._old)) if self._old else []
+        judged = [(it, self.judge(it, self._old[it.id])) for it in records if it.id in self._old]
         if self._new:
-            records += self._list_new(server, thorough=thorough)
-        return records
+            judged += self._list_new(server, thorough=thorough)
+        return judged
 
-    def _list_new(self, server: ServerAPI, *, thorough: bool) -> list[Datafile]:
-        told: list[Datafile] = []
-        pending: list[Datafile] = []
+    def _list_new(self, server: ServerAPI, *, thorough: bool) -> list[Judged]:
+        told: list[Judged] = []
+        pending: list[Judged] = []
         done, leading, in_a_row = 0, True, 0
         self._listed_all = False
         listing = server.list_datafiles(self.dataset, self.offset)
@@ -183,9 +187,9 @@ class Unverified:
             leading = leading and settled
             done += leading
             if item and verdict is not Verdict.PENDING:
-                told.append(record)
+                told.append((record, verdict))
             elif item and thorough and len(pending) < ASK_AT_ONCE:
-                pending.append(record)
+                pending.append((record, verdict))
         else:
             self._listed_all = True
         self.offset += done

@@ -21,7 +21,7 @@ from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
 from mydata_like.engine.bookkeeping import Step, record_steps
 from mydata_like.engine.queues import Source
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.unverified import ASK_AT_ONCE, Rooms, Unverified, Verdict
+from mydata_like.engine.unverified import ASK_AT_ONCE, Judged, Rooms, Unverified, Verdict
 from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)
@@ -155,15 +155,14 @@ class Verify:
             yield from self._register_again(item)
 
     def _compare(
-        self, watch: Unverified, records: list[Datafile], *, impatient: bool
+        self, watch: Unverified, records: list[Judged], *, impatient: bool
     ) -> Iterator[Wanted]:
         """Compare the server's records with what is open; `impatient` asks for what is pending."""
         verified, questions = [], 0
-        for record in records:
+        for record, verdict in records:
             item = watch.find(record)
-            if item is None:
+            if item is None:  # a listing and a question for its id told of it
                 continue
-            verdict = watch.judge(record, item)
             asked = watch.was_asked(record, self._find_moment())
             if verdict is Verdict.VERIFIED:
                 verified.append(watch.take(record))
