@@ -491,6 +491,8 @@ def _find_silence(claims: list[Claim], truth: Truth) -> Iterator[str]:
                 yield f"{view} does not say {says} of {file.key}"
     asked = {claim.of for claim in claims if (claim.view, claim.says) == ("where page", LISTED)}
     safe = {claim.of for claim in claims if (claim.view, claim.says) == ("where page", SAFE)}
-    yield from (f"where page does not say safe of {key}" for key in (asked & truth.safe) - safe)
+    # What was deleted here before it was seen to be verified is never said to be.
+    here = truth.safe - truth.gone
+    yield from (f"where page does not say safe of {key}" for key in (asked & here) - safe)
     if not any(claim.says == AT_RISK and claim.view == "status --json" for claim in claims):
         yield "status --json does not say how many files are at risk"

@@ -199,6 +199,8 @@ class Verify:
         """
         key = item.wanted.file.key
         self._lost[key] += 1
+        if not item.placed_by_server:
+            record_steps(self._ledger, [Step(item.wanted, EntryState.STAGED, item.checksum)])
         if self._lost[key] > RECORDS_LOST:
             self._fail(item, NEVER_KEPT)
             return
@@ -206,7 +208,6 @@ class Verify:
         if item.placed_by_server:
             yield item.wanted
             return
-        record_steps(self._ledger, [Step(item.wanted, EntryState.STAGED, item.checksum)])
         yield Staged(item.wanted, item.checksum)
 
     def _fail(self, item: Registered, problem: Problem) -> None:

@@ -47,17 +47,23 @@ _LEFT_BEHIND: Final = f"""
     ) ELSE 0 END
 """  # noqa: S608 - all of it is ours
 # What is found again because it changed is in the sums as verified until a run has ended.
+_CHANGED: Final = (
+    "EXISTS (SELECT 1 FROM entries WHERE entries.root = outcomes.root"
+    " AND entries.key = outcomes.path AND state IN ('verified', 'changed', 'repaired'))"
+)
 _COUNTED: Final = f"""
     FROM (
         SELECT owner, grp, title, dataset, path,
             max(found, verified + waiting + skipped + failed + unsent) AS found,
             max(found_bytes, verified_bytes + unsent_bytes) AS found_bytes,
-            max(0, min(verified, found - waiting - skipped - failed - unsent)) AS verified,
-            max(0, min(verified_bytes, found_bytes - unsent_bytes)) AS verified_bytes,
+            max(0, min(verified, found - waiting - skipped - failed - changed)) AS verified,
+            max(0, min(verified_bytes, found_bytes - changed_bytes)) AS verified_bytes,
             waiting, skipped, failed, left_behind
         FROM (
             SELECT folders.*, (SELECT count(*) {_UNSENT_IN}) AS unsent,
                 (SELECT coalesce(sum(size), 0) {_UNSENT_IN}) AS unsent_bytes,
+                (SELECT count(*) {_UNSENT_IN} AND {_CHANGED}) AS changed,
+                (SELECT coalesce(sum(size), 0) {_UNSENT_IN} AND {_CHANGED}) AS changed_bytes,
                 {_LEFT_BEHIND} AS left_behind
             FROM folders WHERE root = ?
         )
