@@ -47,6 +47,7 @@ from mydata_like.engine.archives import Recall
 from mydata_like.engine.audit import Audit, AuditPolicy
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.bandwidth import Bandwidth
+from mydata_like.engine.bookkeeping import Record
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.check import Check
@@ -508,6 +509,7 @@ def _build_stages(
         register=Register(server, ledger, emit, gate, Filing(box, pace, outside.writes)),
         replace=replacing,
         verify=Verify(server, ledger, emit, gate, Verification(advanced, box)),
+        record=Record(ledger, emit),
     )
 
 

@@ -18,10 +18,15 @@ class Ids:
     def __contains__(self, number: int) -> bool:
         return bool(self._blocks.get(number // BITS, 0) >> number % BITS & 1)
 
+    def add(self, number: int) -> None:
+        """Add an id."""
+        block, bit = number // BITS, 1 << number % BITS
+        known = self._blocks.get(block, 0)
+        if not known & bit:
+            self._blocks[block] = known | bit
+            self._count += 1
+
     def update(self, numbers: Iterable[int]) -> None:
         """Add ids."""
         for number in numbers:
-            if number not in self:
-                block = number // BITS
-                self._blocks[block] = self._blocks.get(block, 0) | 1 << number % BITS
-                self._count += 1
+            self.add(number)

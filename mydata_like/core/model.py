@@ -71,7 +71,7 @@ class FileGroup(NamedTuple):
     `last` says that the folder has been read to its end; the last group may be empty. Groups
     of a folder have numbers from 0 on, and their files come in the order of the walk: all of a
     sub-folder before the walk leaves it. `known` is the dataset in which the ledger knows all of
-    the files as verified just as they are.
+    the files as verified just as they are; with `new` it knows none of them so.
     """
 
     folder: DatasetFolder
@@ -79,6 +79,7 @@ class FileGroup(NamedTuple):
     last: bool
     number: int = 0
     known: DatasetId | None = None
+    new: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,8 @@ class Check:
         view.settle()
         if agreed and group.known == view.dataset.id:
             return [file for file in files if file.name.endswith(b".tar")]
+        if group.new:
+            return files
         found = self._ledger.find_open(files)
         if not found.datasets <= {view.dataset.id}:
             return files

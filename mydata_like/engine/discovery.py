@@ -85,7 +85,8 @@ class Discovery:
             names = folder.path, folder.name, folder.title, folder.owner, folder.group_folder
             inventory.add_folders([FolderSums(*names)])
         whole = not seen.keys and len(seen.datasets) == 1
-        return group._replace(known=next(iter(seen.datasets)) if whole else None), news
+        known = next(iter(seen.datasets)) if whole else None
+        return group._replace(known=known, new=not seen.datasets), news
 
     def pass_open(self, groups: Iterable[Compared]) -> Iterator[Compared]:
         """Yield what was checked or compared, once those files are kept that are not verified."""

@@ -13,6 +13,7 @@ from mydata_like.core.model import CheckedGroup, FileGroup, Registered, Staged, 
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.core.values import dataclass
 from mydata_like.engine.availability import Availability
+from mydata_like.engine.bookkeeping import Record, Verified
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.compare import READERS, Compare
@@ -28,7 +29,7 @@ from mydata_like.engine.send import Send
 from mydata_like.engine.shares import Shares
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import repeated
-from mydata_like.engine.verify import Verify
+from mydata_like.engine.verify import Found, Verify
 from mydata_like.engine.workers import Stoppable, WorkerGroup, feed, stage
 
 logger = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ class Stages:
     register: Register
     replace: Replace
     verify: Verify
+    record: Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,11 +275,17 @@ class Run:
                 limit=BEHIND,
                 weigh=count_files,
             )
-            return list(stage(group, stages.verify, placed))
+            looked = stage(group, stages.verify, placed, limit=BEHIND, weigh=count_seen)
+            return list(stage(group, stages.record, looked))
         except BaseException:
             # Senders wait for their channels, so those end before the group can be joined.
             transport.close()
             raise
+
+
+def count_seen(item: Found) -> int:
+    """Return how many files are in what was found out about records."""
+    return len(item.items) if isinstance(item, Verified) else 1
 
 
 def count_files(item: FileGroup | CheckedGroup | Sequence[Wanted | Staged | Registered]) -> int:

@@ -45,12 +45,12 @@ def judge(record: Datafile, item: Registered, box: str = "") -> Verdict:
     size = item.wanted.file.size
     if (record.checksum, record.size) != (item.checksum, size) or not record.replicas:
         return Verdict.REFUSED
-    looked = [it for it in record.replicas if _is_new_look(it, item)]
     ours = _find_ours(record, item, box)
-    if any(replica.verified and (not ours or replica in ours) for replica in looked):
-        return Verdict.VERIFIED
-    refused = [it for it in looked if it.verified_at is not None]
-    if refused and all(replica in refused for replica in ours):
+    for replica in ours or record.replicas:
+        if replica.verified and _is_new_look(replica, item):
+            return Verdict.VERIFIED
+    looked = [it for it in record.replicas if it.verified_at and _is_new_look(it, item)]
+    if looked and all(replica in looked for replica in ours):
         return Verdict.REFUSED
     return Verdict.PENDING
 
@@ -59,7 +59,8 @@ def _find_ours(record: Datafile, item: Registered, box: str) -> list[Replica]:
     """Return the replicas that are where we put the bytes."""
     if item.placed_by_server:
         return []
-    return [it for it in record.copies_at(item.wanted.remote) if not box or it.location == box]
+    remote = item.wanted.remote
+    return [it for it in record.replicas if it.uri == remote and (not box or it.location == box)]
 
 
 def _is_new_look(replica: Replica, item: Registered) -> bool:
@@ -103,7 +104,7 @@ class Unverified:
         self._settled = Ids()  # records that need no further look, behind the offset
         self._old: dict[DatafileId, Registered] = {}
         self._asked: dict[DatafileId, float] = {}  # when verification was asked for
-        self._ready: list[Registered] = []
+        self._ready: list[Registered] = []  # verified, with their ids
         self._missed: dict[Key, float] = {}  # when a whole listing lacked it first
         self._listed_all = False
 
@@ -115,7 +116,7 @@ class Unverified:
             self._old[item.datafile] = item
             return
         key = key_of(item)
-        record = self._early.pop(key, None)
+        record = self._early.pop(key, None) if self._early else None
         if record is not None and self.judge(record, item) is Verdict.VERIFIED:
             self._ready.append(item._replace(datafile=record.id))
             return
@@ -157,22 +158,28 @@ class Unverified:
         return now - first >= LOOK_AGAIN_AFTER
 
     def fetch(self, server: ServerAPI, *, thorough: bool) -> list[Judged]:
-        """Return the records of what is open and the server has looked at; of new ones only those.
+        """Look at the records of what is open, and return those that are not verified.
 
-        It looks in the order of their making, more or less: after many that it has not looked at
-        the rest is left for later. `thorough` looks at all, as records that vanish move later ones
-        forward, and returns a few of the pending ones.
+        What is verified is let go by `take_ready`, also after a look that failed halfway. Of the
+        new ones only those are returned that the server has refused. It looks in the order of their
+        making, more or less: after many that it has not looked at the rest is left for later.
+        `thorough` looks at all, as records that vanish move later ones forward, and returns a few
+        of the pending ones.
         """
         if thorough:
             self.offset = 0
-        records = server.fetch_datafiles(list(self._old)) if self._old else []
-        judged = [(it, self.judge(it, self._old[it.id])) for it in records if it.id in self._old]
+        judged: list[Judged] = []
+        for record in server.fetch_datafiles(list(self._old)) if self._old else ():
+            item = self._old.get(record.id)
+            verdict = self._see(record, item)
+            if item and verdict is not Verdict.VERIFIED:
+                judged.append((record, verdict))
         if self._new:
             judged += self._list_new(server, thorough=thorough)
         return judged
 
     def _list_new(self, server: ServerAPI, *, thorough: bool) -> list[Judged]:
-        told: list[Judged] = []
+        refused: list[Judged] = []
         pending: list[Judged] = []
         done, leading, in_a_row = 0, True, 0
         self._listed_all = False
@@ -186,14 +193,14 @@ class Unverified:
             settled = verdict is Verdict.VERIFIED if item else self._pass_by(record, position)
             leading = leading and settled
             done += leading
-            if item and verdict is not Verdict.PENDING:
-                told.append((record, verdict))
-            elif item and thorough and len(pending) < ASK_AT_ONCE:
+            if item and verdict is Verdict.REFUSED:
+                refused.append((record, verdict))
+            elif item and not settled and thorough and len(pending) < ASK_AT_ONCE:
                 pending.append((record, verdict))
         else:
             self._listed_all = True
         self.offset += done
-        return told + pending
+        return refused + pending
 
     def _see(self, record: Datafile, item: Registered | None) -> Verdict:
         """Judge a record, and note that ours is there."""
@@ -201,7 +208,8 @@ class Unverified:
             return Verdict.PENDING
         verdict = self.judge(record, item)
         if verdict is Verdict.VERIFIED:
-            self._settled.update([record.id])
+            self._settled.add(record.id)
+            self._ready.append(self.take(record))
         elif item.datafile is None:
             self._new[key_of(item)] = item._replace(datafile=record.id)
             self._seen += 1
@@ -216,7 +224,7 @@ class Unverified:
             return True
         if record.verified and position >= self._known_before:
             self._early[_key(record)] = record
-            self._settled.update([record.id])
+            self._settled.add(record.id)
         return record.verified
 
     def find_missing(self, now: float, *, thorough: bool) -> list[Registered]:
@@ -245,7 +253,7 @@ class Unverified:
         return item._replace(datafile=record.id)
 
     def take_ready(self) -> list[Registered]:
-        """Let go what was verified before we were told that it is ours, and return it."""
+        """Let go what was seen to be verified, and return it."""
         ready, self._ready = self._ready, []
         return ready
 

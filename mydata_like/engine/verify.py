@@ -1,13 +1,13 @@
-"""Waits until the server has compared its replicas with our checksums, and records it."""
+"""Waits until the server has compared its replicas with our checksums."""
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
 from mydata_like.core.errors import ItemError, Problem
-from mydata_like.core.events import FileFailed, FileVerified, FileWaiting
+from mydata_like.core.events import FileFailed, FileWaiting
 from mydata_like.core.model import (
     Datafile,
     Dataset,
@@ -18,7 +18,7 @@ from mydata_like.core.model import (
     Wanted,
 )
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
-from mydata_like.engine.bookkeeping import Step, record_steps
+from mydata_like.engine.bookkeeping import Step, Verified, record_steps
 from mydata_like.engine.queues import Source
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.unverified import ASK_AT_ONCE, Judged, Rooms, Unverified, Verdict
@@ -49,6 +49,9 @@ STILL_PENDING = Problem(
 )
 
 
+Found = Wanted | Staged | Verified  # to be sent or registered once more, or to be recorded
+
+
 class Verification(NamedTuple):
     """How long to wait for the server, and in which storage box our replicas are."""
 
@@ -59,8 +62,8 @@ class Verification(NamedTuple):
 class Verify:
     """The stage that polls: numbers of a dataset first, its listing only where that pays.
 
-    No number makes a file verified: each record is seen in a listing. It yields the files that
-    have to be sent once more, and those whose records the server has not kept.
+    No number makes a file verified: each record is seen in a listing. It yields what is verified,
+    the files that have to be sent once more, and those whose records the server has not kept.
     """
 
     def __init__(
@@ -77,7 +80,7 @@ class Verify:
         self._offsets: dict[DatasetId, int] = {}  # where to go on with the listing of the others
         self._lost: Counter[bytes] = Counter()  # how often a record was not kept, by the file's key
 
-    def __call__(self, source: Source[list[Registered]]) -> Iterator[Wanted | Staged]:
+    def __call__(self, source: Source[list[Registered]]) -> Iterator[Found]:
         rhythm = _Rhythm(self._clock, self._settings.verify_interval)
         while self._watches or not source.finished:
             items = self._await(source, rhythm.rest)
@@ -85,11 +88,13 @@ class Verify:
                 rhythm.hear(first=not self._watches)
             for item in items or ():
                 self._watch(item)
+            if source.finished:
+                rhythm.hear_end()
             if rhythm.rest:
                 continue
             for watch in list(self._watches.values()):
                 yield from self._look_patiently(watch)
-            rhythm.step(news=bool(items), ending=source.finished)
+            rhythm.step(news=bool(items))
 
     def _await(self, source: Source[list[Registered]], rest: float) -> list[Registered] | None:
         """Return what has been registered, or None until the next look is due."""
@@ -121,7 +126,7 @@ class Verify:
         else:
             self._offsets[watch.dataset] = watch.offset
 
-    def _look_patiently(self, watch: Unverified) -> Iterator[Wanted | Staged]:
+    def _look_patiently(self, watch: Unverified) -> Iterator[Found]:
         """Look at a dataset; one that cannot be looked at now holds no other back."""
         before = len(watch)
         try:
@@ -139,8 +144,9 @@ class Verify:
         """Return the time on a clock that stands while the run does: then nobody can be asked."""
         return self._clock.monotonic() - self._gate.stopped
 
-    def _look(self, watch: Unverified) -> Iterator[Wanted | Staged]:
-        self._finish(watch.take_ready())
+    def _look(self, watch: Unverified) -> Iterator[Found]:
+        if ready := watch.take_ready():
+            yield Verified(ready)
         if not watch:
             return
         stats = self._gate.call(lambda: self._server.fetch_stats(watch.dataset))
@@ -150,30 +156,29 @@ class Verify:
         impatient = watch.is_quiet(now)
         thorough = impatient or watch.doubts(now)
         records = self._gate.call(lambda: watch.fetch(self._server, thorough=thorough))
-        yield from self._compare(watch, records, impatient=impatient)
+        if ready := watch.take_ready():
+            yield Verified(ready)
+        yield from self._resolve(watch, records, impatient=impatient)
         for item in watch.find_missing(now, thorough=thorough):
             yield from self._register_again(item)
 
-    def _compare(
+    def _resolve(
         self, watch: Unverified, records: list[Judged], *, impatient: bool
     ) -> Iterator[Wanted]:
-        """Compare the server's records with what is open; `impatient` asks for what is pending."""
-        verified, questions = [], 0
+        """Ask for what is not verified, or send it again; `impatient` asks for all of it."""
+        questions = 0
         for record, verdict in records:
             item = watch.find(record)
             if item is None:  # a listing and a question for its id told of it
                 continue
             asked = watch.was_asked(record, self._find_moment())
-            if verdict is Verdict.VERIFIED:
-                verified.append(watch.take(record))
-            elif asked is False:
+            if asked is False:
                 eager = verdict is Verdict.REFUSED or bool(item.before)
                 if eager or (impatient and questions < ASK_AT_ONCE):
                     questions += 1
                     self._ask(watch, record)
             elif asked and verdict is Verdict.REFUSED:
                 yield from self._send_again(watch.take(record), record)
-        self._finish(verified)
 
     def _ask(self, watch: Unverified, record: Datafile) -> None:
         """Ask once; a server that will not be asked looks by itself now and then."""
@@ -214,18 +219,6 @@ class Verify:
         for file in item.wanted.files:
             self._emit(FileFailed.of(file, problem))
 
-    def _finish(self, items: Sequence[Registered]) -> None:
-        record_steps(
-            self._ledger,
-            [
-                Step(item.wanted, EntryState.VERIFIED, item.checksum, item.datafile)
-                for item in items
-            ],
-        )
-        for item in items:
-            for file, checksum in item.wanted.checked_files(item.checksum):
-                self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum))
-
     def _give_up(self, watch: Unverified) -> None:
         for item in chain.from_iterable(watch.take_all()):
             for file in item.wanted.files:
@@ -240,7 +233,7 @@ class _Rhythm:
         self._longest = longest
         self._interval = SOON
         self._due = clock.monotonic()
-        self._ending = False
+        self._ended = False
 
     @property
     def rest(self) -> float:
@@ -252,10 +245,14 @@ class _Rhythm:
         soon = self._clock.monotonic() + SOON
         self._due = soon if first else min(soon, self._due)
 
-    def step(self, *, news: bool, ending: bool) -> None:
-        """Set the time of the next look, after one; at the end nothing else is left to do."""
-        if ending and not self._ending:
-            self._interval, self._ending = AT_LAST, True
-        else:
-            self._interval = SOON if news else min(self._interval * 1.5, self._longest)
+    def hear_end(self) -> None:
+        """Look soon, the first time that this is said: nothing more will be registered."""
+        if not self._ended:
+            self._interval, self._ended = AT_LAST, True
+            self._due = min(self._due, self._clock.monotonic() + AT_LAST)
+
+    def step(self, *, news: bool) -> None:
+        """Set the time of the next look, after one."""
+        longer = min(self._interval * 1.5, self._longest)
+        self._interval = SOON if news and not self._ended else longer
         self._due = self._clock.monotonic() + self._interval

@@ -87,6 +87,10 @@ class Room(MutableMapping[Place, T]):
         thing: T = pickle.loads(row[0])  # noqa: S301 - we have written it
         return thing
 
+    def get(self, place: Place, default: T | None = None) -> T | None:  # type: ignore[override]
+        thing = self._held.get(place)
+        return thing if thing is not None else super().get(place, default)
+
     def __setitem__(self, place: Place, thing: T) -> None:
         with self._stock.lock:
             if place in self._held:

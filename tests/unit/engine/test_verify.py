@@ -7,11 +7,12 @@ import pytest
 from mydata_like.core.errors import Cancelled, RejectedError, ServerUnavailableError, TransientError
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, RunPaused
 from mydata_like.core.model import DatasetStats, EntryState, Registered, Staged
+from mydata_like.engine.bookkeeping import Record
 from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.register import _registration
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.unverified import LOOK_AGAIN_AFTER, MANY
-from mydata_like.engine.verify import AT_LAST, RECORDS_LOST, SOON, Verification, Verify
+from mydata_like.engine.verify import AT_LAST, RECORDS_LOST, Verification, Verify
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
@@ -34,6 +35,7 @@ class Bench:
         self.settings = Advanced(verify_interval=1.0, verify_patience=60.0)
         how = Verification(self.settings, "staging")
         self.verify = Verify(self.server, self.ledger, self.events.append, gate, how)
+        self.record = Record(self.ledger, self.events.append)
 
     def register(self, *names):
         self.server.register([_registration(a_staged(name), "staging") for name in names])
@@ -47,8 +49,8 @@ class Bench:
         return [Registered(a_wanted(name), CHECKSUM) for name in names]
 
     def __call__(self, *items, polls=200):
-        """Run the stage; a call in the list of items happens when it is polled."""
-        return list(self.verify(ListSource([*items, *[None] * polls], self.clock)))
+        """Run the stage and record; a call in the list of items happens when it is polled."""
+        return list(self.record(self.verify(ListSource([*items, *[None] * polls], self.clock))))
 
     def of_kind(self, kind):
         return [event for event in self.events if isinstance(event, kind)]
@@ -175,7 +177,7 @@ def test_the_last_files_are_looked_at_again_within_moments():
 
     bench(bench.register("a"), polls=0)
 
-    assert bench.cancel.waits[:3] == pytest.approx([SOON, AT_LAST, AT_LAST * 1.5])
+    assert bench.cancel.waits[:2] == pytest.approx([AT_LAST, AT_LAST * 1.5])
 
 
 def test_servers_that_tell_no_numbers_are_asked_for_the_records():
@@ -346,7 +348,7 @@ def test_what_is_verified_is_told_while_more_keeps_coming():
             told.append(len(bench.of_kind(FileVerified)))
             return super().poll(timeout)
 
-    stream = bench.verify(Busy([first, *others], bench.clock))
+    stream = bench.record(bench.verify(Busy([first, *others], bench.clock)))
     list(stream)
 
     assert len(set(told)) > 10
