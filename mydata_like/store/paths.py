@@ -10,8 +10,8 @@ from typing import Final, Self
 from platformdirs import PlatformDirs
 from platformdirs.api import PlatformDirsABC
 
-from mydata_like.core.errors import SettingsError
 from mydata_like.core.values import dataclass
+from mydata_like.settings.writing import make_private_folder
 
 HOME: Final = "MYDATA_LIKE_HOME"  # names a folder for all of the program's own files
 _NAME = "mydata-like"
@@ -78,24 +78,6 @@ class Places:
         folders = (self.config_file, self.secrets_file, self.key_file, self.known_hosts)
         for folder in {self.state, self.logs, *(path.parent for path in folders)}:
             make_private_folder(folder)
-
-
-def make_private_folder(folder: Path) -> None:
-    """Make a folder with mode 0700; one that exists keeps its mode.
-
-    Raises SettingsError where it cannot be made.
-    """
-    try:
-        for missing in reversed([folder, *folder.parents]):
-            if not missing.exists():
-                missing.mkdir(mode=0o700, exist_ok=True)
-        if not folder.is_dir():
-            raise NotADirectoryError(20, "it is no folder")
-    except OSError as error:
-        raise SettingsError(
-            f"The folder {folder} cannot be made: {error.strerror or error}.",
-            hint="Check the rights to the folder above it.",
-        ) from error
 
 
 def is_protected(path: Path) -> bool:

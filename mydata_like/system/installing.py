@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.settings.writing import ensure_folder
 from mydata_like.system.service import MARK, Definition, is_ours
 
 _PATIENCE: Final = 60.0  # seconds that a command of the system may take
@@ -25,7 +26,7 @@ def write_definition(definition: Definition) -> None:
     file = Path(definition.file)
     _require_ours(file)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        ensure_folder(file.parent)
         draft = file.with_name(f".{file.name}.new")
         draft.write_bytes(definition.content)
         draft.chmod(0o644)
