@@ -18,7 +18,6 @@ from mydata_like.settings.policy import load_settings as load_layers
 from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.server_layer import ServerLayer, read_server_layer
-from mydata_like.settings.writing import make_private_folder
 from mydata_like.store.modes import correct_modes
 from mydata_like.store.paths import Places, is_protected
 from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
@@ -48,8 +47,7 @@ def ledger_file(settings: Settings, places: Places, root: bytes, shard: Shard = 
 
 def prepare_places(settings: Settings, places: Places) -> None:
     """Make the folders of this installation, that of its state included."""
-    places.make_private()
-    make_private_folder(find_state(settings, places))
+    places.make_private(find_state(settings, places))
 
 
 def correct_places(settings: Settings, places: Places, emit: Callable[[Event], object]) -> None:

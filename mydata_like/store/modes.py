@@ -77,6 +77,8 @@ def _correct(path: Path, mode: int) -> bool:
         if not stat.S_ISDIR(status.st_mode) and _is_open(path.parent):
             return False
         path.chmod(mode)
+    except FileNotFoundError:
+        return False
     except OSError as error:
         logger.warning("The rights to %s cannot be taken from others: %s", path, error)
         return False

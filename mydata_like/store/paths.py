@@ -42,6 +42,23 @@ class Places:
         return cls.on(PlatformDirs(_NAME, appauthor=False, roaming=False))
 
     @classmethod
+    def in_home(cls, home: Path) -> Self:
+        """Return the usual places of another account of a Linux computer, by its home.
+
+        A service of that account has no XDG variables.
+        """
+        state = home / ".local/state" / _NAME
+        return cls(
+            config_file=home / ".config" / _NAME / "settings.toml",
+            managed_file=cls.standard().managed_file,
+            secrets_file=home / ".config" / _NAME / "secrets.toml",
+            key_file=home / ".local/share" / _NAME / "ssh" / "id_ed25519",
+            known_hosts=home / ".local/share" / _NAME / "ssh" / "known_hosts",
+            state=state,
+            logs=state / "log",
+        )
+
+    @classmethod
     def on(cls, folders: PlatformDirsABC) -> Self:
         """Return the places that a system's own rules for folders give."""
         return cls(
@@ -73,10 +90,14 @@ class Places:
             self, config_file=config_file, secrets_file=config_file.with_name("secrets.toml")
         )
 
-    def make_private(self) -> None:
-        """Make the folders, readable by their owner only."""
-        folders = (self.config_file, self.secrets_file, self.key_file, self.known_hosts)
-        for folder in {self.state, self.logs, *(path.parent for path in folders)}:
+    def folders(self, state: Path) -> frozenset[Path]:
+        """Return the folders that a run needs; `state` is the one that the settings lead to."""
+        files = (self.config_file, self.secrets_file, self.key_file, self.known_hosts)
+        return frozenset((state, self.logs, *(path.parent for path in files)))
+
+    def make_private(self, state: Path) -> None:
+        """Make these folders, readable by their owner only."""
+        for folder in self.folders(state):
             make_private_folder(folder)
 
 

@@ -19,7 +19,7 @@ def mode_of(path):
 def places(tmp_path):
     """Places below a folder that a user chose, open to all, a file of each kind in them."""
     places = Places.below(tmp_path / "chosen")
-    places.make_private()
+    places.make_private(places.state)
     for name in ("ledger-host-1.db", "ledger-host-1.db-wal", "run-1.lock", "signal.json"):
         (places.state / name).touch()
     for path in (places.known_hosts, places.key_file, places.config_file, places.secrets_file):
