@@ -21,7 +21,13 @@ _STATE: Final = (
     *("ledger-*.db*", "ledger-*.corrupt-*", "shard-*-of-*/ledger-*.db*", "uploader-uuid"),
     *("run-*.json", "run-*.lock", "shard-*-of-*/run-*.json", "shard-*-of-*/run-*.lock"),
     *("watch.json", "watch.lock", "heartbeat.json", "schedule.json", "standing-*.json"),
-    *("server-settings-*.json", "freed.jsonl", "speed-tests.jsonl", "window.ini"),
+    *(
+        "server-settings-*.json",
+        "staging-folders-*",
+        "freed.jsonl",
+        "speed-tests.jsonl",
+        "window.ini",
+    ),
 )
 _LOGS: Final = ("mydata-like*.log*",)
 _SHOWN: Final = 3  # paths in the notice
