@@ -77,7 +77,7 @@ def read_size(answer: Answer) -> int:
 
 
 class Attributes(NamedTuple):
-    """What is told of a file; 0 where that is not told. The time is seconds since 1970."""
+    """What a server says of a file; 0 where it does not. The time is seconds since 1970."""
 
     size: int = 0
     mode: int = 0

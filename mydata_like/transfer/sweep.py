@@ -17,7 +17,7 @@ from mydata_like.transfer.sealed import owner_mark
 from mydata_like.transfer.shell import MARK
 
 AGE: Final = 7 * 24 * 3600  # seconds for which nothing has come to such a file
-_BESIDE: Final = (b".at", b".map")  # of a file in several streams: what of it has arrived
+_COMPANIONS: Final = (b".at", b".map")  # of a file in several streams: what of it has arrived
 _REST: Final = b"[0-9a-f]{24}\\.part"  # of a name, after its owner's mark
 # Lists what is as old as that by the host's clock: `-mtime +6` is seven days or more.
 _LIST: Final = (
@@ -49,7 +49,7 @@ class Broom(Protocol):
     def find_left(self, folder: bytes) -> list[Left]: ...
 
     def remove(self, folder: bytes, name: bytes) -> bool:
-        """Remove a file with what lies beside it; return whether it is gone."""
+        """Remove a file with its companions; return whether it is gone."""
 
 
 def sweep(
@@ -101,7 +101,7 @@ class _ShellBroom:
         ]
 
     def remove(self, folder: bytes, name: bytes) -> bool:
-        files = b" ".join(quote(b"./" + name + end) for end in (*_BESIDE, b""))
+        files = b" ".join(quote(b"./" + name + end) for end in (*_COMPANIONS, b""))
         return MARK + b"gone" in self._run(_REMOVE % (quote(self._place(folder)), files))
 
     def _run(self, script: bytes) -> bytes:
@@ -132,7 +132,7 @@ class _SftpBroom:
     def remove(self, folder: bytes, name: bytes) -> bool:
         path = self._location + b"/" + folder + b"/" + name
         try:
-            for end in (*_BESIDE, b""):
+            for end in (*_COMPANIONS, b""):
                 self._sftp.remove(path + end)
         except RejectedError:
             return False

@@ -79,7 +79,7 @@ def test_what_is_ours_and_old_goes_and_all_else_stays(site, kind):
         leave(folder, f".mydata-{ours}{'a' * 24}.part", 8),
         leave(folder, f".mydata-{ours}{'b' * 24}.part", 30),
     ]
-    beside = [leave(folder, f"{old[0].name}{end}", 8) for end in (".at", ".map")]
+    companions = [leave(folder, f"{old[0].name}{end}", 8) for end in (".at", ".map")]
     kept = [
         leave(folder, f".mydata-{ours}{'c' * 24}.part", 6),
         leave(folder, f".mydata-{others}{'d' * 24}.part", 30),
@@ -92,7 +92,7 @@ def test_what_is_ours_and_old_goes_and_all_else_stays(site, kind):
 
     assert all(path.exists() for path in kept)
     gone = kind != "scp"  # which can list nothing
-    assert [path.exists() for path in (*old, *beside)] == [not gone] * 4
+    assert [path.exists() for path in (*old, *companions)] == [not gone] * 4
     assert told(first) == (["2"] if gone else [])
     assert told(second) == []
     assert (first.code, second.code) == (0, 0)
