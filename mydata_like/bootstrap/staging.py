@@ -5,7 +5,7 @@ import os
 from mydata_like.bootstrap.admission import Kept, Petition, describe_applicant, standing_file
 from mydata_like.bootstrap.connection import Connection
 from mydata_like.bootstrap.server_settings import open_mirror
-from mydata_like.bootstrap.sweeping import Area, open_visited, sweep_staging
+from mydata_like.bootstrap.staging_cleanup import Area, clean_staging, open_visited
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem, StagingError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import StagingArea, Wanted
@@ -54,7 +54,7 @@ def open_staging(connection: Connection, settings: Settings, places: Places, emi
         emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
         return _over_http(connection, settings, None, emit)
     clock = SystemClock()
-    sweep_staging(
+    clean_staging(
         settings, places, clock, lambda: _find_area(petition, area, settings, places), emit
     )
     return Staging(open_transport(petition, area, settings, places), area.box)

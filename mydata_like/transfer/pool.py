@@ -42,8 +42,8 @@ class SshTransport:
     wants more in flight, not more logins.
 
     Any number of threads may use it, each its own channels. `explain` is asked why the staging
-    hosts refuse our key. `owner` is the uuid that temporary names tell of; `visiting` is called with the
-    folders below the location in which files may be left under such names.
+    hosts refuse our key. `owner` is the uuid that temporary names tell of; `visiting` is called
+    with the folders below the location in which files may be left under such names.
     """
 
     def __init__(  # noqa: PLR0913 - `worker` is for tests

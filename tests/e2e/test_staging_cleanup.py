@@ -51,7 +51,7 @@ def leave(folder, name, days, content=b"left"):
 
 
 def let_days_pass(site, days):
-    """Make the program believe that it sent something so long ago, and swept as well."""
+    """Make the program believe that it sent something so long ago, and removed as well."""
     at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
     (journal,) = site.state.glob("staging-folders-*.jsonl")
     lines = map(json.loads, journal.read_text().splitlines())

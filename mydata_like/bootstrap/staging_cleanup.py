@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -22,22 +22,22 @@ from mydata_like.store.moments import Moments
 from mydata_like.store.paths import Places
 from mydata_like.store.unsent import Unsent, find_unsent
 from mydata_like.store.visited import VisitedFolders
+from mydata_like.transfer.cleanup import AGE, Left, Removed, clean_up, open_remover
 from mydata_like.transfer.parts import RESUMABLE
 from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.sealed import owner_mark, part_name
-from mydata_like.transfer.sweep import AGE, Left, Swept, open_broom, sweep
 from mydata_like.transfer.trial import visit
 
 logger = logging.getLogger(__name__)
 
 _PAUSE: Final = timedelta(days=1)
-_SWEPT: Final = "swept"
-_FOLDERS: Final = 1000  # that are looked at in one sweep; the rest is for the next day
+_CLEANED: Final = "cleaned"
+_FOLDERS: Final = 1000  # that are looked at at once; the rest is for the next day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Area:
-    """The staging area as a sweep needs it: its hosts, its location, and whose files are ours."""
+    """The staging area as this needs it: its hosts, its location, and whose files are ours."""
 
     endpoints: tuple[Endpoint, ...]
     location: bytes
@@ -49,7 +49,7 @@ def open_visited(settings: Settings, places: Places, clock: Clock) -> VisitedFol
     return VisitedFolders(_file(settings, places, "jsonl"), clock)
 
 
-def sweep_staging(
+def clean_staging(
     settings: Settings, places: Places, clock: Clock, find_area: Callable[[], Area], emit: Emit
 ) -> None:
     """Remove what is old in folders into which nothing was sent for as long; once a day.
@@ -58,28 +58,30 @@ def sweep_staging(
     """
     now, visited = clock.now(), open_visited(settings, places, clock)
     moments = Moments(_file(settings, places, "json"))
-    last = moments.find(_SWEPT)
+    last = moments.find(_CLEANED)
     due = sorted(visited.find(now - timedelta(seconds=AGE)))
     if not due or (last and timedelta() <= now - last < _PAUSE):
         return
-    moments.keep(_SWEPT, now)
+    moments.keep(_CLEANED, now)
     try:
         area, unsent = find_area(), find_unsent(find_state(settings, places), RESUMABLE)
         wanted = _Wanted(unsent, area.owner)
         folders = [_encode(folder) for folder in islice(due, _FOLDERS)]
-        swept = _sweep(area, folders, wanted)
+        removed = _clean(area, folders, wanted)
     except UploaderError as error:
-        logger.info("The staging area was not swept: %s", error)
+        logger.info("The staging area was not cleaned up: %s", error)
         return
-    visited.forget({folder.decode("utf-8", "surrogateescape") for folder in swept.clean})
-    if swept.files:
-        emit(Notice(problem=_tell(swept)))
+    visited.forget({folder.decode("utf-8", "surrogateescape") for folder in removed.clean})
+    if removed.files:
+        emit(Notice(problem=_tell(removed)))
 
 
-def _sweep(area: Area, folders: Iterable[bytes], wanted: "_Wanted") -> Swept:
+def _clean(area: Area, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
     with visit(area.endpoints[0], area.location) as there:
-        broom = open_broom(there.session, there.rung.rung, area.location, area.owner)
-        return sweep(broom, folders, wanted.has) if broom else Swept()
+        remover = open_remover(there.session, there.rung.rung, area.location, area.owner)
+        if remover is None:  # over scp nothing has a temporary name
+            return Removed(clean=frozenset(folders))
+        return clean_up(remover, folders, wanted.has)
 
 
 class _Wanted:
@@ -114,11 +116,11 @@ def _file(settings: Settings, places: Places, ending: str) -> Path:
     return find_state(settings, places) / f"staging-folders-{host}.{ending}"
 
 
-def _tell(swept: Swept) -> Problem:
-    files = "1 file" if swept.files == 1 else f"{swept.files:,} files"
+def _tell(removed: Removed) -> Problem:
+    files = "1 file" if removed.files == 1 else f"{removed.files:,} files"
     return Problem(
-        "staging.swept",
-        f"{files} ({format_size(swept.size)}) of broken transfers were removed from the staging "
+        "staging.cleaned",
+        f"{files} ({format_size(removed.size)}) of broken transfers were removed from the staging "
         f"area: for {AGE // 86400} days nothing came to them.",
         "Nothing has to be done: their local files were changed, deleted or sent again since.",
     )

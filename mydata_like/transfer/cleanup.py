@@ -35,7 +35,7 @@ class Left(NamedTuple):
     size: int
 
 
-class Swept(NamedTuple):
+class Removed(NamedTuple):
     """How much was removed; the folders in which nothing of ours is left that may go later."""
 
     files: int = 0
@@ -43,7 +43,7 @@ class Swept(NamedTuple):
     clean: frozenset[bytes] = frozenset()
 
 
-class Broom(Protocol):
+class Remover(Protocol):
     """Lists and removes on one rung; raises `TransientError` when the line breaks."""
 
     def find_left(self, folder: bytes) -> list[Left]: ...
@@ -52,9 +52,9 @@ class Broom(Protocol):
         """Remove a file with its companions; return whether it is gone."""
 
 
-def sweep(
-    broom: Broom, folders: Iterable[bytes], is_wanted: Callable[[bytes, Left], bool]
-) -> Swept:
+def clean_up(
+    remover: Remover, folders: Iterable[bytes], is_wanted: Callable[[bytes, Left], bool]
+) -> Removed:
     """Remove what is old in these folders, but for what is still wanted there.
 
     A line that breaks ends it early: the folders that were not reached are not clean.
@@ -63,28 +63,28 @@ def sweep(
     clean = set()
     with suppress(TransientError):
         for folder in folders:
-            found = broom.find_left(folder)
+            found = remover.find_left(folder)
             going = [left for left in found if not is_wanted(folder, left)]
-            gone = [left for left in going if broom.remove(folder, left.name)]
+            gone = [left for left in going if remover.remove(folder, left.name)]
             files += len(gone)
             size += sum(left.size for left in gone)
             if len(gone) == len(found):
                 clean.add(folder)
-    return Swept(files, size, frozenset(clean))
+    return Removed(files, size, frozenset(clean))
 
 
-def open_broom(session: Session, rung: str, location: bytes, owner: str) -> Broom | None:
-    """Return what sweeps on a rung; None on one where nothing can be listed (scp)."""
+def open_remover(session: Session, rung: str, location: bytes, owner: str) -> Remover | None:
+    """Return what removes on a rung; None on one where nothing can be listed (scp)."""
     match rung:
         case "shell":
-            return _ShellBroom(session, location, owner_mark(owner))
+            return _ShellRemover(session, location, owner_mark(owner))
         case "sftp":
-            return _SftpBroom(session.open_sftp(), location, owner_mark(owner))
+            return _SftpRemover(session.open_sftp(), location, owner_mark(owner))
         case _:
             return None
 
 
-class _ShellBroom:
+class _ShellRemover:
     def __init__(self, session: Session, location: bytes, mark: bytes) -> None:
         self._session = session
         self._location = location
@@ -111,7 +111,7 @@ class _ShellBroom:
         return self._location.rstrip(b"/") + b"/" + folder
 
 
-class _SftpBroom:
+class _SftpRemover:
     def __init__(self, sftp: SftpSession, location: bytes, mark: bytes) -> None:
         self._sftp = sftp
         self._location = location.rstrip(b"/")
