@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+# Files taken out of an archive are the user's, and so are those of programs that the window opens.
+_OPEN: tuple[list[str], ...] = ([], ["gui"], ["archive"])
+
 
 def main() -> None:
     """Open the window, or run the command that is given.
@@ -20,6 +23,8 @@ def main() -> None:
     and the processes of the speed test.
     """
     words = sys.argv[1:]
+    if words[:1] not in _OPEN:
+        os.umask(0o077)  # what a library makes is private as well, and what our processes make
     if words in (["--version"], ["version"]):
         sys.stdout.write(f"mydata-like {__version__}\n")
     elif words == ["--channel-worker"]:

@@ -48,8 +48,9 @@ if [ "$(uname -s)" = Linux ]; then
     # Other people's tar programs, which must be able to read our streams.
     command -v bsdtar >/dev/null 2>&1 || need libarchive-tools
     command -v busybox >/dev/null 2>&1 || need busybox
-    # What looks at descriptions that packages hand to desktops.
+    # What looks at descriptions that packages hand to desktops, and at services.
     command -v desktop-file-validate >/dev/null 2>&1 || need desktop-file-utils
+    command -v systemd-analyze >/dev/null 2>&1 || need systemd
     command -v appstreamcli >/dev/null 2>&1 || need appstream
 fi
 

@@ -1,6 +1,6 @@
 """Kills runs at random moments and looks whether anything got lost: the kill test.
 
-`python -m tests.killtest --rounds 40 [--files 2000] [--seed N]`
+`python -m tests.killtest --rounds 40 [--files 2000] [--seed N] [--rung NAME] [--stack NAME]`
 
 A cycle has five rounds on one server. Each round adds a fifth of the cycle's files, rewrites
 a few of those that are there (so that records have to be repaired), starts the real command
@@ -11,37 +11,91 @@ that the server hears, since what happens before hurts nobody, and in one of fou
 milliseconds after a request that changes something there. After each kill nothing may be
 there twice or with false bytes, and neither window, tray nor `status` may say more than what the
 server has. At a cycle's end one undisturbed run has to make everything complete, every view has to
-say so, and a further run has nothing to do. The cycles use the SSH stacks, HTTP and archives in
-turn.
+say so, and a further run has nothing to do.
+
+Each cycle has a staging host of one kind; each round draws a rung that works there and an SSH
+stack, from a shuffled deck of all of them, so that a long test comes by each. At the end a table
+says what each rung has been through.
 """
 
 import argparse
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
+from typing import Generic, TypeVar
 
+from mydata_like.demo.approval import ScpAddress
 from tests.claims import CUT_OFF, Claim, Views, find_disagreements, find_false_claims
+from tests.faults.tcpproxy import TcpProxy
 from tests.invariants import check_complete, check_idle, check_untouched, find_falsehoods
 from tests.site import Picture, Site, finish, kill_group, left_behind, open_site
+from tests.sshd_fixture import scp_only, sftp_only
 from tests.truth import Inventory, Truth
 
+Card = TypeVar("Card")
 ROUNDS_OF_A_CYCLE = 5
 ARCHIVED = 'archive.rules=["* below 100 kB from 5 files", "* below 4 kB by dataset"]'
-WAYS = {
-    "libssh": ("transfer.ssh=libssh",),
-    "paramiko": ("transfer.ssh=paramiko",),
-    "system": ("transfer.ssh=system",),
-    "http": ("transfer.method=http",),
-    "archives": ("transfer.ssh=libssh", ARCHIVED),
+STACKS = ("libssh", "paramiko", "system")
+AWAY = 0.004  # seconds each way to a host that is far enough for several streams
+STRIPED = 34 * 1024 * 1024  # bytes of a file that travels in several streams
+OVER_HTTP = "http"  # what came so has left the staging area, and is not replaced
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A way for bytes: the kind of host where it works, and what makes a run take it.
+
+    `told` is how the program names it where it opens a channel.
+    """
+
+    host: str
+    told: str = "shell"
+    settings: tuple[str, ...] = ()
+    latency: float = 0.0  # seconds each way
+    large: int = 0  # bytes of one more file in each round
+
+
+RUNGS = {
+    "tar": Rung("shell"),
+    "whole": Rung("shell", settings=("transfer.batch_below=0",)),
+    "striped": Rung("shell", latency=AWAY, large=STRIPED),
+    "sftp": Rung("sftp", told="sftp"),
+    "sftp-striped": Rung("sftp", told="sftp", latency=AWAY, large=STRIPED),
+    "scp": Rung("scp", told="scp"),
+    "archives": Rung("archives", settings=(ARCHIVED,)),
+    OVER_HTTP: Rung(OVER_HTTP, settings=("transfer.method=http",)),
 }
-REPLACES_NOTHING = "http"  # what came over HTTP has left the staging area, and stays as it is
+Way = tuple[str, str]  # a rung's name, and an SSH stack's
+
+
+def settings_of(way: Way) -> tuple[str, ...]:
+    """Return the settings that make a run take a way."""
+    rung, stack = way
+    return (*RUNGS[rung].settings, f"transfer.ssh={stack}")
+
+
+def options_of(host: str, folder: Path) -> tuple[str, ...]:
+    """Return what a staging host of a kind allows."""
+    match host:
+        case "sftp":
+            return sftp_only()
+        case "scp":
+            return (*scp_only(folder), "Subsystem sftp /bin/false")
+        case _:
+            return ()
+
+
 FOLDERS = (
     "alice/Scan 1",
     "alice/Scan 1/deep/er/still",
@@ -54,6 +108,7 @@ ENDINGS = (".tif", " copy.tif", "'s.txt", " \N{MICROSCOPE}.csv", ";ls.dat", "$HO
 CHANGES_OF_A_RUN = 20  # requests that change something, in about one run
 LARGE_ONES = 60  # one file of so many has megabytes
 REWRITTEN = 0.05  # the share of what is there that each round rewrites
+CHANNEL = re.compile(r"^Channel \d+ to \S+ \((\w+)", re.M)
 HOUR = 3600
 SAID = 5  # wrongs of a round, the rest is only counted
 
@@ -79,6 +134,16 @@ class Tree:
             self._write(path, self._chance.randrange(1_000_000, 3_000_000) if large else None)
             self._files.append(path)
 
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def add_large(self, size: int) -> None:
+        """Add one file of so many bytes."""
+        path = self.folder / FOLDERS[0] / f"large{len(self._files):05d}.raw"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._write(path, size)
+        self._files.append(path)
+
     def rewrite(self) -> None:
         """Give some of the files other bytes, a few of them as many as before."""
         for path in self._chance.sample(self._files, int(len(self._files) * REWRITTEN)):
@@ -103,27 +168,85 @@ class Report:
     inside: int = 0  # kills that left something done and something to do
     wrongs: list[str] = field(default_factory=list)
 
+    def add(self, other: "Report") -> None:
+        """Count what other rounds brought as well."""
+        self.kills += other.kills
+        self.early += other.early
+        self.inside += other.inside
+        self.wrongs += other.wrongs
+
+
+class Deck(Generic[Card]):
+    """Gives all of its cards in a random order before it gives one again."""
+
+    def __init__(self, cards: Sequence[Card], chance: random.Random) -> None:
+        self._cards = cards
+        self._chance = chance
+        self._left: list[Card] = []
+
+    def draw(self) -> Card:
+        if not self._left:
+            self._left = self._chance.sample(self._cards, len(self._cards))
+        return self._left.pop()
+
 
 class KillTest:
-    """Rounds and cycles over data of one size."""
+    """Rounds and cycles over data of one size, on these rungs over these SSH stacks."""
 
-    def __init__(self, files: int, seed: int, say: Callable[[str], object]) -> None:
+    def __init__(
+        self,
+        files: int,
+        seed: int,
+        say: Callable[[str], object],
+        rungs: Sequence[str] = tuple(RUNGS),
+        stacks: Sequence[str] = STACKS,
+    ) -> None:
         self._share = max(1, files // ROUNDS_OF_A_CYCLE)
         self._chance = random.Random(seed)
         self._say = say
         self._durations: dict[str, tuple[float, float]] = {}
         self._heard = 0  # requests before the round
-        self.report = Report()
+        self._ways: dict[str, Deck[Way]] = {}
+        hosts = Counter(RUNGS[rung].host for rung in rungs)
+        for host in hosts:
+            ways = [
+                (rung, stack)
+                for rung in rungs
+                if RUNGS[rung].host == host
+                for stack in (stacks[:1] if host == OVER_HTTP else stacks)
+            ]
+            self._ways[host] = Deck(ways, self._chance)
+        # A host with more rungs comes more often.
+        often = [host for host, count in hosts.items() for _ in range((count + 1) // 2)]
+        self._hosts = Deck(often, self._chance)
+        self.reports: dict[Way, Report] = {}
 
-    def run(self, rounds: int, ways: tuple[str, ...] = tuple(WAYS)) -> Report:
+    @property
+    def report(self) -> Report:
+        """What all rounds brought."""
+        whole = Report()
+        for report in self.reports.values():
+            whole.add(report)
+        return whole
+
+    def run(self, rounds: int) -> Report:
         """Do so many rounds, the last cycle shorter where they do not fill it."""
         done = 0
         while done < rounds:
-            way = ways[done // ROUNDS_OF_A_CYCLE % len(ways)]
+            host = self._hosts.draw()
             count = min(ROUNDS_OF_A_CYCLE, rounds - done)
-            self._in_a_folder(lambda folder: self._cycle(folder, way, range(done, done + count)))  # noqa: B023
+            self._in_a_folder(lambda folder: self._cycle(folder, host, range(done, done + count)))  # noqa: B023
             done += count
         return self.report
+
+    def table(self) -> list[str]:
+        """Return a line for each way that was taken."""
+        lines = [f"{'rung':<14}{'stack':<10}{'kills':>6}{'inside':>8}{'before':>8}{'wrongs':>8}"]
+        for (rung, stack), it in sorted(self.reports.items()):
+            ssh = "" if rung == OVER_HTTP else stack
+            counts = f"{it.kills:>6}{it.inside:>8}{it.early:>8}{len(it.wrongs):>8}"
+            lines.append(f"{rung:<14}{ssh:<10}{counts}")
+        return lines
 
     def _in_a_folder(self, work: Callable[[Path], None]) -> None:
         folder = Path(tempfile.mkdtemp(prefix="killtest-"))
@@ -132,37 +255,62 @@ class KillTest:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _cycle(self, folder: Path, way: str, rounds: range) -> None:
-        if way not in self._durations:
-            self._in_a_folder(lambda other: self._measure(other, way))
-        tree = Tree(folder / "data", self._chance)
-        with open_site(folder) as site:
+    def _cycle(self, folder: Path, host: str, rounds: range) -> None:
+        tree, way = Tree(folder / "data", self._chance), None
+        with self._site(folder, host) as (site, proxy):
             for number in rounds:
-                if way != REPLACES_NOTHING:
+                way = self._ways[host].draw()
+                rung = RUNGS[way[0]]
+                if way[0] not in self._durations:
+                    self._in_a_folder(partial(self._measure, way))
+                if host != OVER_HTTP:
                     tree.rewrite()
                 tree.grow(self._share)
+                if rung.large:
+                    tree.add_large(rung.large)
+                proxy.latency = rung.latency
                 self._round(site, tree, number, way)
+            assert way is not None
             self._finish(site, way, tree)
 
-    def _measure(self, folder: Path, way: str) -> None:
+    @contextmanager
+    def _site(self, folder: Path, host: str) -> Iterator[tuple[Site, TcpProxy]]:
+        """Open a site whose staging host can be moved further away."""
+        folder.mkdir(exist_ok=True)
+        with open_site(folder, options=options_of(host, folder)) as site:
+            sshd = site.sshd
+            with TcpProxy(sshd.port) as proxy:
+                address = (sshd.username, sshd.host, proxy.port, (sshd.fingerprint,))
+                site.server.set_address(ScpAddress(*address))
+                yield site, proxy
+
+    def _measure(self, way: Way, folder: Path) -> None:
         """Learn how long an undisturbed run takes, and how long after its first request."""
-        Tree(folder / "data", self._chance).grow(self._share)
-        with open_site(folder) as site:
+        rung = RUNGS[way[0]]
+        tree = Tree(folder / "data", self._chance)
+        tree.grow(self._share)
+        if rung.large:
+            tree.add_large(rung.large)
+        with self._site(folder, rung.host) as (site, proxy):
+            proxy.latency = rung.latency
             began = time.monotonic()
-            process = site.start("run", "--json", settings=WAYS[way])
+            process = site.start("run", "--json", settings=settings_of(way))
             _await(process, lambda: bool(site.server.requests))
             heard = time.monotonic()
-            check_complete(site, finish(process))
+            done = finish(process)
             ended = time.monotonic()
-        self._durations[way] = ended - began, ended - heard
-        self._say(f"{way}: an undisturbed run over {self._share} files takes {ended - began:.1f} s")
+            check_complete(site, done)
+        assert not _find_other_rungs(way, done.complaints), done.complaints
+        self._durations[way[0]] = ended - began, ended - heard
+        took = f"over {len(tree)} files takes {ended - began:.1f} s"
+        self._say(f"{way[0]}: an undisturbed run {took}")
 
-    def _round(self, site: Site, tree: Tree, number: int, way: str) -> None:
+    def _round(self, site: Site, tree: Tree, number: int, way: Way) -> None:
         before = Picture.take(tree.folder)
         whole = number % 2 == 0  # the process group, else the engine alone
         self._heard = len(site.server.requests)
-        process = site.start("run", "--json", settings=WAYS[way])
-        moment = self._wait_for_the_moment(site, process, number, way)
+        process = site.start("run", "--json", settings=settings_of(way))
+        moment = self._wait_for_the_moment(site, process, number, way[0])
         ended = process.poll() is not None
         if whole:
             kill_group(process)
@@ -171,16 +319,20 @@ class KillTest:
         process.wait()
         wrongs = [f"left behind: {one}" for one in left_behind(process.pid)]
         kill_group(process)
-        process.communicate()
+        _, complaints = process.communicate()
+        wrongs += _find_other_rungs(way, complaints)
         if ended and process.returncode != 0:
             wrongs.append(f"the run ended by itself with exit code {process.returncode}")
         wrongs += find_falsehoods(site)
         wrongs += _find_false_claims(site, tree)
         wrongs += [f"the local file {name} changed" for name in before.differences()]
-        self._tell(site, f"round {number + 1} {way}: {moment}", wrongs, ended=ended, tree=tree)
+        self._count(site, way, wrongs, ended=ended)
+        self._tell(site, f"round {number + 1} {' over '.join(way)}: {moment}", wrongs)
 
-    def _wait_for_the_moment(self, site: Site, process: "Popen[str]", number: int, way: str) -> str:
-        whole, work = self._durations[way]
+    def _wait_for_the_moment(
+        self, site: Site, process: "Popen[str]", number: int, rung: str
+    ) -> str:
+        whole, work = self._durations[rung]
         match number % 4:
             case 0:
                 delay, since = self._chance.uniform(0, whole), "the start"
@@ -196,16 +348,18 @@ class KillTest:
         except TimeoutExpired:
             return f"killed {delay:.2f} s after {since}"
         # The machine is faster than when the duration was measured.
-        self._durations[way] = whole * 0.7, work * 0.7
+        self._durations[rung] = whole * 0.7, work * 0.7
         return f"ended before {delay:.2f} s after {since}"
 
-    def _tell(self, site: Site, text: str, wrongs: list[str], *, ended: bool, tree: Tree) -> None:
+    def _count(self, site: Site, way: Way, wrongs: list[str], *, ended: bool) -> None:
+        records, here = len(site.server.datafiles()), len(site.place.expected_files())
+        inside = not ended and 0 < records < here
+        report = Report(not ended, ended, inside, wrongs)
+        self.reports.setdefault(way, Report()).add(report)
+
+    def _tell(self, site: Site, text: str, wrongs: list[str]) -> None:
         files = site.server.datafiles()
         here = len(site.place.expected_files())
-        self.report.kills += not ended
-        self.report.early += ended
-        self.report.inside += not ended and 0 < len(files) < here
-        self.report.wrongs += wrongs
         verified = sum(file.verified for file in files)
         self._say(f"{text}; {here} local files, {len(files)} records, {verified} verified")
         for wrong in wrongs[:SAID]:
@@ -213,20 +367,28 @@ class KillTest:
         if len(wrongs) > SAID:
             self._say(f"  and {len(wrongs) - SAID} more")
 
-    def _finish(self, site: Site, way: str, tree: Tree) -> None:
+    def _finish(self, site: Site, way: Way, tree: Tree) -> None:
         before = Picture.take(site.data)
         try:
-            check_complete(site, site.run(*WAYS[way]))
+            check_complete(site, site.run(*settings_of(way)))
             truth = Truth.take(site, Inventory(tree.folder))
             disagreements = find_disagreements(Views(site).collect(truth), truth)
             assert not disagreements, disagreements[:SAID]
-            check_idle(site, *WAYS[way])
+            check_idle(site, *settings_of(way))
             check_untouched(before)
         except AssertionError as error:
-            self.report.wrongs.append(str(error))
+            self.reports[way].wrongs.append(str(error))
             self._say(f"  WRONG: {error}")
         else:
             self._say(f"  complete: {len(before.entries)} names, each byte is there once")
+
+
+def _find_other_rungs(way: Way, complaints: str) -> list[str]:
+    """Return on which rungs channels were opened that were not meant."""
+    if way[0] == OVER_HTTP:
+        return []
+    meant = RUNGS[way[0]].told
+    return [f"a channel by {told}" for told in CHANNEL.findall(complaints) if told != meant]
 
 
 def _find_false_claims(site: Site, tree: Tree) -> list[str]:
@@ -260,12 +422,16 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--files", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--way", choices=tuple(WAYS), action="append")
+    parser.add_argument("--rung", choices=tuple(RUNGS), action="append")
+    parser.add_argument("--stack", choices=STACKS, action="append")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     _say(f"seed {seed}")
-    test = KillTest(options.files, seed, _say)
-    report = test.run(options.rounds, tuple(options.way or WAYS))
+    rungs, stacks = options.rung or tuple(RUNGS), options.stack or STACKS
+    test = KillTest(options.files, seed, _say, rungs, stacks)
+    report = test.run(options.rounds)
+    for line in test.table():
+        _say(line)
     _say(
         f"{options.rounds} rounds: {report.kills} kills, {report.inside} of them in the middle of "
         f"the records, {report.early} runs ended before; {len(report.wrongs)} wrongs"

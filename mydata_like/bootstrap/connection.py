@@ -14,6 +14,7 @@ from mydata_like.server.api import HttpServer
 from mydata_like.server.client import Client
 from mydata_like.server.uploader import Uploaders
 from mydata_like.settings.schema import Settings, find_missing
+from mydata_like.settings.writing import read_plain, write_private
 from mydata_like.store.paths import Places
 from mydata_like.store.secrets import Secret
 from mydata_like.system.machine import describe_machine
@@ -108,7 +109,7 @@ def ensure_uuid(settings: Settings, places: Places) -> str:
     if found:
         return found
     made = str(uuid.uuid4())
-    uuid_file(settings, places).write_text(made + "\n", encoding="ascii")
+    write_private(uuid_file(settings, places), f"{made}\n".encode())
     return made
 
 
@@ -116,10 +117,16 @@ def find_uuid(settings: Settings, places: Places) -> str:
     """Return this installation's identity; empty where it has none yet."""
     if settings.instrument.uuid:
         return settings.instrument.uuid
+    file = uuid_file(settings, places)
     try:
-        return uuid_file(settings, places).read_text(encoding="ascii").strip()
+        return read_plain(file).decode("ascii").strip()
     except FileNotFoundError:
         return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"The identity of this installation cannot be read from {file}: {error}.",
+            hint="Check its permissions; it holds one uuid, which the log of every run names.",
+        ) from error
 
 
 def describe_identity(connection: Connection, settings: Settings, uploader: str) -> Identity:

@@ -7,6 +7,7 @@ from mydata_like.bootstrap.connection import ensure_uuid, uuid_file
 from mydata_like.bootstrap.settings import find_places, load_settings, prepare_places, save_settings
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.schema import Settings
+from mydata_like.settings.writing import write_private
 from mydata_like.ssh.keys import create_key
 
 
@@ -34,7 +35,7 @@ def renew_identity(settings: Settings, config: Path | None) -> str:
     if places.key_file.exists():
         places.key_file.rename(places.key_file.with_name(f"{places.key_file.name}.of-{old}"))
     create_key(places.key_file)
-    uuid_file(settings, places).write_text(new + "\n", encoding="ascii")
+    write_private(uuid_file(settings, places), f"{new}\n".encode())
     return new
 
 

@@ -26,6 +26,7 @@ from mydata_like.bootstrap.server_settings import (
     telling_of_server_filters,
 )
 from mydata_like.bootstrap.settings import (
+    correct_places,
     find_api_key,
     find_places,
     find_state,
@@ -293,6 +294,7 @@ def _occupy(
     _check_order(settings, order)
     places = find_places(order.config)
     prepare_places(settings, places)
+    correct_places(settings, places, audience.emit)
     root = _find_root(settings)
     if order.dry_run:
         return places, root, None

@@ -3,13 +3,14 @@
 import hashlib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.events import Event, Notice
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.settings.file import edit_settings_file
 from mydata_like.settings.policy import Loaded, Sources, preview_settings
@@ -17,7 +18,8 @@ from mydata_like.settings.policy import load_settings as load_layers
 from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.server_layer import ServerLayer, read_server_layer
-from mydata_like.store.paths import Places, is_protected, make_private_folder
+from mydata_like.store.modes import correct_modes
+from mydata_like.store.paths import Places, is_protected
 from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
 from mydata_like.store.server_settings import ServerSettings, load_server_settings
 from mydata_like.store.vault import KeyringSecrets
@@ -45,8 +47,13 @@ def ledger_file(settings: Settings, places: Places, root: bytes, shard: Shard = 
 
 def prepare_places(settings: Settings, places: Places) -> None:
     """Make the folders of this installation, that of its state included."""
-    places.make_private()
-    make_private_folder(find_state(settings, places))
+    places.make_private(find_state(settings, places))
+
+
+def correct_places(settings: Settings, places: Places, emit: Callable[[Event], object]) -> None:
+    """Take the rights of others from what is there already, and tell of it."""
+    if problem := correct_modes(places, find_state(settings, places)):
+        emit(Notice(problem=problem))
 
 
 def load_settings(

@@ -1,8 +1,11 @@
 """The way into the staging area: channels over SSH where that is approved, else HTTP."""
 
+import os
+
 from mydata_like.bootstrap.admission import Kept, Petition, describe_applicant, standing_file
 from mydata_like.bootstrap.connection import Connection
 from mydata_like.bootstrap.server_settings import open_mirror
+from mydata_like.bootstrap.staging_cleanup import Area, clean_staging, open_visited
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem, StagingError
 from mydata_like.core.events import Notice
 from mydata_like.core.model import StagingArea, Wanted
@@ -50,7 +53,19 @@ def open_staging(connection: Connection, settings: Settings, places: Places, emi
         message = f"{error.message} Meanwhile files are sent over HTTP, which is slower."
         emit(Notice(problem=Problem(error.problem_code, message, error.hint)))
         return _over_http(connection, settings, None, emit)
+    clock = SystemClock()
+    clean_staging(
+        settings, places, clock, lambda: _find_area(petition, area, settings, places), emit
+    )
     return Staging(open_transport(petition, area, settings, places), area.box)
+
+
+def _find_area(petition: Petition, area: StagingArea, settings: Settings, places: Places) -> Area:
+    return Area(
+        endpoints=tuple(list_endpoints(petition, area, settings, places)),
+        location=os.fsencode(area.location),
+        owner=petition.applicant.installation.uuid,
+    )
 
 
 def open_transport(
@@ -64,6 +79,8 @@ def open_transport(
         known_hosts=places.known_hosts,
         emit=petition.follow,
         explain=petition.explain,
+        owner=petition.applicant.installation.uuid,
+        visiting=open_visited(settings, places, SystemClock()).note,
     )
 
 

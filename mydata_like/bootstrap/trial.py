@@ -17,6 +17,7 @@ from mydata_like.core.format import format_size
 from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, StagingArea, Wanted
 from mydata_like.core.ports import Sent, Transport
 from mydata_like.settings.schema import Settings
+from mydata_like.settings.writing import write_private
 from mydata_like.ssh.session import Endpoint
 from mydata_like.system.clock import SystemClock
 from mydata_like.transfer.trial import Visit, visit
@@ -156,7 +157,7 @@ class StagingTrial:
         """Yield a file that nothing has touched for a moment."""
         path = find_state(self._settings, self._places) / f"check-{secrets.token_hex(4)}"
         try:
-            path.write_bytes(secrets.token_bytes(_SIZE))
+            write_private(path, secrets.token_bytes(_SIZE))
             os.utime(path, (_LONG_AGO, _LONG_AGO))
             self._audience.cancel.wait(_SETTLED)
             there = path.stat()

@@ -11,6 +11,7 @@ from mydata_like.bootstrap.job import Audience, Order, open_job
 from mydata_like.bootstrap.monitoring import Pulse, look_back, send_signals
 from mydata_like.bootstrap.registration import load_trusting
 from mydata_like.bootstrap.settings import (
+    correct_places,
     find_places,
     find_sources,
     find_state,
@@ -76,6 +77,7 @@ def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
     settings, places = lookout.settings, find_places(order.config)
     require_complete(settings, order.config)
     prepare_places(settings, places)
+    correct_places(settings, places, onlookers.emit)
     clock = SystemClock()
     state = find_state(settings, places)
     with lock_watch(state, clock):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mydata_like import bootstrap
-from mydata_like.bootstrap.service import Service
+from mydata_like.bootstrap.service import Service, ServiceOrder
 from mydata_like.cli import service as services
 from mydata_like.cli.options import (
     AcceptOption,
@@ -47,6 +47,15 @@ SystemOption = Annotated[
         "--system", help="With these: a service of the whole computer, not of the person."
     ),
 ]
+UserOption = Annotated[
+    str,
+    typer.Option(
+        "--user",
+        metavar="NAME",
+        help="With --system: the account whose rights it has; yours by default.",
+    ),
+]
+RootOption = Annotated[bool, typer.Option("--as-root", help="With --system: it shall run as root.")]
 
 AttendedOption = Annotated[
     bool,
@@ -83,6 +92,8 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     uninstall: UninstallOption = False,
     show: PrintOption = False,
     everyone: SystemOption = False,
+    user: UserOption = "",
+    as_root: RootOption = False,
 ) -> None:
     """Start runs as the schedule says, until stopped; or install the service that does it."""
     shape = choose_shape(events=events, brief=brief)
@@ -96,10 +107,12 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     chosen = [act for act, wanted in acts.items() if wanted]
     if len(chosen) > 1 or (everyone and not chosen):
         raise typer.BadParameter("Choose one of --install, --uninstall and --print.")
+    if (user or as_root) and not everyone:
+        raise typer.BadParameter("--user and --as-root go with --system.")
     try:
         if chosen:
-            settings = bootstrap.load_settings(config, order.assignments).settings
-            raise typer.Exit(chosen[0](Service(settings, order, everyone=everyone)))
+            wanted = ServiceOrder(everyone, user, as_root=as_root or uninstall)
+            raise typer.Exit(chosen[0](Service(order, wanted)))
         _watch(order, shape)
     except UploaderError as error:
         tell_failure(error, shape)

@@ -1,11 +1,15 @@
 """What the window remembers of itself: its size, the last page, columns, how halves are shared."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from platformdirs import PlatformDirs
 from PySide6.QtCore import QByteArray, QObject, QSettings, QTimer, Slot
 from PySide6.QtWidgets import QHeaderView, QSplitter
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.settings.writing import make_private_file
 
 HOME = "MYDATA_LIKE_HOME"  # as of `bootstrap`, which is too heavy for the window's first moment
 
@@ -14,7 +18,10 @@ class Memory(QSettings):
     """Values by name, in a small file of the program's state."""
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(str(_find_file()), QSettings.Format.IniFormat, parent)
+        file = _find_file()
+        with suppress(OSError, SettingsError):  # it remembers nothing then
+            make_private_file(file)  # Qt keeps the mode of a file that is there
+        super().__init__(str(file), QSettings.Format.IniFormat, parent)
 
 
 class KeptColumns(QObject):

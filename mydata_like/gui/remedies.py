@@ -116,10 +116,10 @@ _HERE: Final = {
         "settings.locked settings.server-ignored settings.from-server"
     ),
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "advanced.state_directory"): (
-        "ledger.failed ledger.newer lock.failed"
+        "ledger.failed ledger.newer lock.failed files.special"
     ),
     Remedy(Mender.NOBODY, Act.WAIT): (
-        "ledger.damaged run.already-running limits.pressure limits.pressure-unknown"
+        "ledger.damaged run.already-running limits.pressure limits.pressure-unknown files.exposed"
         " schedule.no-signs monitor.all-well"
     ),
     Remedy(Mender.NOBODY, Act.TRY_AGAIN): "ledger.outdated",
@@ -149,7 +149,7 @@ _FAMILIES: Final = {
     Remedy(Mender.YOU, Act.OPEN_SETTINGS): "settings ssh data",
     Remedy(Mender.YOU, Act.SET_UP): "key host-key uploader",
     Remedy(Mender.YOU, Act.OPEN_FOLDER): "source folder name support",
-    UNKNOWN: "file item archive run shard ledger lock monitor speed demo window",
+    UNKNOWN: "file files item archive run shard ledger lock monitor speed demo window",
 }
 
 

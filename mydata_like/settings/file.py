@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.problems import InvalidSettingsError, SettingProblem, unknown_key
 from mydata_like.settings.schema import settings_by_key
-from mydata_like.settings.writing import write_private
+from mydata_like.settings.writing import require_plain, write_private
 
 if TYPE_CHECKING:
     from tomlkit.items import Item
@@ -46,6 +46,9 @@ def read_settings_file(path: Path, *, managed: bool = False) -> SettingsFile:
         table = _parse(text)
     except FileNotFoundError:
         return SettingsFile(path)
+    except SettingsError as error:  # it is no file at all
+        reason = f"{error.message.removeprefix(f'{path} ')} {error.hint}".rstrip(".")
+        return SettingsFile(path, problems=(SettingProblem("", reason, str(path)),))
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
         return SettingsFile(path, problems=(SettingProblem("", reason, str(path)),))
@@ -100,6 +103,7 @@ def _broken(origin: str, error: _SyntaxError) -> InvalidSettingsError:
 
 
 def _load_text(path: Path) -> str:
+    require_plain(path)
     with path.open("rb") as stream:
         content = stream.read(_LARGEST + 1)
     if len(content) > _LARGEST:

@@ -95,8 +95,8 @@ def blank_key(file: LegacyFile) -> None:
     text = _load(file.path).decode(file.encoding)
     path = file.path.resolve()
     mode = stat.S_IMODE(path.stat().st_mode)
-    write_private(path, _KEY_LINE.sub(r"\1", text).encode(file.encoding))
-    path.chmod(mode)  # MyData may run as somebody else
+    # MyData may run as somebody else.
+    write_private(path, _KEY_LINE.sub(r"\1", text).encode(file.encoding), mode)
 
 
 def _load(path: Path) -> bytes:

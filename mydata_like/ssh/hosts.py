@@ -4,13 +4,19 @@ A key is never accepted silently: an unknown or a changed one raises `HostKeyErr
 has OpenSSH's form, one `[host]:port type base64` a line, and is ours alone.
 """
 
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mydata_like.core.errors import HostKeyError
+from mydata_like.settings.writing import (
+    PRIVATE_FILE,
+    make_private_folder,
+    read_plain,
+    require_plain,
+    write_private,
+)
 from mydata_like.ssh.keys import PublicKey
 from mydata_like.ssh.session import Endpoint
 
@@ -48,7 +54,7 @@ def preferred_types(endpoint: Endpoint) -> tuple[str, ...]:
 def known_keys(endpoint: Endpoint) -> list[PublicKey]:
     """Return the keys that the file of known hosts has for this host and port."""
     try:
-        lines = endpoint.known_hosts.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_plain(endpoint.known_hosts).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return []
     names = {_name(endpoint.host, endpoint.port)}
@@ -59,12 +65,12 @@ def known_keys(endpoint: Endpoint) -> list[PublicKey]:
 
 def accept_host_key(known_hosts: Path, host: str, port: int, key: PublicKey) -> None:
     """Trust this key for this host and port from now on; others already trusted stay."""
-    known_hosts.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(known_hosts.parent)
     line = f"{_name(host, port)} {key.line()}\n"
     with _locked(known_hosts):
         before = _read(known_hosts)
         if line not in before.splitlines(keepends=True):
-            _replace(known_hosts, before + line)
+            _write(known_hosts, before + line)
 
 
 def forget_host_keys(known_hosts: Path, host: str, port: int) -> None:
@@ -72,7 +78,7 @@ def forget_host_keys(known_hosts: Path, host: str, port: int) -> None:
     with _locked(known_hosts):
         before = _read(known_hosts).splitlines(keepends=True)
         name = _name(host, port)
-        _replace(known_hosts, "".join(line for line in before if line.split(None, 1)[:1] != [name]))
+        _write(known_hosts, "".join(line for line in before if line.split(None, 1)[:1] != [name]))
 
 
 def _name(host: str, port: int) -> str:
@@ -99,7 +105,7 @@ def _fingerprint(text: str) -> str:
 
 def _read(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        text = read_plain(path).decode("utf-8", "surrogateescape")
     except FileNotFoundError:
         return ""
     return text if text.endswith("\n") or not text else text + "\n"
@@ -109,17 +115,13 @@ def _locked(known_hosts: Path) -> "FileLock":
     # Channel workers only read the file, and start a good tenth faster without this.
     from filelock import FileLock
 
-    return FileLock(known_hosts.with_name(known_hosts.name + ".lock"), timeout=_PATIENCE)
+    file = known_hosts.with_name(known_hosts.name + ".lock")
+    require_plain(file)
+    return FileLock(file, timeout=_PATIENCE, mode=PRIVATE_FILE)
 
 
-def _replace(path: Path, text: str) -> None:
-    """Write the whole file anew, so that it is never seen half written."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with draft.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+def _write(path: Path, text: str) -> None:
+    write_private(path, text.encode("utf-8", "surrogateescape"))
 
 
 def _unknown(endpoint: Endpoint, key: PublicKey) -> HostKeyError:

@@ -11,6 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.settings.writing import (
+    PRIVATE_FILE,
+    make_private_folder,
+    require_plain,
+    sync_folder,
+)
 
 _LARGEST = 1024 * 1024  # bytes of a key file
 _MAGIC = b"openssh-key-v1\0"
@@ -78,8 +84,8 @@ def create_key(path: Path) -> KeyPair:
     from mydata_like.ssh.foreign_keys import generate_key
 
     text, public = generate_key()
-    _make_private(path.parent)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    make_private_folder(path.parent)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(text)
@@ -89,7 +95,7 @@ def create_key(path: Path) -> KeyPair:
         with suppress(OSError):
             path.unlink()
         raise
-    _sync_directory(path.parent)
+    sync_folder(path.parent)
     return KeyPair(path, text, public)
 
 
@@ -99,6 +105,7 @@ def load_key(path: Path) -> KeyPair:
     That is the file of a key on a device (FIDO), or of the public half of an agent's key.
     Raises `SettingsError` where it is missing, readable by others, or no usable key.
     """
+    require_plain(path)
     try:
         with path.open("rb") as file:
             found, text = os.fstat(file.fileno()), file.read(_LARGEST)
@@ -171,11 +178,6 @@ def _split(data: bytes) -> tuple[bytes, bytes]:
     return data[4 : 4 + length], data[4 + length :]
 
 
-def _make_private(directory: Path) -> None:
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    directory.mkdir(mode=0o700, exist_ok=True)
-
-
 def _check_private(path: Path, found: os.stat_result) -> None:
     if os.name == "posix" and found.st_mode & _OTHERS:
         raise SettingsError(
@@ -183,14 +185,3 @@ def _check_private(path: Path, found: os.stat_result) -> None:
             hint=f"Take the rights from them: chmod 600 {path}",
             code="key.exposed",
         )
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make a new name durable; Windows has no such call, and needs none."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

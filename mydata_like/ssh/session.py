@@ -96,6 +96,14 @@ class Put(NamedTuple):
     modified: float
 
 
+class Listed(NamedTuple):
+    """A file of a directory; `modified` is seconds since 1970 by the server's clock."""
+
+    name: bytes
+    size: int
+    modified: int
+
+
 class SftpSession(Protocol):
     """File operations by SFTP; paths are bytes.
 
@@ -121,6 +129,12 @@ class SftpSession(Protocol):
     def make_directories(self, path: bytes, mode: int) -> None: ...
 
     def find_size(self, path: bytes) -> int | None: ...
+
+    def find_modified(self, path: bytes) -> int:
+        """Return when a file was last changed, in seconds since 1970 by the server's clock."""
+
+    def list_files(self, path: bytes) -> list[Listed]:
+        """Return the plain files of a directory."""
 
     def replace(self, source: bytes, target: bytes) -> None:
         """Rename over whatever `target` was (posix-rename where the server has it)."""

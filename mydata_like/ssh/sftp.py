@@ -4,6 +4,7 @@ The protocol is version 3, draft-ietf-secsh-filexfer-02, the one that OpenSSH sp
 extension posix-rename@openssh.com.
 """
 
+import stat
 import struct
 import time
 from collections.abc import Generator, Iterable, Iterator
@@ -11,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator
 from mydata_like.core.errors import RejectedError
 from mydata_like.core.format import format_path
 from mydata_like.ssh import sftp_wire as wire
-from mydata_like.ssh.session import Put, Stream
+from mydata_like.ssh.session import Listed, Put, Stream
 
 _Steps = Generator[list[wire.Request], list[wire.Answer], None]
 
@@ -87,6 +88,31 @@ class Sftp:
                 return None
             raise wire.rejected(answer, path)
         return wire.read_size(answer)
+
+    def find_modified(self, path: bytes) -> int:
+        """Return when a file was last changed, in seconds since 1970 by the server's clock."""
+        answer = self.ask(wire.STAT, wire.pack(path))
+        if answer.kind != wire.ATTRIBUTES:
+            raise wire.rejected(answer, path)
+        return wire.split_attributes(answer.body)[0].modified
+
+    def list_files(self, path: bytes) -> list[Listed]:
+        """Return the plain files of a directory."""
+        answer = self.ask(wire.OPENDIR, wire.pack(path))
+        if answer.kind != wire.HANDLE:
+            raise wire.rejected(answer, path)
+        handle, found = answer.body, list[Listed]()
+        try:
+            while (answer := self.ask(wire.READDIR, handle)).kind == wire.NAME:
+                for name, told in wire.read_names(answer):
+                    if stat.S_ISREG(told.mode):
+                        found.append(Listed(name, told.size, told.modified))
+        except struct.error as error:
+            raise wire.confused() from error
+        self.ask(wire.CLOSE, handle)
+        if wire.read_code(answer) != wire.END:
+            raise wire.rejected(answer, path)
+        return found
 
     def replace(self, source: bytes, target: bytes) -> None:
         """Rename over whatever `target` was."""

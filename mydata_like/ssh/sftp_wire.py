@@ -13,13 +13,13 @@ from mydata_like.core.format import format_path
 
 INIT, VERSION = 1, 2
 OPEN, CLOSE, READ, WRITE = 3, 4, 5, 6
-SETSTAT, REMOVE, MKDIR, STAT, RENAME = 9, 13, 14, 17, 18
-STATUS, HANDLE, DATA, ATTRIBUTES = 101, 102, 103, 105
+SETSTAT, OPENDIR, READDIR, REMOVE, MKDIR, STAT, RENAME = 9, 11, 12, 13, 14, 17, 18
+STATUS, HANDLE, DATA, NAME, ATTRIBUTES = 101, 102, 103, 104, 105
 EXTENDED: Final = 200
 
 OK, END, NO_SUCH_FILE, DENIED, UNSUPPORTED = 0, 1, 2, 3, 8
 TO_READ, TO_WRITE, TO_CREATE, TO_TRUNCATE = 1, 2, 8, 16
-HAS_SIZE, HAS_MODE, HAS_TIMES = 1, 4, 8
+HAS_SIZE, HAS_OWNER, HAS_MODE, HAS_TIMES, HAS_MORE = 1, 2, 4, 8, 0x8000_0000
 
 PIECE: Final = 32_640  # bytes of one write request; with its head it fits one SSH packet
 UNANSWERED: Final = 64  # write requests under way, 2 MiB: what the SSH window holds
@@ -74,6 +74,50 @@ def read_size(answer: Answer) -> int:
         return -1
     flags, size = struct.unpack_from(">IQ", answer.body.ljust(12, b"\0"))
     return int(size) if flags & HAS_SIZE else 0
+
+
+class Attributes(NamedTuple):
+    """What a server says of a file; 0 where it does not. The time is seconds since 1970."""
+
+    size: int = 0
+    mode: int = 0
+    modified: int = 0
+
+
+def split_attributes(packet: bytes) -> tuple[Attributes, bytes]:
+    """Return the attributes that a packet begins with, and the rest; raises `struct.error`."""
+    (flags,) = struct.unpack_from(">I", packet)
+    size = mode = modified = 0
+    at = 4
+    if flags & HAS_SIZE:
+        (size,) = struct.unpack_from(">Q", packet, at)
+        at += 8
+    at += 8 if flags & HAS_OWNER else 0
+    if flags & HAS_MODE:
+        (mode,) = struct.unpack_from(">I", packet, at)
+        at += 4
+    if flags & HAS_TIMES:
+        _, modified = struct.unpack_from(">II", packet, at)
+        at += 8
+    rest = packet[at:]
+    if flags & HAS_MORE:
+        (count,) = struct.unpack_from(">I", rest)
+        rest = rest[4:]
+        for _ in range(2 * count):
+            _, rest = split(rest)
+    return Attributes(size, mode, modified), rest
+
+
+def read_names(answer: Answer) -> list[tuple[bytes, Attributes]]:
+    """Return the entries of a directory that an answer names."""
+    (count,) = struct.unpack_from(">I", answer.body)
+    rest, entries = answer.body[4:], []
+    for _ in range(count):
+        name, rest = split(rest)
+        _, rest = split(rest)  # a line as of `ls -l`
+        attributes, rest = split_attributes(rest)
+        entries.append((name, attributes))
+    return entries
 
 
 def check_size(answer: Answer, path: bytes, size: int) -> None:

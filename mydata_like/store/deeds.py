@@ -10,6 +10,7 @@ from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.format import format_path
 from mydata_like.core.freeing import Freed
 from mydata_like.core.ports import Clock
+from mydata_like.settings.writing import make_private_file, require_plain
 
 NAME: Final = "freed.jsonl"
 
@@ -20,6 +21,7 @@ def load_freed(file: Path) -> frozenset[tuple[str, str]]:
     Raises `RunError` where the log is there and cannot be read.
     """
     freed: dict[str, str] = {}
+    require_plain(file)
     try:
         with file.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
@@ -57,7 +59,7 @@ class DeedsFile:
         self._clock = clock
         self._path = file
         try:
-            file.touch(mode=0o600)
+            make_private_file(file)
             self._file = file.open("ab")
         except OSError as error:
             raise self._failed(error) from error

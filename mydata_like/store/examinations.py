@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from mydata_like.settings.writing import write_private
+from mydata_like.settings.writing import read_plain, write_private
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def keep_examination(file: Path, record: Mapping[str, object]) -> None:
 def load_examinations(file: Path) -> list[Mapping[str, Any]]:
     """Return all speed tests that can be read, the latest last."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = read_plain(file).decode("utf-8").splitlines()
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:

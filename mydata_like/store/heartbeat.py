@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import write_private
+from mydata_like.settings.writing import read_plain, write_private
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ def write_heartbeat(file: Path, beat: Heartbeat) -> None:
 def read_heartbeat(file: Path) -> Heartbeat | None:
     """Return the last sign of life, or None where there is none that can be read."""
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
+        record = json.loads(read_plain(file))
         return Heartbeat(
             _moment(record["at"]),
             int(record["pid"]),

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Lock
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import write_private
+from mydata_like.settings.writing import read_plain, write_private
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class Moments:
 
     def _load(self) -> Mapping[str, datetime]:
         try:
-            record = json.loads(self._file.read_text(encoding="utf-8"))
+            record = json.loads(read_plain(self._file))
             return {
                 str(name): datetime.fromisoformat(text).astimezone(UTC)
                 for name, text in record.items()

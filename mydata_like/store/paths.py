@@ -10,8 +10,8 @@ from typing import Final, Self
 from platformdirs import PlatformDirs
 from platformdirs.api import PlatformDirsABC
 
-from mydata_like.core.errors import SettingsError
 from mydata_like.core.values import dataclass
+from mydata_like.settings.writing import make_private_folder
 
 HOME: Final = "MYDATA_LIKE_HOME"  # names a folder for all of the program's own files
 _NAME = "mydata-like"
@@ -40,6 +40,23 @@ class Places:
     def standard(cls) -> Self:
         """Return the usual places of the person who runs the program."""
         return cls.on(PlatformDirs(_NAME, appauthor=False, roaming=False))
+
+    @classmethod
+    def in_home(cls, home: Path) -> Self:
+        """Return the usual places of another account of a Linux computer, by its home.
+
+        A service of that account has no XDG variables.
+        """
+        state = home / ".local/state" / _NAME
+        return cls(
+            config_file=home / ".config" / _NAME / "settings.toml",
+            managed_file=cls.standard().managed_file,
+            secrets_file=home / ".config" / _NAME / "secrets.toml",
+            key_file=home / ".local/share" / _NAME / "ssh" / "id_ed25519",
+            known_hosts=home / ".local/share" / _NAME / "ssh" / "known_hosts",
+            state=state,
+            logs=state / "log",
+        )
 
     @classmethod
     def on(cls, folders: PlatformDirsABC) -> Self:
@@ -73,29 +90,15 @@ class Places:
             self, config_file=config_file, secrets_file=config_file.with_name("secrets.toml")
         )
 
-    def make_private(self) -> None:
-        """Make the folders, readable by their owner only."""
-        folders = (self.config_file, self.secrets_file, self.key_file, self.known_hosts)
-        for folder in {self.state, self.logs, *(path.parent for path in folders)}:
+    def folders(self, state: Path) -> frozenset[Path]:
+        """Return the folders that a run needs; `state` is the one that the settings lead to."""
+        files = (self.config_file, self.secrets_file, self.key_file, self.known_hosts)
+        return frozenset((state, self.logs, *(path.parent for path in files)))
+
+    def make_private(self, state: Path) -> None:
+        """Make these folders, readable by their owner only."""
+        for folder in self.folders(state):
             make_private_folder(folder)
-
-
-def make_private_folder(folder: Path) -> None:
-    """Make a folder with mode 0700; one that exists keeps its mode.
-
-    Raises SettingsError where it cannot be made.
-    """
-    try:
-        for missing in reversed([folder, *folder.parents]):
-            if not missing.exists():
-                missing.mkdir(mode=0o700, exist_ok=True)
-        if not folder.is_dir():
-            raise NotADirectoryError(20, "it is no folder")
-    except OSError as error:
-        raise SettingsError(
-            f"The folder {folder} cannot be made: {error.strerror or error}.",
-            hint="Check the rights to the folder above it.",
-        ) from error
 
 
 def is_protected(path: Path) -> bool:

@@ -10,6 +10,7 @@ from time import monotonic
 
 from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.ports import Clock
+from mydata_like.settings.writing import make_private_file, require_plain
 
 logger = logging.getLogger(__name__)
 
@@ -228,17 +229,17 @@ def open_sound(
 ) -> tuple[sqlite3.Connection, Problem | None]:
     """Open the ledger's file; one that is damaged is put aside and made anew.
 
-    Raises `SettingsError` for a file of a newer version, `RunError` where the disk or another
-    program is to blame.
+    Raises `SettingsError` for a file of a newer version and for what is no file, `RunError` where
+    the disk or another program is to blame.
     """
     try:
-        _make_private(file)
+        make_private_file(file)
         try:
             return _open(file, patience), None
         except UnsoundError as reason:
             aside = put_aside(file, clock.now())
             logger.warning("The ledger was damaged (%s); it is now %s", reason, aside)
-            _make_private(file)
+            make_private_file(file)
             return _open(file, patience), _lost(aside)
     except (sqlite3.Error, OSError) as error:
         raise failure(file, error) from error
@@ -248,6 +249,7 @@ def open_sound(
 
 def connect_to_read(file: Path) -> sqlite3.Connection:
     """Connect to a file that another process may be writing; raises `RunError`."""
+    require_plain(file)
     try:
         return _connect(f"{file.absolute().as_uri()}?mode=ro", LOCK_PATIENCE)
     except sqlite3.Error as error:
@@ -278,12 +280,6 @@ def _lost(aside: Path) -> Problem:
         f"The ledger was damaged and has been set aside as {aside.name}.",
         "Nothing is lost: this run asks the server what it has, which takes a little longer.",
     )
-
-
-def _make_private(file: Path) -> None:
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file.touch(mode=0o600)
-    file.chmod(0o600)
 
 
 def _connect(uri: str, patience: float) -> sqlite3.Connection:
@@ -367,7 +363,7 @@ def migrate(connection: sqlite3.Connection, file: Path, migrations: Sequence[str
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if 0 < version < len(migrations):
         copy = file.with_name(f"{file.stem}.before-v{version + 1}{file.suffix}")
-        _make_private(copy)
+        make_private_file(copy)
         with closing(sqlite3.connect(copy)) as target:
             connection.backup(target)
     for number, script in enumerate(migrations[version:], version + 1):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import write_private
+from mydata_like.settings.writing import read_plain, write_private
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def parse_naive(text: str) -> datetime | None:
 def load_server_settings(file: Path) -> ServerSettings | None:
     """Return what was kept; a missing or damaged file keeps nothing."""
     try:
-        return _parse(json.loads(file.read_text(encoding="utf-8")))
+        return _parse(json.loads(read_plain(file)))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -9,8 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.values import dataclass
+from mydata_like.settings.writing import read_plain, write_private
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class Standing:
     def load(cls, file: Path) -> Self:
         """Return what is remembered; a missing or damaged file remembers nothing."""
         try:
-            return cls._of(json.loads(file.read_text(encoding="utf-8")))
+            return cls._of(json.loads(read_plain(file)))
         except FileNotFoundError:
             return cls()
         except (OSError, ValueError, TypeError, KeyError) as error:
@@ -56,13 +57,10 @@ class Standing:
 
     def save(self, file: Path) -> None:
         """Remember this; a disk that does not take it is no reason to stop."""
-        draft = file.with_suffix(".new")
         try:
-            draft.touch(mode=0o600)
-            draft.write_text(json.dumps(self._as_record()), encoding="utf-8")
-            draft.replace(file)
-        except OSError as error:
-            logger.warning("%s cannot be written: %s", file, error)
+            write_private(file, json.dumps(self._as_record()).encode())
+        except SettingsError as error:
+            logger.warning("%s", error)
 
     @classmethod
     def _of(cls, record: dict[str, Any]) -> Self:

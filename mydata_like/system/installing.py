@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.settings.writing import ensure_folder
 from mydata_like.system.service import MARK, Definition, is_ours
 
 _PATIENCE: Final = 60.0  # seconds that a command of the system may take
@@ -25,7 +27,7 @@ def write_definition(definition: Definition) -> None:
     file = Path(definition.file)
     _require_ours(file)
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        ensure_folder(file.parent)
         draft = file.with_name(f".{file.name}.new")
         draft.write_bytes(definition.content)
         draft.chmod(0o644)
@@ -60,6 +62,36 @@ def carry_out(commands: Iterable[tuple[str, ...]]) -> Iterator[Carried]:
         yield Carried(command, problem)
         if problem:
             return
+
+
+def make_folders_as(account: str, folders: Iterable[Path]) -> None:
+    """Make the folders that are missing, with mode 0700, as an account of this computer would.
+
+    Another account than one's own takes root, whose rights are not used: the folders lie in a
+    home, where links could lead elsewhere. Raises SettingsError where the account may not.
+    """
+    missing = [str(folder) for folder in folders if not folder.is_dir()]
+    if not missing or sys.platform == "win32":
+        return
+    import pwd
+
+    try:
+        rights: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            found = pwd.getpwnam(account)
+            rights = {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": ()}
+        subprocess.run(  # noqa: S603 - words of our own, without a shell
+            ("/bin/mkdir", "-p", "--", *missing),
+            check=True,
+            capture_output=True,
+            umask=0o077,
+            **rights,
+        )
+    except (OSError, KeyError, subprocess.CalledProcessError) as error:
+        raise SettingsError(
+            f"The account {account} cannot make these folders: {', '.join(missing)}.",
+            hint="Make them, so that the account owns them; then install the service again.",
+        ) from error
 
 
 def _run(command: tuple[str, ...]) -> str:

@@ -8,6 +8,7 @@ clock of the file server. The folder's own times stay as they were.
 import logging
 import os
 import secrets
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -106,6 +107,8 @@ class Lease:
     def _write(self, mode: str) -> None:
         # Text of the same length in place: a reader never sees half of it.
         with self._file.open(mode) as file:
+            if mode == "xb":
+                _show_to_all(file.fileno())
             file.write(self._content)
 
     def _make_again(self) -> None:
@@ -184,6 +187,13 @@ class Lease:
         finally:
             with suppress(OSError):
                 os.utime(self._directory, ns=times)
+
+
+def _show_to_all(descriptor: int) -> None:
+    """Let other accounts read who is at work, and none of them write it, whatever the umask is."""
+    if sys.platform != "win32":
+        with suppress(OSError):  # of a share whose server decides on the modes
+            os.fchmod(descriptor, 0o644)
 
 
 def _read(file: Path) -> bytes | None:

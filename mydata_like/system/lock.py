@@ -21,10 +21,16 @@ from typing import Final
 import psutil
 from filelock import FileLock, Timeout
 
-from mydata_like.core.errors import AlreadyRunningError, RunError
+from mydata_like.core.errors import AlreadyRunningError, RunError, SettingsError
 from mydata_like.core.format import format_path
 from mydata_like.core.ports import Clock
 from mydata_like.core.shards import WHOLE, Shard
+from mydata_like.settings.writing import (
+    PRIVATE_FILE,
+    ensure_folder,
+    require_plain,
+    write_private,
+)
 from mydata_like.system.holder import Holder
 from mydata_like.system.lease import Lease
 
@@ -208,9 +214,12 @@ def _note_file(state: Path, data_directory: bytes) -> Path:
 @contextmanager
 def _hold(note: Path, what: str, clock: Clock, patience: float = 0.0) -> Iterator[None]:
     state = note.parent
-    lock = FileLock(note.with_suffix(".lock"), timeout=patience, mode=0o600)
+    file = note.with_suffix(".lock")
+    lock = FileLock(file, timeout=patience, mode=PRIVATE_FILE)
+    for one in (file, note):
+        require_plain(one)
     try:
-        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ensure_folder(state)
         lock.acquire()
     except Timeout:
         raise _already_running(f"{what}{_describe_holder(note)}") from None
@@ -230,13 +239,10 @@ def _hold(note: Path, what: str, clock: Clock, patience: float = 0.0) -> Iterato
 
 def _write_note(note: Path, clock: Clock) -> None:
     """Say who holds the lock, for those who come in vain."""
-    draft = note.with_suffix(".new")
     try:
-        draft.touch(mode=0o600)
-        draft.write_text(Holder.here(clock).format(), encoding="utf-8")
-        draft.replace(note)
-    except OSError as error:
-        logger.warning("The lock's note %s could not be written: %s", note, error)
+        write_private(note, Holder.here(clock).format().encode())
+    except SettingsError as error:
+        logger.warning("The lock's note could not be written: %s", error)
 
 
 def _describe_holder(note: Path) -> str:

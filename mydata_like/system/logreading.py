@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
+from mydata_like.core.errors import SettingsError
 from mydata_like.core.logbook import LogLine
+from mydata_like.settings.writing import require_plain
 from mydata_like.system.logs import FILES
 
 MOST_AT_ONCE: Final = 4_000_000  # bytes that are read at once of what has come
@@ -71,9 +73,10 @@ class LogFollower:
 
     def _read(self, file: Path, offset: int, most: int) -> bytes:
         try:
+            require_plain(file)
             with file.open("rb") as opened:
                 return _read_from(opened, offset, most)
-        except OSError:
+        except (OSError, SettingsError):
             return b""
 
     def _parse(self, content: bytes) -> Iterator[LogLine]:
@@ -92,10 +95,11 @@ def parse_line(text: str, level: str) -> LogLine:
 def read_end(file: Path, most: int) -> str:
     """Return the last lines of a log, at most so many bytes; empty where there is none."""
     try:
+        require_plain(file)
         with file.open("rb") as opened:
             size = os.fstat(opened.fileno()).st_size
             content = _read_from(opened, max(0, size - most), most)
-    except OSError:
+    except (OSError, SettingsError):
         return ""
     first = content.find(b"\n") + 1 if size > most else 0
     return content[first:].decode("utf-8", "backslashreplace")

@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from urllib.parse import quote
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.settings.writing import make_private_file
 
 logger = logging.getLogger(__name__)
 
@@ -93,21 +97,27 @@ def logging_to(folder: Path, redact: Redaction, style: LogStyle) -> Iterator[Non
         handler.close()
 
 
-def _open_handler(folder: Path, name: str) -> tuple[logging.Handler, OSError | None]:
+def _open_handler(folder: Path, name: str) -> tuple[logging.Handler, Exception | None]:
     file = folder / f"{name}.log"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.touch(mode=0o600)
-        handler = RotatingFileHandler(
+        handler = _PrivateHandler(
             file,
             maxBytes=FILE_BYTES,
             backupCount=FILES - 1,
             encoding="utf-8",
             errors="backslashreplace",
         )
-    except OSError as error:
+    except (OSError, SettingsError) as error:
         return logging.StreamHandler(sys.stderr), error
     return handler, None
+
+
+class _PrivateHandler(RotatingFileHandler):
+    """Makes each file readable by its owner only, also the one that follows a full one."""
+
+    def _open(self) -> TextIOWrapper:
+        make_private_file(Path(self.baseFilename))
+        return super()._open()
 
 
 def _log_end_of_thread(ended: threading.ExceptHookArgs) -> None:

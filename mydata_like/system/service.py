@@ -1,8 +1,8 @@
 """The definition of the service that runs `mydata-like watch`, in the words of each system.
 
-Formats: systemd.service(5), systemd.exec(5); launchd.plist(5); the task schema 1.2 of the
-Windows Task Scheduler. All are texts made from the same facts, so each can be looked at, and
-tested, on any system.
+Formats: systemd.service(5), systemd.exec(5) of systemd 247 or later; launchd.plist(5); the task
+schema 1.2 of the Windows Task Scheduler. All are texts made from the same facts, so each can be
+looked at, and tested, on any system.
 """
 
 import plistlib
@@ -34,17 +34,39 @@ _MANNERS: Final = (
     "IOSchedulingClass=best-effort",
     "IOSchedulingPriority=7",
     "UMask=0077",
+    "LimitCORE=0",  # memory holds the API key and the private key
+)
+# What a user's own service manager can do as well: filters of system calls.
+_CONFINED: Final = (
     "NoNewPrivileges=yes",
-)
-_GUARDS: Final = (
-    "ProtectSystem=full",
-    "PrivateTmp=yes",
-    "ProtectKernelTunables=yes",
-    "ProtectKernelModules=yes",
-    "ProtectControlGroups=yes",
-    "RestrictSUIDSGID=yes",
     "LockPersonality=yes",
+    "MemoryDenyWriteExecute=yes",
+    "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK",  # netlink: which networks it has
+    "RestrictNamespaces=yes",
+    "RestrictRealtime=yes",
+    "RestrictSUIDSGID=yes",
+    "SystemCallArchitectures=native",
+    "SystemCallFilter=@system-service",
+    "SystemCallFilter=~@privileged",
+    "SystemCallErrorNumber=EPERM",
 )
+# Not set, as they would break something: ProtectProc= and ProcSubset= (which programs run, and
+# whether they wait for disks, decides on pauses), RemoveIPC= (other programs of the account use
+# IPC), PrivateUsers= (who owns a file is looked at), IPAddressAllow= (hosts have names here).
+_GUARDS: Final = (
+    "ProtectSystem=strict",
+    "ProtectHome=read-only",
+    "PrivateTmp=yes",
+    "PrivateDevices=yes",
+    "PrivateMounts=yes",
+    "ProtectClock=yes",
+    "ProtectControlGroups=yes",
+    "ProtectHostname=yes",
+    "ProtectKernelLogs=yes",
+    "ProtectKernelModules=yes",
+    "ProtectKernelTunables=yes",
+)
+_READ_ALL: Final = "CAP_DAC_READ_SEARCH"  # what root needs to read the files of others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +78,8 @@ class Errand:
     account: str = ""  # whose rights it has
     uid: int = 0  # of the person who installs it, where the system has such numbers
     everyone: bool = False  # starts with the computer rather than when the person logs in
+    writable: tuple[str, ...] = ()  # folders, the only ones where a service for all may write
+    as_root: bool = False  # its account is root
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +147,21 @@ def _systemd_lines(errand: Errand) -> Iterator[str]:
     yield from (f"Environment={_quote(f'{k}={v}')}" for k, v in errand.environment.items())
     yield from (f"User={errand.account}",) if for_all else ()
     yield from _MANNERS
-    yield from _GUARDS if for_all else ()  # a person's own service manager may not do more
+    yield from _CONFINED
+    yield from _guard(errand) if for_all else ()  # a user's own service manager may not do more
     yield ""
     yield "[Install]"
     yield f"WantedBy={'multi-user' if for_all else 'default'}.target"
     yield ""
+
+
+def _guard(errand: Errand) -> Iterator[str]:
+    yield f"CapabilityBoundingSet={_READ_ALL if errand.as_root else ''}"
+    yield from _GUARDS
+    # The sign says that a folder may be missing when the service starts.
+    if errand.writable:
+        folders = (_quote(f"-{folder}") for folder in errand.writable)
+        yield f"ReadWritePaths={' '.join(folders)}"
 
 
 def _quote(word: str) -> str:

@@ -16,9 +16,9 @@ _HEADERS: Final = {"User-Agent": f"mydata-like/{__version__}"}
 def write_signal(file: Path, record: Mapping[str, object]) -> Problem | None:
     """Replace the signal's file by what a run brought; return what went wrong."""
     try:
-        write_private(file, json.dumps(dict(record), indent=1).encode())
-        file.chmod(0o644)  # a monitor may be anybody
-    except (SettingsError, OSError) as error:
+        content = json.dumps(dict(record), indent=1).encode()
+        write_private(file, content, 0o644)  # a monitor may be anybody
+    except SettingsError as error:
         return Problem("monitor.no-signal", f"The signal file cannot be written: {error}.")
     return None
 

@@ -28,10 +28,16 @@ CUT: Final = "file.cancelled"
 
 
 class Workers(Protocol):
-    """The pool as its channels see it; `patience` is how long a worker may say nothing."""
+    """The pool as its channels see it; `patience` is how long a worker may say nothing.
+
+    `mark` is the uploader's, for temporary names.
+    """
 
     patience: float
     emit: Emit
+    mark: bytes
+
+    def announce(self, payload: Payload) -> None: ...
 
     def open_worker(self, number: int) -> WorkerProcess: ...
 
@@ -71,14 +77,17 @@ class SshChannel:
 
     def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
         """Carry a payload, as `core.ports.Channel` promises."""
+        self._workers.announce(payload)
         with self._workers.carrying() as spare:
-            return self._order(_make_task(payload, spare=spare), progress)
+            task = _make_task(payload, self._workers.mark, spare=spare)
+            return self._order(task, progress)
 
     def replace(
         self, replacements: Sequence[Replacement], files: Mapping[bytes, Wanted]
     ) -> list[Sent | Unsent]:
         """Put what was laid aside into its place, as `core.ports.Channel` promises."""
-        moves = (_make_move(it, files.get(it.key)) for it in replacements)
+        mark = self._workers.mark
+        moves = (_make_move(it, files.get(it.key), mark) for it in replacements)
         return self._order(Moves(tuple(moves)), _ignore)
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
@@ -160,13 +169,14 @@ class SshChannel:
         )
 
 
-def _make_task(payload: Payload, *, spare: bool) -> Task:
-    return Task(tuple(map(describe_member, payload.members)), payload.batched, spare)
+def _make_task(payload: Payload, mark: bytes, *, spare: bool) -> Task:
+    members = tuple(describe_member(wanted, mark) for wanted in payload.members)
+    return Task(members, payload.batched, spare)
 
 
-def _make_move(replacement: Replacement, wanted: Wanted | None) -> Move:
+def _make_move(replacement: Replacement, wanted: Wanted | None, mark: bytes = b"") -> Move:
     target = _encode(replacement.remote)
-    member = wanted and describe_member(wanted)._replace(remote=target, aside=False)
+    member = wanted and describe_member(wanted, mark)._replace(remote=target, aside=False)
     return Move(_encode(replacement.staged), target, replacement.size, member)
 
 
@@ -178,7 +188,7 @@ def _ignore(size: int) -> None:
     """Tell nobody how far it is: the bytes have been told of."""
 
 
-def describe_member(wanted: Wanted) -> Member:
+def describe_member(wanted: Wanted, mark: bytes = b"") -> Member:
     """Return a wanted file as a channel worker is told of it."""
     file, remote = wanted.file, wanted.remote
     if wanted.replaces:
@@ -193,6 +203,7 @@ def describe_member(wanted: Wanted) -> Member:
         anew=wanted.round > 0,
         inside=wanted.members,
         aside=wanted.replaces,
+        mark=mark,
     )
 
 

@@ -7,7 +7,7 @@ from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.core.spent import Spent
 from mydata_like.ssh.links import NO_CHANNEL
-from mydata_like.ssh.session import Finished, Put, RemoteFile, Session, SftpSession, Stream
+from mydata_like.ssh.session import Finished, Listed, Put, RemoteFile, Session, SftpSession, Stream
 from mydata_like.transfer.timesheet import Timesheet
 
 _STARTING = 2  # round trips that the start of a command takes
@@ -130,6 +130,14 @@ class _MeteredSftp:
     def find_size(self, path: bytes) -> int | None:
         with self._sheet.timed(self._sheet.learn(1)):
             return self._sftp.find_size(path)
+
+    def find_modified(self, path: bytes) -> int:
+        with self._sheet.timed(self._sheet.answer):
+            return self._sftp.find_modified(path)
+
+    def list_files(self, path: bytes) -> list[Listed]:
+        with self._sheet.timed(self._sheet.answer):
+            return self._sftp.list_files(path)
 
     def replace(self, source: bytes, target: bytes) -> None:
         with self._sheet.timed(self._sheet.answer):

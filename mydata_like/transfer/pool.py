@@ -1,7 +1,7 @@
 """The transport over SSH: a bounded pool of channels, several to a session and its process."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.events import ChannelChanged, Notice
-from mydata_like.core.model import StagingArea
+from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Emit
 from mydata_like.core.spent import NOTHING_SPENT, Spent
 from mydata_like.settings.schema import Transfer
@@ -26,6 +26,7 @@ from mydata_like.transfer.channel import SshChannel
 from mydata_like.transfer.endpoints import build_endpoints
 from mydata_like.transfer.process import WorkerProcess, build_command
 from mydata_like.transfer.protocol import Join, Opened, Plan
+from mydata_like.transfer.sealed import owner_mark
 from mydata_like.transfer.sessions import Place, Sessions, count_cpus
 
 _STARTING: Final = 15.0  # seconds that starting a process may take on a busy machine
@@ -41,7 +42,8 @@ class SshTransport:
     wants more in flight, not more logins.
 
     Any number of threads may use it, each its own channels. `explain` is asked why the staging
-    hosts refuse our key.
+    hosts refuse our key. `owner` is the uuid that temporary names tell of; `visiting` is called
+    with the folders below the location in which files may be left under such names.
     """
 
     def __init__(  # noqa: PLR0913 - `worker` is for tests
@@ -53,6 +55,8 @@ class SshTransport:
         known_hosts: Path,
         emit: Emit,
         explain: Callable[[AccessDeniedError], UploaderError] = lambda error: error,
+        owner: str = "",
+        visiting: Callable[[Iterable[str]], object] = frozenset,
         worker: Sequence[str] = (),
     ) -> None:
         self._location = os.fsencode(area.location)
@@ -61,6 +65,8 @@ class SshTransport:
         self._opening_patience = _STARTING + settings.connect_timeout + 2 * self.patience
         self.emit = emit
         self._explain = explain
+        self.mark = owner_mark(owner)
+        self._visiting = visiting
         self._sessions = Sessions(
             build_endpoints(area, settings, key_file=key_file, known_hosts=known_hosts),
             partial(WorkerProcess, worker or build_command()),
@@ -136,6 +142,12 @@ class SshTransport:
             self._announce(number, place.endpoint.host, opened)
             return place.worker
         raise self._worst([failure for _, failure in failures])
+
+    def announce(self, payload: Payload) -> None:
+        """Tell into which folders a payload goes, unless nothing of it has a temporary name."""
+        rungs = list(self._sessions.rungs.values())
+        if not (payload.batched and rungs and all(it.tar for it in rungs)):
+            self._visiting({wanted.remote.rpartition("/")[0] for wanted in payload.members})
 
     @contextmanager
     def carrying(self) -> Iterator[bool]:

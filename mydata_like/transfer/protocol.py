@@ -31,6 +31,7 @@ class Member(NamedTuple):
     `remote` is the path below the staging area's location. With `anew`, no part of it that
     lies there from an earlier attempt is trusted. An archive has no path, but what is `inside`.
     With `aside`, `remote` is not its place yet: where nothing can be renamed, it is only read.
+    The `mark` of its uploader is in its temporary name.
     """
 
     path: bytes
@@ -42,6 +43,7 @@ class Member(NamedTuple):
     anew: bool = False
     inside: tuple[ArchiveMember, ...] = ()
     aside: bool = False
+    mark: bytes = b""
 
     @property
     def modified(self) -> int:

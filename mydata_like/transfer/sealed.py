@@ -9,9 +9,18 @@ from mydata_like.transfer.reading import Source
 
 
 def part_name(member: Member) -> bytes:
-    """Return the temporary name of a file: the same for every attempt to send the same bytes."""
+    """Return the temporary name of a file: the same for every attempt to send the same bytes.
+
+    It begins with the mark of the uploader that sends it.
+    """
     text = b"%b\0%d\0%d" % (member.remote, member.size, member.modified_ns)
-    return b".mydata-%b.part" % hashlib.sha256(text).hexdigest()[:32].encode()
+    digest = hashlib.sha256(text).hexdigest().encode()
+    return b".mydata-%b.part" % (member.mark + digest)[:32]
+
+
+def owner_mark(owner: str) -> bytes:
+    """Return the mark of an uploader, of which the uuid is given: eight hexadecimal digits."""
+    return hashlib.sha256(owner.encode()).hexdigest()[:8].encode() if owner else b""
 
 
 class Sealed:

@@ -37,7 +37,7 @@ class Visit:
     """A session with a staging host, to see what lies below a location."""
 
     def __init__(self, session: Session, location: bytes) -> None:
-        self._session = session
+        self.session = session
         self._location = location
         self.rung = probe(session, location)
 
@@ -47,7 +47,7 @@ class Visit:
         if self.rung.rung == "shell":
             return self._ask(path, self.rung)
         try:
-            return Found(self._session.open_sftp().find_size(path), "")
+            return Found(self.session.open_sftp().find_size(path), "")
         except RejectedError:
             return Found(None, "")
 
@@ -56,16 +56,16 @@ class Visit:
         path = self._location.rstrip(b"/") + b"/" + name
         try:
             if self.rung.rung == "shell":
-                return self._session.run(b"rm -f -- " + quote(path)).status == 0
-            self._session.open_sftp().remove(path)
+                return self.session.run(b"rm -f -- " + quote(path)).status == 0
+            self.session.open_sftp().remove(path)
         except RejectedError:
             return False
         return True
 
     def _ask(self, path: bytes, rung: Rung) -> Found:
         where = quote(path)
-        size = self._session.run(b"wc -c < " + where)
-        said = self._session.run(rung.checksum + b" < " + where).output if rung.checksum else b""
+        size = self.session.run(b"wc -c < " + where)
+        said = self.session.run(rung.checksum + b" < " + where).output if rung.checksum else b""
         counted = size.output.strip()
         return Found(
             int(counted) if size.status == 0 and counted.isdigit() else None,

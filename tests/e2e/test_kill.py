@@ -10,8 +10,8 @@ pytestmark = [pytest.mark.e2e, needs_sshd]
 
 def test_killed_runs_lose_nothing_and_the_next_one_completes_them():
     said = []
-    test = KillTest(files=300, seed=7, say=said.append)
+    test = KillTest(300, 7, said.append, ("tar",), ("libssh",))
 
-    report = test.run(3, ("libssh",))
+    report = test.run(3)
 
     assert report.wrongs == [], said

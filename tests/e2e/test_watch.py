@@ -1,6 +1,9 @@
 """`mydata-like watch` as people start it: the service, a second one, its end, its commands."""
 
 import json
+import os
+import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -33,8 +36,8 @@ def give_systemctl(home, end="exit 0"):
     tool.chmod(stat.S_IRWXU)
 
 
-def command(home, *words):
-    environment = {
+def command(home, *words, environment=None):
+    environment = environment or {
         "PATH": str(home / "bin"),
         "HOME": str(home),
         "MYDATA_LIKE_HOME": str(home / "own files"),
@@ -47,6 +50,10 @@ def command(home, *words):
         timeout=60,
         check=False,
     )
+
+
+def is_root():
+    return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 def unit(home):
@@ -71,6 +78,39 @@ class TestService:
             "--user enable --now mydata-like.service",
             "--user disable --now mydata-like.service",
         ]
+
+    @pytest.mark.skipif(not is_root(), reason="only root is refused")
+    def test_root_is_not_taken_for_the_account_of_a_service(self, home):
+        refused = command(home, "watch", "--print", "--system")
+        meant = command(home, "watch", "--print", "--system", "--as-root")
+
+        assert refused.returncode == 2
+        assert "--user NAME" in refused.stderr
+        assert "User=root" in meant.stdout
+
+    def test_a_service_for_all_writes_below_the_home_of_its_account_only(self, home):
+        import pwd
+
+        account = pwd.getpwnam("daemon")
+        config = home / "settings.toml"
+        config.write_text(f'data.directory = "{home}"\nmonitor.signal_file = "/srv/up.json"\n')
+        give_systemctl(home)
+        words = ("watch", "--print", "--system", "--user", "daemon", "--config", str(config))
+        usual = {"PATH": str(home / "bin"), "HOME": str(home)}
+
+        printed = command(home, *words, environment=usual)
+
+        assert "User=daemon\n" in printed.stdout
+        (writable,) = re.findall(r"^ReadWritePaths=(.*)$", printed.stdout, re.M)
+        own = f"{account.pw_dir}/.local/state/mydata-like"
+        keys = f"{account.pw_dir}/.local/share/mydata-like/ssh"
+        assert shlex.split(writable) == [f"-{own}", f"-{own}/log", f"-{keys}", "-/srv"]
+
+    def test_an_account_that_there_is_not_is_told(self, home):
+        refused = command(home, "watch", "--print", "--system", "--user", "no-such-account")
+
+        assert refused.returncode == 2
+        assert "no account named no-such-account" in refused.stderr
 
     def test_where_the_system_refuses_the_commands_are_told(self, home):
         give_systemctl(home, 'echo "no bus" >&2; exit 1')

@@ -13,6 +13,7 @@ from mydata_like.core.format import format_path
 from mydata_like.core.views import Row, View
 from mydata_like.gui.tables.columns import Column
 from mydata_like.gui.tables.ordering import Open
+from mydata_like.settings.writing import PRIVATE_FILE
 
 AT_ONCE = 1000  # rows in memory
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would take for one
@@ -47,6 +48,8 @@ def _write(path: Path, pieces: Iterable[str]) -> None:
     """Write the file whole, or leave what was there."""
     part = path.with_name(path.name + ".part")
     try:
+        part.unlink(missing_ok=True)
+        part.touch(mode=PRIVATE_FILE)
         with part.open("w", encoding="utf-8", newline="") as file:
             file.writelines(pieces)
         part.replace(path)

@@ -18,6 +18,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.settings.writing import PRIVATE_FILE, make_private_folder, require_plain
 
 DEADLINE: Final = 2.0  # seconds in which the first instance has to answer
 _PAUSE: Final = 0.05  # seconds between two tries while the first instance is still starting
@@ -53,7 +54,9 @@ class Instance:
         """`state` is a folder of the person alone, used where the system has none for sockets."""
         key = hashlib.sha256(os.fsencode(os.path.realpath(config_file))).hexdigest()[:16]
         self._folder = Path(os.environ.get("XDG_RUNTIME_DIR") or state)
-        self._lock = FileLock(self._folder / f"mydata-like-{key}.lock", timeout=0, mode=0o600)
+        self._lock = FileLock(
+            self._folder / f"mydata-like-{key}.lock", timeout=0, mode=PRIVATE_FILE
+        )
         # A pipe of Windows lies in no folder, and its name is one for all who use the computer.
         self.address = (
             f"mydata-like-{key}-{os.environ.get('USERNAME', '')}"
@@ -84,7 +87,8 @@ class Instance:
         self._lock.release()
 
     def _take(self) -> bool:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
+        require_plain(Path(self._lock.lock_file))
         try:
             self._lock.acquire()
         except Timeout:

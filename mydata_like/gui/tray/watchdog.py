@@ -7,6 +7,8 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer
 
+from mydata_like.settings.writing import make_private_file
+
 logger = logging.getLogger(__name__)
 
 PATIENCE: Final = 5.0  # seconds without a turn of the event loop
@@ -28,10 +30,9 @@ class Watchdog(QObject):
         super().__init__(parent)
         self._path = folder / NAME
         self._patience = patience
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_file(self._path)
         mode = "wb" if self._size() > _FILE_BYTES else "ab"
         self._file = self._path.open(mode)
-        self._path.chmod(0o600)
         self._told = self._size()
         faulthandler.enable(self._file)
         self._timer = QTimer(self)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -46,6 +47,23 @@ def test_systemd_takes_the_service(unit, tmp_path):
     checked = check(tmp_path, "systemd-analyze", "verify", "--user", "--man=no", str(file))
 
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("as_root", [False, True], ids=["account", "root"])
+def test_systemd_calls_a_service_of_the_whole_computer_confined(tmp_path, as_root):
+    errand = replace(
+        ERRAND, account="daemon", everyone=True, as_root=as_root, writable=('/srv/100% "mine"',)
+    )
+    file = tmp_path / "mydata-like.service"
+    file.write_bytes(define_service("linux", errand, PLACES).content)
+
+    verified = check(tmp_path, "systemd-analyze", "verify", "--man=no", str(file))
+    judged = check(
+        tmp_path, "systemd-analyze", "security", "--offline=true", "--threshold=25", str(file)
+    )
+
+    assert (verified.returncode, verified.stderr) == (0, "")
+    assert judged.returncode == 0, judged.stdout[-200:]  # above 2.5 of 10 it fails
 
 
 @pytest.mark.parametrize("entry", ["mydata-like", "mydata-like-autostart"])

@@ -100,7 +100,7 @@ def test_an_absurd_file_is_a_problem_and_no_crash(path, content):
 def test_a_folder_in_place_of_the_file_is_a_problem(path):
     path.mkdir()
 
-    assert "cannot be read" in read_settings_file(path).problems[0].message
+    assert "is a folder" in read_settings_file(path).problems[0].message
 
 
 def test_byte_order_mark_and_carriage_returns_do_not_matter(path):
@@ -213,5 +213,5 @@ def test_a_folder_that_cannot_be_written_is_told():
 def test_a_file_that_cannot_be_read_is_not_replaced(path):
     path.mkdir()
 
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="is a folder"):
         edit_settings_file(path, {"server.requests": 2})

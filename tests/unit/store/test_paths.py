@@ -6,7 +6,8 @@ from platformdirs.macos import MacOS
 from platformdirs.unix import Unix
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.store.paths import Places, is_protected, make_private_folder
+from mydata_like.settings.writing import make_private_folder
+from mydata_like.store.paths import Places, is_protected
 
 
 @pytest.mark.parametrize(
@@ -51,8 +52,8 @@ def test_all_files_but_the_managed_one_go_below_a_folder(tmp_path):
 def test_folders_are_made_for_the_owner_only(tmp_path):
     places = Places.below(tmp_path / "a" / "b")
 
-    places.make_private()
-    places.make_private()
+    places.make_private(places.state)
+    places.make_private(places.state)
 
     folders = [entry for entry in tmp_path.rglob("*") if entry.is_dir()]
     assert {entry.name for entry in folders} == {"a", "b", "ssh", "state", "logs"}

@@ -1,13 +1,23 @@
 """Definitions put into their place, with real files and real commands."""
 
+import os
+import shutil
 import sys
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.system.installing import carry_out, remove_definition, write_definition
+from mydata_like.system.installing import (
+    carry_out,
+    make_folders_as,
+    remove_definition,
+    write_definition,
+)
 from mydata_like.system.service import MARK, Definition
+from tests.umasks import modes_below, umask
 
 
 @pytest.fixture
@@ -57,3 +67,33 @@ def test_commands_end_at_the_first_that_does_not_work():
     outcomes = list(carry_out([good, bad, good]))
     assert [outcome.problem for outcome in outcomes] == ["", "no bus here"]
     assert "there is no" in next(carry_out([never])).problem
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+class TestFoldersOfAnotherAccount:
+    @pytest.fixture
+    def home(self, tmp_path_factory):
+        import pwd
+
+        account = pwd.getpwnam("daemon")
+        home = Path(tempfile.mkdtemp(prefix="mydata-like-home-"))  # where others may look
+        os.chown(home, account.pw_uid, account.pw_gid)
+        yield home
+        shutil.rmtree(home)
+
+    def test_they_are_its_own_and_private(self, home):
+        with umask(0o000):
+            make_folders_as("daemon", [home / "a" / "b", home / "c"])
+
+        made = [home / "a", home / "a" / "b", home / "c"]
+        assert {path.owner() for path in made} == {"daemon"}
+        assert set(modes_below(home).values()) == {"drwx------"}
+
+    def test_the_rights_of_root_are_not_used(self, home, tmp_path):
+        tmp_path.chmod(0o700)
+        (home / ".local").symlink_to(tmp_path)
+
+        with pytest.raises(SettingsError, match="The account daemon cannot make"):
+            make_folders_as("daemon", [home / ".local" / "state"])
+
+        assert list(tmp_path.iterdir()) == []

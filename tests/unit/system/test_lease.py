@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from mydata_like.system.lock import is_local, lock_data_directory
 from tests.fakes.clock import FakeClock
 from tests.mounts import MOUNTS, needs_mounts
 from tests.site import Picture
+from tests.umasks import umask
 
 LOCK = ".mydata-like.lock"
 TWICE = """
@@ -217,6 +219,17 @@ def test_who_slept_too_long_learns_that_another_one_has_taken_over(data):
     sleeper.release()
     assert other.renew()
     assert (data / LOCK).exists()
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o077])
+def test_other_accounts_read_it_and_cannot_write_it(data, mask):
+    lease = Lease(os.fsencode(data), WHOLE, Holder.here(FakeClock()))
+
+    with umask(mask):
+        lease.take()
+
+    assert stat.filemode((data / LOCK).stat().st_mode) == "-rw-r--r--"
+    lease.release()
 
 
 def test_a_lease_that_cannot_be_written_is_missing(tmp_path):

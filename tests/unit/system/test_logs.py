@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import stat
+import sys
 import threading
 from contextlib import redirect_stderr
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from mydata_like.system import logs
 from mydata_like.system.logs import LogStyle, Redaction, logging_to
+from tests.umasks import modes_below, umask
 
 SECRET = "s3cr3t&key/with=signs"
 PEM = "-----BEGIN OPENSSH PRIVATE KEY-----\nc2VjcmV0\nbW9yZQ==\n-----END OPENSSH PRIVATE KEY-----"
@@ -125,6 +127,19 @@ def test_the_log_is_its_owners_alone(tmp_path: Path, redact: Redaction) -> None:
 
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "new" / "gui.log").stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="only POSIX has modes")
+def test_a_log_that_follows_a_full_one_is_its_owners_alone(
+    tmp_path: Path, redact: Redaction
+) -> None:
+    with umask(0o000), logging_to(tmp_path / "a" / "b", redact, LogStyle()):
+        for _ in range(2 * logs.FILE_BYTES // 1_000_000):
+            logging.getLogger("test").info("x" * 1_000_000)
+
+    modes = modes_below(tmp_path)
+    assert len(modes) > 3
+    assert set(modes.values()) == {"drwx------", "-rw-------"}
 
 
 def test_without_a_folder_the_log_goes_to_standard_error(tmp_path: Path, redact: Redaction) -> None:

@@ -36,7 +36,7 @@ def errand(program=HOSTILE, **changes):
 
 
 def read_unit(definition):
-    unit = configparser.RawConfigParser(delimiters="=")
+    unit = configparser.RawConfigParser(delimiters="=", strict=False)
     unit.optionxform = str
     unit.read_string(definition.content.decode())
     return unit
@@ -66,9 +66,39 @@ def test_systemd_runs_a_service_for_all_as_the_person_and_guards_it():
 
     assert definition.file == PurePosixPath("/etc/systemd/system/mydata-like.service")
     assert unit["Service"]["User"] == "scope"
-    assert unit["Service"]["ProtectSystem"] == "full"
+    assert unit["Service"]["ProtectSystem"] == "strict"
+    assert unit["Service"]["ProtectHome"] == "read-only"
+    assert unit["Service"]["CapabilityBoundingSet"] == ""
+    assert unit["Service"]["UMask"] == "0077"
     assert unit["Unit"]["After"] == "network-online.target"
     assert ("systemctl", "enable", "--now", "mydata-like.service") in definition.install
+
+
+def test_systemd_lets_a_service_for_all_write_into_the_named_folders_only():
+    writable = ("/home/scope/.local/state/mydata-like", HOSTILE)
+    definition = define_service("linux", errand(everyone=True, writable=writable), LINUX)
+
+    said = read_unit(definition)["Service"]["ReadWritePaths"].replace("$", "$$")
+    assert systemd_words(said) == [f"-{folder}" for folder in writable]
+
+
+def test_root_without_capabilities_still_reads_the_files_of_others():
+    definition = define_service("linux", errand(everyone=True, as_root=True), LINUX)
+
+    assert read_unit(definition)["Service"]["CapabilityBoundingSet"] == "CAP_DAC_READ_SEARCH"
+
+
+@pytest.mark.parametrize("everyone", [False, True])
+def test_systemd_filters_system_calls_also_of_a_users_own_service(everyone):
+    lines = define_service("linux", errand(everyone=everyone), LINUX).content.decode().splitlines()
+
+    assert {
+        "NoNewPrivileges=yes",
+        "MemoryDenyWriteExecute=yes",
+        "RestrictNamespaces=yes",
+        "SystemCallFilter=@system-service",
+        "SystemCallFilter=~@privileged",
+    } <= set(lines)
 
 
 def test_launchd_starts_the_very_words():

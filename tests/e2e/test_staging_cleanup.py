@@ -1,0 +1,139 @@
+"""What broken transfers left in the staging area goes after a week, on each rung that can do it."""
+
+import json
+import os
+import re
+import time
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import psutil
+import pytest
+
+from mydata_like.transfer.sealed import owner_mark
+from tests.invariants import check_complete
+from tests.site import kill_group, make_data, open_site, wait_for
+from tests.sshd_fixture import needs_sshd, scp_only, sftp_only
+
+pytestmark = [pytest.mark.e2e, needs_sshd]
+
+DAY = 24 * 3600
+ALONE = "transfer.batch_below=0"  # so that each file has a temporary name
+LARGE = 9 * 1024 * 1024  # bytes of a file whose sending can go on
+
+
+@pytest.fixture(params=["shell", "sftp", "scp"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def site(tmp_path, kind):
+    folder = tmp_path / "site"
+    make_data(folder, tiny_files=4, large=20_000)
+    options = {"shell": (), "sftp": sftp_only(), "scp": scp_only(tmp_path)}[kind]
+    with open_site(folder, options=options) as site:
+        yield site
+
+
+def folder_of(site):
+    """A folder of the staging area into which files were sent."""
+    (stored,) = [file for file in site.server.datafiles() if file.filename == "part_3.csv"]
+    return stored.path.parent
+
+
+def leave(folder, name, days, content=b"left"):
+    path = folder / name
+    path.write_bytes(content)
+    when = time.time() - days * DAY
+    os.utime(path, (when, when))
+    return path
+
+
+def let_days_pass(site, days):
+    """Make the program believe that it sent something so long ago, and removed as well."""
+    at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+    (journal,) = site.state.glob("staging-folders-*.jsonl")
+    lines = map(json.loads, journal.read_text().splitlines())
+    journal.write_text("".join(json.dumps(line | {"at": at}) + "\n" for line in lines))
+    for file in site.state.glob("staging-folders-*.json"):
+        file.unlink()
+
+
+def let_sessions_end(site):
+    """Wait until the staging host has written all that it has received."""
+    for pid in site.sshd.session_pids:
+        with suppress(psutil.NoSuchProcess):
+            psutil.Process(pid).wait(20)
+
+
+def told(ended):
+    return re.findall(r"(\S+) files? \(.*?\) of broken transfers were removed", ended.complaints)
+
+
+def test_what_is_ours_and_old_goes_and_all_else_stays(site, kind):
+    site.run(ALONE)
+    folder, ours = folder_of(site), owner_mark(site.uuid).decode()
+    others = owner_mark("another uploader").decode()
+    old = [
+        leave(folder, f".mydata-{ours}{'a' * 24}.part", 8),
+        leave(folder, f".mydata-{ours}{'b' * 24}.part", 30),
+    ]
+    companions = [leave(folder, f"{old[0].name}{end}", 8) for end in (".at", ".map")]
+    kept = [
+        leave(folder, f".mydata-{ours}{'c' * 24}.part", 6),
+        leave(folder, f".mydata-{others}{'d' * 24}.part", 30),
+        leave(folder, ".mydata-of-others.part", 30),
+        leave(folder, f".mydata-{ours}{'e' * 24}.part.txt", 30),
+    ]
+    let_days_pass(site, 8)
+
+    first, second = site.run(ALONE), site.run(ALONE)
+
+    assert all(path.exists() for path in kept)
+    gone = kind != "scp"  # which can list nothing
+    assert [path.exists() for path in (*old, *companions)] == [not gone] * 4
+    assert told(first) == (["2"] if gone else [])
+    assert told(second) == []
+    assert (first.code, second.code) == (0, 0)
+
+
+def test_nothing_is_looked_at_twice_a_day(site, kind):
+    site.run(ALONE)
+    let_days_pass(site, 8)
+    site.run(ALONE)
+    late = leave(folder_of(site), f".mydata-{owner_mark(site.uuid).decode()}{'a' * 24}.part", 8)
+
+    assert told(site.run(ALONE)) == []
+    assert late.exists()
+
+
+def test_what_may_go_on_stays_however_old_it_is(site, kind):
+    if kind == "scp":
+        pytest.skip("scp has no temporary names")
+    site.run(ALONE)
+    large = folder_of_data(site) / "large.raw"
+    large.write_bytes(os.urandom(LARGE))
+    os.utime(large, (1_600_000_000, 1_600_000_000))
+    process = site.start("run", "--events", settings=(ALONE, "limits.bandwidth=2"))
+    wait_for(process, "transfer_progressed")
+    kill_group(process)
+    with process:
+        process.stdout.read()
+        process.stderr.read()
+    let_sessions_end(site)
+    (part,) = folder_of(site).glob(".mydata-*.part")
+    leave(folder_of(site), part.name, 30, part.read_bytes() or b"x")
+    dead = leave(folder_of(site), f".mydata-{owner_mark(site.uuid).decode()}{'a' * 24}.part", 30)
+    let_days_pass(site, 30)
+
+    ended = site.run(ALONE)
+
+    assert told(ended) == ["1"]
+    assert not dead.exists()
+    check_complete(site, ended)
+
+
+def folder_of_data(site):
+    (path,) = site.data.rglob("part_3.csv")
+    return path.parent
