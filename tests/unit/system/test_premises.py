@@ -9,11 +9,14 @@ from hashlib import md5
 import pytest
 
 from mydata_like.core.errors import Cancelled, FileChangedError
-from mydata_like.core.model import DatasetId, Entry, EntryState
+from mydata_like.core.freeing import Freed
+from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.store.deeds import DeedsFile
+from mydata_like.system.clock import SystemClock
 from mydata_like.system.premises import Premises
-from tests.appending import appending
 from tests.builders import a_file
+from tests.racing import FRAME, racing
 from tests.settled import settle
 from tests.site import Picture
 
@@ -163,28 +166,33 @@ def test_a_file_that_another_account_has_open_stays(folder, mode):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of writers")
-def test_what_is_appended_while_files_are_deleted_is_never_lost(tmp_path):
-    count, deleted = 1500, 0
+def test_what_is_written_while_files_are_deleted_is_never_lost(tmp_path):
+    count, deleted, log = 1000, 0, tmp_path / "freed.jsonl"
     files = [a_file(tmp_path / "data" / f"{n}.dat", 1000, LONG_AGO) for n in range(count)]
     settle(files[-1])
+    deeds = {file.name: ("append", "overwrite")[number % 2] for number, file in enumerate(files)}
     with (
         closing(Premises(os.fsencode(tmp_path / "data"))) as premises,
-        appending(tmp_path / "data", count, seconds=0.0002) as appender,
+        DeedsFile(log, SystemClock()) as noted,
+        racing(log, tmp_path / "data", deeds, seconds=0.0002) as racer,
     ):
-        for number, file in enumerate(files):
-            with premises.hold(entry(file.name)) as held:
+        for file in files:
+            row = entry(file.name)
+            with premises.hold(row) as held:
                 held.measure(CancelFlag())
-                appender.begin(number)
+                noted.note(Freed(row.key, 1000, row, DatafileId(1)))
                 with suppress(FileChangedError):
                     held.delete()
                     deleted += 1
 
-    assert appender.find_lost() == []
+    there = [name for name in racer.written if (tmp_path / "data" / name).exists()]
+    assert there == racer.written
+    assert all(FRAME in (tmp_path / "data" / name).read_bytes() for name in there)
+    assert there
     assert deleted
-    assert appender.written
-    left = {path.name for path in (tmp_path / "data").iterdir()}
+    left = sorted(path.name for path in (tmp_path / "data").iterdir())
     assert len(left) == count - deleted
-    assert not [name for name in left if not name.endswith(".dat")]
+    assert all(name.endswith(".dat") for name in left)
 
 
 def test_all_that_is_in_a_folder_is_found_links_and_pipes_with_a_reason(premises, folder):
