@@ -215,10 +215,10 @@ class Proof:
         try:
             index = self._server.read_datafile(record, self._form.read_index)
         except ArchiveError as error:
-            logger.warning("The archive %s (datafile %d): %s", record.name, record.id, error)
+            logger.info("The archive %s (datafile %d): %s", record.name, record.id, error)
             return ArchiveError(DAMAGED.message, hint=DAMAGED.hint, code=DAMAGED.code)
         except ItemError as error:
-            logger.warning("The archive %s (datafile %d): %s", record.name, record.id, error)
+            logger.info("The archive %s (datafile %d): %s", record.name, record.id, error)
             return error
         return frozenset(map(_describe, index))
 
