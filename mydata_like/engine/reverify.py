@@ -17,10 +17,11 @@ from mydata_like.core.ports import Cancel, Clock, ServerAPI
 
 logger = logging.getLogger(__name__)
 
-LASTS: Final = 120.0  # seconds for which an answer counts, and after which is asked once more
+LASTS: Final = 600.0  # seconds for which an answer counts, and after which is asked once more
 SOON: Final = 0.05  # seconds until the first look at the records
 SLOWEST: Final = 10_000_000  # bytes a second at which a busy server still reads its copies
-LITTLE: Final = 30.0  # seconds of patience with a server that has let it run out before
+LESS: Final = 0.25  # the share of our patience that is left each time it has run out
+LEAST: Final = 0.03  # the same for a server that verifies others meanwhile
 
 NO_REPLICA = Problem(
     "free.no-replica",
@@ -78,8 +79,7 @@ class Reverify:
         self._cancel = cancel
         self._how = how
         self._questions: dict[DatafileId, _Question] = {}
-        self._patience = how.patience
-        self._silent = False  # the server has answered nothing until our patience ran out
+        self._share = 1.0  # of our patience, that is left
 
     def __call__(self, wanted: Iterable[Wanted]) -> bool:
         """Have these records verified that were not lately, and wait for it, with a bound.
@@ -89,10 +89,6 @@ class Reverify:
         """
         self._forget_old()
         due = {it.record.id: it for it in wanted if it.record.id not in self._questions}
-        if self._silent:
-            at = self._clock.monotonic()
-            self._questions |= {number: _Question(at, {}, NOT_AGAIN) for number in due}
-            return bool(due)
         for number, question in zip(due, self._ask_all(list(due.values())), strict=True):
             self._questions[number] = question
         self._await({number: it for number, it in due.items() if not self._problem_of(number)})
@@ -130,7 +126,7 @@ class Reverify:
         failed: list[BaseException] = []
 
         def ask(it: Wanted) -> _Question:
-            if failed:
+            if failed or self._cancel.is_set():
                 raise Cancelled
             try:
                 return self._ask(it.record)
@@ -156,7 +152,7 @@ class Reverify:
 
     def _await(self, pending: dict[DatafileId, Wanted]) -> None:
         """Look at the records until all are answered, or nothing has happened for too long."""
-        progressed, interval, any_answer = self._clock.monotonic(), SOON, not pending
+        progressed, interval, answered = self._clock.monotonic(), SOON, False
         while pending and not self._has_no_patience(progressed, pending):
             if self._cancel.wait(interval):
                 raise Cancelled
@@ -166,13 +162,15 @@ class Reverify:
                 self._close(number)
                 del pending[number]
             if done:
-                progressed, interval, any_answer = self._clock.monotonic(), SOON, True
+                progressed, interval, answered = self._clock.monotonic(), SOON, True
             else:
                 interval = min(interval * 1.5, max(self._how.interval, SOON))
         for number in pending:
             self._close(number)
-            self._patience = min(self._patience, LITTLE)
-        self._silent = not any_answer
+        if pending:
+            self._share *= LESS
+        if answered:
+            self._share = max(self._share, LEAST)
 
     def _close(self, number: DatafileId) -> None:
         question = self._questions[number]
@@ -180,8 +178,8 @@ class Reverify:
 
     def _has_no_patience(self, since: float, pending: Mapping[DatafileId, Wanted]) -> bool:
         largest = max(it.record.size for it in pending.values())
-        passed = self._clock.monotonic() - since
-        return passed >= self._patience + largest / SLOWEST
+        patience = self._share * (self._how.patience + largest / SLOWEST)
+        return self._clock.monotonic() - since >= patience
 
     def _is_done(self, wanted: Wanted, found: Mapping[DatafileId, Datafile]) -> bool:
         """Return whether nothing more is to be expected of a record: also one that has gone."""

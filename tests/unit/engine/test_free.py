@@ -10,7 +10,7 @@ from mydata_like.core.freeing import Found, Freed, Spared
 from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState, Replica
 from mydata_like.engine.free import AT_ONCE, Free
 from mydata_like.engine.proving import FRESH, LARGE, Proof
-from mydata_like.engine.reverify import Reverification, Reverify
+from mydata_like.engine.reverify import LASTS, Reverification, Reverify
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
@@ -116,8 +116,14 @@ def test_what_was_read_in_time_is_not(server, ledger, clock):
 def test_for_many_that_take_long_together_it_is_asked_now_and_then(server, ledger, clock):
     found = [add(server, ledger, f"{number}.dat", numbered=True) for number in range(60)]
     assert free(server, ledger, SlowDisk(clock, FRESH / 10), clock, found) == ["freed"] * 60
-    assert server.calls["fetch_datafiles"] < 30
-    assert 60 < server.calls["request_verification"] < 90  # an answer lasts for two minutes
+    assert server.calls["fetch_datafiles"] < 20
+    assert server.calls["request_verification"] == 60
+
+
+def test_an_answer_that_is_too_old_counts_no_more(server, ledger, clock):
+    found = [add(server, ledger, f"{number}.dat", numbered=True) for number in range(60)]
+    assert free(server, ledger, SlowDisk(clock, LASTS / 40), clock, found) == ["freed"] * 60
+    assert 60 < server.calls["request_verification"] < 90
 
 
 def test_where_the_server_is_away_nobody_asks_again_and_all_stay(server, ledger, clock):
@@ -171,18 +177,27 @@ def test_bytes_that_rotted_since_they_were_verified_keep_the_file(server, ledger
     assert free(server, ledger, SlowDisk(clock), clock, found) == ["freed", "free.no-replica"]
 
 
-def test_a_server_that_does_not_look_keeps_all_and_is_waited_for_once(server, ledger, clock):
-    found = [add(server, ledger, f"{number}.dat") for number in range(AT_ONCE + 5)]
+def test_a_server_that_does_not_look_is_waited_for_ever_less(server, ledger, clock):
+    found = [add(server, ledger, f"{number}.dat") for number in range(3 * AT_ONCE)]
     server.unread.add("box")
 
     fates = free(server, ledger, SlowDisk(clock), clock, found)
 
     assert set(fates) == {"free.not-verified-again"}
-    assert server.calls["request_verification"] == AT_ONCE
-    assert PATIENCE <= clock.monotonic() < PATIENCE + 10
+    assert PATIENCE <= clock.monotonic() < 1.5 * PATIENCE
 
 
-def test_what_was_not_looked_at_holds_the_others_up_once(server, ledger, clock):
+def test_one_file_that_is_not_looked_at_holds_no_other_back(server, ledger, clock):
+    found = [add(server, ledger, f"{number}.dat", size=LARGE) for number in range(3)]
+    server.records[1] = server.records[1]._replace(replicas=(COPY[0]._replace(location="tape"),))
+    server.unread.add("tape")
+
+    fates = free(server, ledger, SlowDisk(clock), clock, found)
+
+    assert fates == ["free.not-verified-again", "freed", "freed"]
+
+
+def test_what_is_not_looked_at_holds_the_others_up_but_little(server, ledger, clock):
     found = [add(server, ledger, f"{number}.dat") for number in range(3 * AT_ONCE)]
     lost = [number for number in server.records if number % 100 == 0]
     for number in lost:
