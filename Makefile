@@ -13,7 +13,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: setup demo test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test pages wheel package test-package lock clean
+	kill-test claim-test free-test pages wheel package test-package lock clean
 
 setup: .venv/ready
 
@@ -74,6 +74,9 @@ kill-test: setup
 
 claim-test: setup
 	$(BIN)/python -m tests.claimtrials --rounds 3
+
+free-test: setup
+	$(BIN)/python -m tests.freetrials --trials 10000
 
 pages: setup
 	$(BIN)/python -m mydata_like.settings.reference > docs/settings.md

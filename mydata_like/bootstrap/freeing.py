@@ -23,6 +23,7 @@ from mydata_like.core.events import Event
 from mydata_like.core.freeing import Found, Freed, Spared
 from mydata_like.engine.free import Free
 from mydata_like.engine.proving import Proof
+from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.engine.workers import Stoppable
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
@@ -117,9 +118,23 @@ def open_freeing(
         # As in a dry run: nothing is made on the server.
         connection = open_connection(settings, key, clock, onlooker.cancel, dry_run=True)
         stack.callback(connection.close)
-        _require_box(connection, settings, places)
-        settle = settings.filters.settle_seconds
-        proof = Proof(connection.server, TarArchives(), clock, onlooker.cancel, settle)
+        box = _require_box(connection, settings, places)
+        how = Reverification(
+            box,
+            settings.advanced.verify_patience,
+            settings.advanced.verify_interval,
+            settings.server.requests,
+        )
+        server, cancel = connection.server, onlooker.cancel
+        proof = Proof(
+            server,
+            TarArchives(),
+            clock,
+            cancel,
+            settings.filters.settle_seconds,
+            box=box,
+            reverify=Reverify(server, clock, cancel, how) if delete else None,
+        )
         deeds = stack.enter_context(DeedsFile(state / NAME, clock)) if delete else None
         sources = [source.path for source in ledger.find_sources()]
         grounds = _open_grounds(os.fsencode(root), sources, stack)
@@ -168,8 +183,8 @@ def _require_encryption(settings: Settings) -> None:
         )
 
 
-def _require_box(connection: Connection, settings: Settings, places: Places) -> None:
-    """Refuse where the server's administrator gave us no place in which files stay."""
+def _require_box(connection: Connection, settings: Settings, places: Places) -> str:
+    """Return the storage box in which files stay; refuse where nobody gave us one."""
     try:
         approved = open_petition(connection, settings, places, _ignore).look()
     except NotApprovedError:
@@ -181,6 +196,7 @@ def _require_box(connection: Connection, settings: Settings, places: Places) -> 
             "approval with: mydata-like register",
             code="free.http-only",
         )
+    return approved.area.box
 
 
 def _ignore(event: Event) -> None:

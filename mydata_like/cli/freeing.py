@@ -66,7 +66,10 @@ def free(  # noqa: PLR0913 - each is an option of its own
     ],
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what would be deleted.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Only report what would be deleted; nothing is verified again."
+        ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
     config: ConfigOption = None,
@@ -75,9 +78,9 @@ def free(  # noqa: PLR0913 - each is an option of its own
 ) -> None:
     """Delete local files that are safe on the server, to free space; empty folders stay.
 
-    A file goes only when the server says now that it has a verified copy of the same size and
-    checksum, and when the local file, read once more, still has that checksum. Every deletion
-    is noted in freed.jsonl, in the folder of the program's state.
+    A file goes only when the server, asked to verify its copy again, has done so and found the
+    same size and checksum, and when the local file, read once more, still has that checksum.
+    Every deletion is noted in freed.jsonl, in the folder of the program's state.
     """
     if as_json and not (dry_run or yes):
         raise typer.BadParameter("--json needs --dry-run or --yes: nobody can be asked.")
@@ -146,6 +149,8 @@ def _describe(sums: Sums, *, deleted: bool) -> Iterator[str]:
         yield from (f"  {format_path(file.key)}" for file in files[:NAMED])
         if count > NAMED:
             yield f"  and {count - NAMED:,} more"
+    if sums.freed and not deleted:
+        yield "The server has not verified its copies again: it is asked before files are deleted."
     verb = "deleted" if deleted else "can be deleted"
     yield f"{_amount(sums)} {verb}; {len(sums.kept):,} kept."
 

@@ -1,13 +1,13 @@
 """Frees space: deletes local files of which the server proves, now, that it has every byte.
 
 What the ledger says is where the questions begin, never the answer. A local file goes only when
-its record was fetched a moment ago and has its size, its checksum and a verified replica, and
-when its own bytes, read again from the first to the last, have that checksum as well.
+its record was fetched a moment ago and has its size, its checksum and a replica that the server
+has verified again since it was asked to, and when its own bytes, read again from the first to the
+last, have that checksum as well.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Final
 
 from mydata_like.core.errors import Cancelled, ItemError, Problem, RunError
@@ -15,8 +15,10 @@ from mydata_like.core.freeing import Deeds, Disk, Found, Freed, Held, Spared
 from mydata_like.core.model import Entry
 from mydata_like.core.ports import Ledger
 from mydata_like.engine.proving import Proof, Records, judge_entry
+from mydata_like.engine.reverify import NOT_AGAIN
 
-AT_ONCE: Final = 300  # files whose records are fetched together
+AT_ONCE: Final = 300  # files whose records are fetched, and verified again, together
+BYTES_AT_ONCE: Final = 4 * 1024**3  # of these files: that they take no longer to be read
 
 UNKNOWN = Problem(
     "free.unknown",
@@ -101,10 +103,13 @@ class Free:
         with self._disk.hold(entry) as held:
             if held.measure(self._proof.cancel) != entry.checksum:
                 return Spared(entry.key, entry.size, OTHER_BYTES)
-            if self._proof.is_stale(records):  # a large file takes its time to be read
-                verdict = self._proof.judge(entry, self._proof.fetch([entry]))
+            # A large file takes its time to be read; of the largest the server is asked then.
+            if self._proof.is_stale(records) or not self._proof.was_verified_again(verdict):
+                verdict = self._proof.judge(entry, self._proof.fetch([entry], large=True))
             if isinstance(verdict, Problem):
                 return Spared(entry.key, entry.size, verdict)
+            if not self._proof.was_verified_again(verdict):
+                return Spared(entry.key, entry.size, NOT_AGAIN)
             freed = Freed(entry.key, entry.size, entry, verdict.id)
             self._delete(held, freed)
         return freed
@@ -121,6 +126,13 @@ class Free:
 
 
 def _parts(found: Iterable[Found]) -> Iterator[list[Found]]:
-    files = iter(found)
-    while part := list(islice(files, AT_ONCE)):
+    part: list[Found] = []
+    size = 0
+    for file in found:
+        if part and (len(part) >= AT_ONCE or size + file.size > BYTES_AT_ONCE):
+            yield part
+            part, size = [], 0
+        part.append(file)
+        size += file.size
+    if part:
         yield part

@@ -1,16 +1,21 @@
 """Asks the server whether it has local files, now: every byte of them, verified."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.archives import ArchiveFormat, Indexed, archive_path
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import ArchiveError, ItemError, Problem
 from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState
 from mydata_like.core.ports import Cancel, Clock, ServerAPI
+from mydata_like.engine.reverify import Reverify, Wanted, judge_copies
+
+logger = logging.getLogger(__name__)
 
 FRESH: Final = 30.0  # seconds for which a fetched record counts
 FEW: Final = 20  # names that are asked for one by one; for more their dataset is listed
-ARCHIVES_KEPT: Final = 8  # of whose files we know
+LARGE: Final = 1024**3  # bytes of a local file about which the server is asked once it was read
+MEMBERS_KEPT: Final = 300_000  # files in archives that we know of at once
 
 UNVERIFIED = Problem(
     "free.unverified",
@@ -32,14 +37,14 @@ DIFFERS = Problem(
     "The server's record is of other bytes than the local file.",
     "Keep the file, and ask the server's administrator what became of the record.",
 )
-NO_REPLICA = Problem(
-    "free.no-replica",
-    "The server has no verified copy of this file now.",
-    "Keep the file; the next run asks the server to verify it.",
-)
 NOT_INSIDE = Problem(
     "free.not-inside",
     "The archive on the server that should hold this file does not have it.",
+    "Keep the file, and tell the server's administrator.",
+)
+DAMAGED = Problem(
+    "free.damaged-archive",
+    "The archive on the server that should hold this file is damaged, or none of ours.",
     "Keep the file, and tell the server's administrator.",
 )
 
@@ -75,22 +80,51 @@ class Records(NamedTuple):
 class Proof:
     """Asks the server, and reads the local files: what may be deleted now, and what may not.
 
-    `settle` is for how many seconds a file must not have changed.
+    `settle` is for how many seconds a file must not have changed. Without `reverify` the server
+    is not asked to verify its copies again: that is enough to look, and not to delete.
     """
 
-    def __init__(
-        self, server: ServerAPI, form: ArchiveFormat, clock: Clock, cancel: Cancel, settle: float
+    def __init__(  # noqa: PLR0913 - four of them are the outside world
+        self,
+        server: ServerAPI,
+        form: ArchiveFormat,
+        clock: Clock,
+        cancel: Cancel,
+        settle: float,
+        *,
+        box: str = "",
+        reverify: Reverify | None = None,
     ) -> None:
         self.clock = clock
         self.cancel = cancel
         self._server = server
         self._form = form
         self._settle = settle
+        self._box = box
+        self._reverify = reverify
         self._numbers: tuple[DatasetId, Mapping[str, DatafileId]] = DatasetId(-1), {}
-        self._archives: dict[str, frozenset[_Member]] = {}  # by the archive's checksum
+        self._archives: dict[str, frozenset[_Member] | ItemError] = {}  # by the archive's checksum
 
-    def fetch(self, entries: Sequence[Entry]) -> Records:
+    def fetch(self, entries: Sequence[Entry], *, large: bool = False) -> Records:
         """Return the records that these rows of the ledger speak of, as they are now.
+
+        The server has verified them again, as far as it did within our patience; those of files
+        that take long to be read only with `large`, which is for when they were.
+        """
+        records = self._fetch(entries)
+        if self._reverify is None:
+            return records
+        asked = self._reverify(
+            Wanted(record, entry.remote)
+            for entry in entries
+            if large or entry.size < LARGE
+            for record in records.find(entry)
+            if self._judge_record(entry, record) is None
+        )
+        return self._fetch(entries) if asked else records
+
+    def _fetch(self, entries: Sequence[Entry]) -> Records:
+        """Return the records as they are now.
 
         Who we are is proven first: an account that has lost its rights is shown nothing.
         """
@@ -110,20 +144,25 @@ class Proof:
     def judge(self, entry: Entry, records: Records) -> Datafile | Problem:
         """Return the record that proves a file to be safe, or why there is none.
 
-        Raises `ItemError` where an archive cannot be read now.
+        Where the server was not asked yet to verify it again, that is still to come: see
+        `was_verified_again`. Raises `ItemError` where an archive cannot be read now.
         """
         known = judge_entry(entry)
         if known is not None:
             return known
         if entry.modified_ns > (self.clock.now().timestamp() - self._settle) * 1e9:
             return SETTLING
-        verdicts = [self._judge_record(entry, record) for record in records.find(entry)]
+        verdicts = [self._prove(entry, record) for record in records.find(entry)]
         proofs = [verdict for verdict in verdicts if isinstance(verdict, Datafile)]
         return (proofs or verdicts or [NO_RECORD])[0]
 
     def is_stale(self, records: Records) -> bool:
         """Return whether what the server said is too old to delete anything because of it."""
         return self.clock.monotonic() - records.at > FRESH
+
+    def was_verified_again(self, proof: Datafile) -> bool:
+        """Return whether the server has verified a record again, so lately that it counts."""
+        return self._reverify is None or self._reverify.was_asked(proof.id)
 
     def _find_numbers(self, dataset: DatasetId, entries: Sequence[Entry]) -> set[DatafileId]:
         """Return the numbers of the records that may be those of so many files."""
@@ -134,13 +173,24 @@ class Proof:
         paths = (path for entry in entries for path in _list_places(entry))
         return {numbers[path] for path in paths if path in numbers}
 
-    def _judge_record(self, entry: Entry, record: Datafile) -> Datafile | Problem:
+    def _prove(self, entry: Entry, record: Datafile) -> Datafile | Problem:
+        problem = self._judge_record(entry, record) or self._judge_answer(entry, record)
+        if problem is not None:
+            return problem
+        return record if not entry.archive or self._holds(record, entry) else NOT_INSIDE
+
+    def _judge_record(self, entry: Entry, record: Datafile) -> Problem | None:
+        """Return why a record proves nothing, whatever the server would find now."""
         same_bytes = (record.size, record.checksum) == (entry.size, entry.checksum)
         if not entry.archive and not same_bytes:
             return DIFFERS
-        if not record.is_verified_at(entry.remote):
-            return NO_REPLICA
-        return record if not entry.archive or self._holds(record, entry) else NOT_INSIDE
+        return judge_copies(record, entry.remote, self._box)
+
+    def _judge_answer(self, entry: Entry, record: Datafile) -> Problem | None:
+        """Return why the answer proves nothing, where the server was asked lately."""
+        if self._reverify is None or not self._reverify.was_asked(record.id):
+            return None
+        return self._reverify.judge(record, entry.remote)
 
     def _holds(self, archive: Datafile, entry: Entry) -> bool:
         """Return whether an archive has a local file's bytes: its record alone does not say."""
@@ -149,13 +199,38 @@ class Proof:
         return any((name, *wanted) in index for name in _list_endings(entry.key))
 
     def _read_archive(self, record: Datafile) -> frozenset[_Member]:
-        """Return what an archive holds, by its index as the server has it."""
-        if record.checksum not in self._archives:
-            if len(self._archives) >= ARCHIVES_KEPT:
-                self._archives.clear()
+        """Return what an archive holds, by its index as the server has it; it is read once.
+
+        Raises `ItemError`, for each of its files, where it cannot be read.
+        """
+        known = self._archives.get(record.checksum)
+        if known is None:
+            known = self._archives[record.checksum] = self._fetch_archive(record)
+            self._forget_archives()
+        if isinstance(known, ItemError):
+            raise known
+        return known
+
+    def _fetch_archive(self, record: Datafile) -> frozenset[_Member] | ItemError:
+        try:
             index = self._server.read_datafile(record, self._form.read_index)
-            self._archives[record.checksum] = frozenset(map(_describe, index))
-        return self._archives[record.checksum]
+        except ArchiveError as error:
+            logger.info("The archive %s (datafile %d): %s", record.name, record.id, error)
+            return ArchiveError(DAMAGED.message, hint=DAMAGED.hint, code=DAMAGED.code)
+        except ItemError as error:
+            logger.info("The archive %s (datafile %d): %s", record.name, record.id, error)
+            return error
+        return frozenset(map(_describe, index))
+
+    def _forget_archives(self) -> None:
+        """Forget those that were read first, so that the memory does for many."""
+        counts = {key: len(it) for key, it in self._archives.items() if isinstance(it, frozenset)}
+        total = sum(counts.values())
+        for checksum in list(counts)[:-1]:
+            if total <= MEMBERS_KEPT:
+                return
+            total -= counts[checksum]
+            del self._archives[checksum]
 
 
 def judge_entry(entry: Entry) -> Problem | None:

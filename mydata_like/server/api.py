@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from mydata_like.core.errors import RejectedError, SettingsError, TransientError
+from mydata_like.core.errors import RejectedError, SettingsError
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -30,6 +30,7 @@ from mydata_like.server.drafts import (
     registration_document,
 )
 from mydata_like.server.http_upload import patience
+from mydata_like.server.meaning import OtherBytesError
 from mydata_like.server.once import Once
 from mydata_like.server.records import (
     ShapeError,
@@ -307,17 +308,16 @@ class HttpServer:
 
 
 def _whole(record: Datafile, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Pass the bytes of a record on; raises `TransientError` where others come in the end."""
+    """Pass the bytes of a record on; raises `OtherBytesError` where others come in the end."""
     size, checksum = 0, hashlib.md5(usedforsecurity=False)
     for piece in pieces:
         size += len(piece)
         checksum.update(piece)
         yield piece
     if (size, checksum.hexdigest()) != (record.size, record.checksum):
-        raise TransientError(
+        raise OtherBytesError(
             f"The server gave other bytes of {record.name} than it has verified.",
             hint="If this stays, ask the facility's administrator to look at the server's storage.",
-            code="server.strange-answer",
         )
 
 

@@ -31,6 +31,15 @@ class StrangeAnswerError(TransientError):
     code = "server.strange-answer"
 
 
+class OtherBytesError(TransientError):
+    """A file came whole, and is not the one that the server has verified.
+
+    It is not fetched again at once: what lies on a disk stays the same.
+    """
+
+    code = "server.strange-answer"
+
+
 class MovedError(SettingsError):
     """The server sends us to another address; empty where it does not name one of a server."""
 

@@ -8,18 +8,17 @@ import errno
 import hashlib
 import os
 import secrets
-import signal
 import stat
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.errors import Cancelled, FileChangedError, Problem
 from mydata_like.core.format import format_path
 from mydata_like.core.model import Entry
 from mydata_like.core.ports import Cancel
+from mydata_like.system.writers import Use, WriteGuard
 
 ASIDE: Final = b".mydata-like-"  # how a file is called in its last moment; no run takes it
 NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
@@ -27,6 +26,7 @@ _CHUNK: Final = 1024 * 1024
 _LAG_NS: Final = 20_000_000  # by so much time stamps may lag behind the clock,
 _COARSE_LAG_NS: Final = 2_000_000_000  # or by so much where they keep whole seconds
 _SECOND_NS: Final = 1_000_000_000
+_LAST_MOMENT: Final = 0.001  # seconds for which a program may be about to open what it looked up
 
 LINK = Problem(
     "free.link",
@@ -81,35 +81,73 @@ class HeldFile:
         return checksum.hexdigest()
 
     def delete(self) -> None:
-        """Delete exactly this file, unless it has changed since; raises `FileChangedError`."""
-        self._check_unchanged()
-        if _is_written(self._descriptor):
+        """Delete exactly this file, unless it has changed since; raises `FileChangedError`.
+
+        Other programs are kept from opening it to write from before the last look at it until
+        it is gone. One that waits to do so gets the file back, with its name.
+        """
+        with WriteGuard(self._descriptor) as guard:
+            self._check_unused(guard)
+            self._check_unchanged()
+            aside = ASIDE + secrets.token_hex(8).encode()
+            with told(self._entry.key):
+                os.rename(self._name, aside, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            try:
+                self._check_aside(aside, guard)
+                with told(self._entry.key):
+                    os.unlink(aside, dir_fd=self._folder)
+            except BaseException:
+                self._put_back(aside)
+                raise
+
+    def _check_unused(self, guard: WriteGuard) -> None:
+        use = guard.look()
+        if use is Use.OPEN:
             raise self._changed("free.open", "is open in a program that may write to it")
-        aside = ASIDE + secrets.token_hex(8).encode()
-        with told(self._entry.key):
-            os.rename(self._name, aside, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-            found = os.stat(aside, dir_fd=self._folder, follow_symlinks=False)
-        if _Stamp.of(found) != self._stamp:
-            self._put_back(aside, found)
+        if use is Use.LOCKED:
+            raise self._changed("free.open", "is locked by a program that may write to it")
+        if use is Use.UNKNOWN:
+            raise self._changed(
+                "free.other-account",
+                "belongs to another account, so the system does not say whether a program is "
+                "writing to it",
+                "The file was kept. Free space as the account that owns it, or as administrator.",
+            )
+
+    def _check_aside(self, aside: bytes, guard: WriteGuard) -> None:
+        """See that what was renamed is our file, and that nobody has changed or opened it since.
+
+        A program that had looked the old name up before is about to open the file: it is given
+        a moment to appear.
+        """
+        first = self._find_states(aside)
+        same = all(_Stamp.of(state) == self._stamp for state in first)
+        if not same or first[0].st_ctime_ns != first[1].st_ctime_ns:
             raise self._changed("free.changed", "was replaced or changed by another program")
-        try:
-            os.unlink(aside, dir_fd=self._folder)
-        except OSError as error:
-            self._put_back(aside, found)
-            raise _translated(self._entry.key, error) from error
+        self._check_unused(guard)
+        time.sleep(_LAST_MOMENT)
+        self._check_unused(guard)
+        for before, after in zip(first, self._find_states(aside), strict=True):
+            if (_Stamp.of(before), before.st_ctime_ns) != (_Stamp.of(after), after.st_ctime_ns):
+                raise self._changed("free.changed", "was changed by another program")
+
+    def _find_states(self, name: bytes) -> tuple[os.stat_result, os.stat_result]:
+        """Return the state of what is open, and of what has a name now."""
+        with told(self._entry.key):
+            named = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+            return os.fstat(self._descriptor), named
 
     def _check_unchanged(self) -> None:
-        with told(self._entry.key):
-            after = os.fstat(self._descriptor)
-            named = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+        after, named = self._find_states(self._name)
         same = _Stamp.of(after) == _Stamp.of(named) == self._stamp
         if not same or after.st_ctime_ns != self._before.st_ctime_ns:
             raise self._changed("free.changed", "changed or was replaced meanwhile")
 
-    def _put_back(self, aside: bytes, found: os.stat_result) -> None:
-        """Give a file that is not ours its name again; one that has the name by now keeps it."""
+    def _put_back(self, aside: bytes) -> None:
+        """Give what was renamed its name again; a file that has the name by now keeps it."""
         here = {"src_dir_fd": self._folder, "dst_dir_fd": self._folder}
         try:
+            found = os.stat(aside, dir_fd=self._folder, follow_symlinks=False)
             if stat.S_ISDIR(found.st_mode):
                 os.rename(aside, self._name, **here)
                 return
@@ -135,36 +173,10 @@ class HeldFile:
         how = f"was replaced twice by another program; what came first is now called {name}"
         return self._changed("free.aside", how)
 
-    def _changed(self, code: str, how: str) -> FileChangedError:
-        return FileChangedError(
-            f"{format_path(self._entry.key)} {how}.",
-            hint="The file was kept. The next run looks at it anew.",
-            code=code,
-        )
-
-
-if sys.platform == "linux":
-    import fcntl
-
-    def _is_written(descriptor: int) -> bool:
-        """Return whether any program has the file open to write to it: no lease is given then."""
-        try:
-            # Who opens it while we have the lease makes the system send a signal: one that is
-            # ignored unless somebody asks for it.
-            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
-            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        except OSError as error:
-            return error.errno == errno.EAGAIN
-        with suppress(OSError):
-            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-        return False
-
-else:
-
-    def _is_written(descriptor: int) -> bool:
-        """Return False: the system does not tell."""
-        del descriptor
-        return False
+    def _changed(
+        self, code: str, how: str, hint: str = "The file was kept. The next run looks at it again."
+    ) -> FileChangedError:
+        return FileChangedError(f"{format_path(self._entry.key)} {how}.", hint=hint, code=code)
 
 
 @contextmanager

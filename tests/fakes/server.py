@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from itertools import count, islice
 from typing import TypeVar
 
@@ -28,6 +29,7 @@ T = TypeVar("T")
 ACCOUNT = User(1, "facility", "Facility Account")
 MANAGERS = Group(1, "managers")
 FACILITY = Facility(1, "Demo Facility", MANAGERS)
+FIRST_LOOK = datetime(2026, 1, 5, 20, 0)  # noqa: DTZ001 - the server's times tell no zone
 
 
 class ScriptedServer:
@@ -174,7 +176,7 @@ class ScriptedServer:
     def verify(self, chosen: Callable[[Datafile], bool] = lambda record: True) -> None:
         """Look at the bytes of these records, as the server does in the background."""
         for record in filter(chosen, list(self.records.values())):
-            stamp = f"look {next(self._looks)}"
+            stamp = (FIRST_LOOK + timedelta(seconds=next(self._looks))).isoformat()
             good = record.name not in self.bad or record.name in self.begun
             self.begun.discard(record.name)
             looked = tuple(

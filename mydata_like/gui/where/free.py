@@ -105,7 +105,12 @@ class FreeDialog(QDialog):
         self._delete.hide()
         self._close.setText(self.tr("Stop"))
         self._headline.setText(self.tr("Deleting %Ln file(s)", "", self._total))
-        self._text.setText(self.tr("Each file is checked once more, right before it goes."))
+        self._text.setText(
+            self.tr(
+                "The server verifies its copies again, and each file is read once more, right "
+                "before it goes."
+            )
+        )
         chosen = self._fates.freed
         self._work(partial(source.delete, self._place, chosen, self._pace), self._take_deleted)
 
@@ -130,8 +135,9 @@ class FreeDialog(QDialog):
         self._headline.setText(text.replace("%1", words.size(fates.bytes)))
         self._text.setText(
             self.tr(
-                "The server has a verified copy of each, with the same size and checksum. "
-                "Folders stay. Deleted files do not go to the wastebasket."
+                "The server has a verified copy of each, with the same size and checksum. It is "
+                "asked to verify them again before anything is deleted. Folders stay. Deleted "
+                "files do not go to the wastebasket."
             )
         )
         self._delete.setText(self.tr("Delete %Ln file(s)", "", count))

@@ -214,7 +214,8 @@ def tell_checked(fates: Fates) -> Verdict:
         reason = translate(
             "where",
             "The server has a verified copy with the same size and checksum, and the local file "
-            "was read once more (%1).",
+            "was read once more (%1). Free space has the server verify its copy again before it "
+            "deletes.",
         )
     else:
         count = len(fates.freed)
@@ -222,7 +223,8 @@ def tell_checked(fates: Fates) -> Verdict:
         reason = translate(
             "where",
             "The server has a verified copy of each, with the same size and checksum, and the "
-            "local files were read once more (%1).",
+            "local files were read once more (%1). Free space has the server verify its copies "
+            "again before it deletes.",
         )
     return Verdict("good", "check", headline, reason.replace("%1", asked))
 

@@ -69,6 +69,15 @@ def test_other_bytes_than_those_of_the_record_are_never_taken(web, server, answe
         server.read_datafile(RECORD, lambda pieces: b"".join(pieces))
 
 
+@pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT[:-1] + b"x"], ids=["fewer", "other"])
+def test_other_bytes_that_came_whole_are_not_fetched_again(web, server, content):
+    web.on("GET", PATH, reply(body=content, kind="application/x-tar"))
+
+    with pytest.raises(TransientError):
+        server.read_datafile(RECORD, lambda pieces: b"".join(pieces))
+    assert web.count("GET", PATH) == 1
+
+
 def test_what_came_cut_is_asked_for_again(web, server):
     good = reply(body=CONTENT, kind="application/x-tar")
     web.on("GET", PATH, raw(b"HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nshort"), good)

@@ -1,16 +1,22 @@
 """What goes is exactly the file that was looked at, whatever others do in between."""
 
 import os
-from contextlib import closing
+import subprocess
+import sys
+from contextlib import closing, suppress
 from hashlib import md5
 
 import pytest
 
 from mydata_like.core.errors import Cancelled, FileChangedError
-from mydata_like.core.model import DatasetId, Entry, EntryState
+from mydata_like.core.freeing import Freed
+from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.store.deeds import DeedsFile
+from mydata_like.system.clock import SystemClock
 from mydata_like.system.premises import Premises
 from tests.builders import a_file
+from tests.racing import FRAME, racing
 from tests.settled import settle
 from tests.site import Picture
 
@@ -122,6 +128,71 @@ def test_somebody_who_opens_the_file_to_write_is_not_in_the_way_of_the_program(p
         with (folder / NAME).open("rb"):
             held.delete()
     assert not (folder / NAME).exists()
+
+
+DELETE_AS_NOBODY = """
+import os, sys
+from mydata_like.core.errors import FileChangedError
+from mydata_like.engine.workers import CancelFlag
+from mydata_like.system.premises import Premises
+from tests.unit.system.test_premises import entry
+
+with Premises(os.fsencode(sys.argv[1])) as premises:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    with premises.hold(entry()) as held:
+        held.measure(CancelFlag())
+        try:
+            held.delete()
+        except FileChangedError as error:
+            print(error.problem_code)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
+@pytest.mark.parametrize("mode", ["ab", "r+b"])
+def test_a_file_that_another_account_has_open_stays(folder, mode):
+    """The system gives a lease only to the owner: it refuses to say who writes to the file."""
+    os.chown(folder / "a/b", 65534, 65534)
+    with (folder / NAME).open(mode) as other:
+        words = [sys.executable, "-c", DELETE_AS_NOBODY, str(folder)]
+        ended = subprocess.run(words, capture_output=True, text=True, check=True)
+        other.seek(0, os.SEEK_END)
+        other.write(b"frame")
+
+    assert ended.stdout.split() == ["free.other-account"]
+    assert (folder / NAME).read_bytes().endswith(b"frame")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of writers")
+def test_what_is_written_while_files_are_deleted_is_never_lost(tmp_path):
+    count, deleted, log = 1000, 0, tmp_path / "freed.jsonl"
+    files = [a_file(tmp_path / "data" / f"{n}.dat", 1000, LONG_AGO) for n in range(count)]
+    settle(files[-1])
+    deeds = {file.name: ("append", "overwrite")[number % 2] for number, file in enumerate(files)}
+    with (
+        closing(Premises(os.fsencode(tmp_path / "data"))) as premises,
+        DeedsFile(log, SystemClock()) as noted,
+        racing(log, tmp_path / "data", deeds, seconds=0.0002) as racer,
+    ):
+        for file in files:
+            row = entry(file.name)
+            with premises.hold(row) as held:
+                held.measure(CancelFlag())
+                noted.note(Freed(row.key, 1000, row, DatafileId(1)))
+                with suppress(FileChangedError):
+                    held.delete()
+                    deleted += 1
+
+    there = [name for name in racer.written if (tmp_path / "data" / name).exists()]
+    assert there == racer.written
+    assert all(FRAME in (tmp_path / "data" / name).read_bytes() for name in there)
+    assert there
+    assert deleted
+    left = sorted(path.name for path in (tmp_path / "data").iterdir())
+    assert len(left) == count - deleted
+    assert all(name.endswith(".dat") for name in left)
 
 
 def test_all_that_is_in_a_folder_is_found_links_and_pipes_with_a_reason(premises, folder):

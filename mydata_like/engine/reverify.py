@@ -1,0 +1,238 @@
+"""Asks the server to verify its copies again, and waits until it has.
+
+A record says that a copy was verified once. Whether the copy is still there, and still the same,
+shows only when the server reads it again: `dataset_file/ID/verify/` makes it do so, and
+`last_verified_time` of the replica says when it last did.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from mydata_like.core.errors import Cancelled, ItemError, Problem
+from mydata_like.core.model import Datafile, DatafileId, Replica
+from mydata_like.core.ports import Cancel, Clock, ServerAPI
+
+logger = logging.getLogger(__name__)
+
+LASTS: Final = 600.0  # seconds for which an answer counts, and after which is asked once more
+SOON: Final = 0.05  # seconds until the first look at the records
+SLOWEST: Final = 10_000_000  # bytes a second at which a busy server still reads its copies
+LESS: Final = 0.25  # the share of our patience that is left each time it has run out
+LEAST: Final = 0.03  # the same for a server that verifies others meanwhile
+
+NO_REPLICA = Problem(
+    "free.no-replica",
+    "The server has no verified copy of this file now.",
+    "Keep the file; the next run asks the server to verify it.",
+)
+NOT_AGAIN = Problem(
+    "free.not-verified-again",
+    "The server was asked to verify its copy of this file again, and has not done so.",
+    "Keep the file, and try again later. If this stays, notify the server's administrator: the "
+    "server's verification may stand still.",
+)
+
+
+class Reverification(NamedTuple):
+    """How the server is asked."""
+
+    box: str = ""  # the storage box in which our copies are; empty for any
+    patience: float = 900.0  # seconds to wait while it verifies nothing
+    interval: float = 2.0  # seconds between two looks at the records, at most
+    requests: int = 4  # questions that are under way at once
+
+
+class Wanted(NamedTuple):
+    """A record whose copies are to be verified again, and where we put the bytes."""
+
+    record: Datafile
+    remote: str
+
+
+class _Question(NamedTuple):
+    """When the server had verified each copy before it was asked, or what went wrong.
+
+    `at` is when it was asked; later, when its answer was seen or not waited for any longer.
+    """
+
+    at: float
+    before: Mapping[tuple[str, str], str | None]
+    problem: Problem | None = None
+
+    def is_answered_by(self, replica: Replica) -> bool:
+        """Return whether the server has verified a copy since; one that is new proves nothing."""
+        place = _place_of(replica)
+        return place in self.before and _is_later(replica.verified_at, self.before[place])
+
+
+class Reverify:
+    """Asks about records, waits for the answers, and judges records by them."""
+
+    def __init__(
+        self, server: ServerAPI, clock: Clock, cancel: Cancel, how: Reverification
+    ) -> None:
+        self._server = server
+        self._clock = clock
+        self._cancel = cancel
+        self._how = how
+        self._questions: dict[DatafileId, _Question] = {}
+        self._share = 1.0  # of our patience, that is left
+
+    def __call__(self, wanted: Iterable[Wanted]) -> bool:
+        """Have these records verified that were not lately, and wait for it, with a bound.
+
+        Returns whether there were any. Raises as `ServerAPI` does where the server is away or
+        refuses us.
+        """
+        self._forget_old()
+        due = {it.record.id: it for it in wanted if it.record.id not in self._questions}
+        for number, question in zip(due, self._ask_all(list(due.values())), strict=True):
+            self._questions[number] = question
+        self._await({number: it for number, it in due.items() if not self._problem_of(number)})
+        return bool(due)
+
+    def was_asked(self, record: DatafileId) -> bool:
+        """Return whether a record is one that the server was asked about lately."""
+        question = self._questions.get(record)
+        return question is not None and not self._is_old(question)
+
+    def judge(self, record: Datafile, remote: str) -> Problem | None:
+        """Return why a record proves nothing; None where the server has verified it again."""
+        problem = judge_copies(record, remote, self._how.box)
+        question = self._questions.get(record.id)
+        if problem or question is None:
+            return problem or NOT_AGAIN
+        answered = map(question.is_answered_by, _find_verified(record, remote, self._how.box))
+        own = find_own(record, remote, self._how.box)
+        proven = all(answered) if own else any(answered)
+        return None if proven else question.problem or NOT_AGAIN
+
+    def _forget_old(self) -> None:
+        old = [number for number, it in self._questions.items() if self._is_old(it)]
+        for number in old:
+            del self._questions[number]
+
+    def _is_old(self, question: _Question) -> bool:
+        return self._clock.monotonic() - question.at > LASTS
+
+    def _problem_of(self, number: DatafileId) -> Problem | None:
+        return self._questions[number].problem
+
+    def _ask_all(self, wanted: Sequence[Wanted]) -> list[_Question]:
+        """Ask about each record; the first error that concerns all of them is raised."""
+        failed: list[BaseException] = []
+
+        def ask(it: Wanted) -> _Question:
+            if failed or self._cancel.is_set():
+                raise Cancelled
+            try:
+                return self._ask(it.record)
+            except BaseException as error:
+                failed.append(error)
+                raise
+
+        with ThreadPoolExecutor(self._how.requests, "verify again") as threads:
+            questions = [threads.submit(ask, it) for it in wanted]
+        if failed:
+            raise failed[0]
+        return [question.result() for question in questions]
+
+    def _ask(self, record: Datafile) -> _Question:
+        at = self._clock.monotonic()
+        before = {_place_of(replica): replica.verified_at for replica in record.replicas}
+        try:
+            self._server.request_verification(record.id)
+        except ItemError as error:
+            logger.info("Datafile %d could not be asked for: %s", record.id, error)
+            return _Question(at, before, error.problem)
+        return _Question(at, before)
+
+    def _await(self, pending: dict[DatafileId, Wanted]) -> None:
+        """Look at the records until all are answered, or nothing has happened for too long."""
+        progressed, interval, answered = self._clock.monotonic(), SOON, False
+        while pending and not self._has_no_patience(progressed, pending):
+            if self._cancel.wait(interval):
+                raise Cancelled
+            found = {it.id: it for it in self._server.fetch_datafiles(sorted(pending))}
+            done = [number for number, it in pending.items() if self._is_done(it, found)]
+            for number in done:
+                self._close(number)
+                del pending[number]
+            if done:
+                progressed, interval, answered = self._clock.monotonic(), SOON, True
+            else:
+                interval = min(interval * 1.5, max(self._how.interval, SOON))
+        for number in pending:
+            self._close(number)
+        if pending:
+            self._share *= LESS
+        if answered:
+            self._share = max(self._share, LEAST)
+
+    def _close(self, number: DatafileId) -> None:
+        question = self._questions[number]
+        self._questions[number] = question._replace(at=self._clock.monotonic())
+
+    def _has_no_patience(self, since: float, pending: Mapping[DatafileId, Wanted]) -> bool:
+        largest = max(it.record.size for it in pending.values())
+        patience = self._share * (self._how.patience + largest / SLOWEST)
+        return self._clock.monotonic() - since >= patience
+
+    def _is_done(self, wanted: Wanted, found: Mapping[DatafileId, Datafile]) -> bool:
+        """Return whether nothing more is to be expected of a record: also one that has gone."""
+        record = found.get(wanted.record.id)
+        if record is None or not record.replicas:
+            return True
+        question, box = self._questions[record.id], self._how.box
+        own = find_own(record, wanted.remote, box)
+        if not own and self.judge(record, wanted.remote) is None:
+            return True
+        return all(question.is_answered_by(replica) for replica in own or record.replicas)
+
+
+def judge_copies(record: Datafile, remote: str, box: str) -> Problem | None:
+    """Return why no copy of a record counts, by what the record says.
+
+    What was put at our place in our box has to be verified. Where nothing is there any more, any
+    verified copy counts whose path stays inside its box.
+    """
+    own = find_own(record, remote, box)
+    verified = _find_verified(record, remote, box)
+    return None if verified and len(verified) >= len(own) else NO_REPLICA
+
+
+def find_own(record: Datafile, remote: str, box: str) -> list[Replica]:
+    """Return the replicas that are where we put the bytes; without a box, in any."""
+    return [it for it in record.copies_at(remote) if not box or it.location == box]
+
+
+def _find_verified(record: Datafile, remote: str, box: str) -> list[Replica]:
+    counting = find_own(record, remote, box) or record.replicas
+    return [it for it in counting if it.verified and _is_inside(it.uri)]
+
+
+def _is_inside(uri: str) -> bool:
+    """Return whether a path leads to something below its box."""
+    return not {"", ".", ".."} & set(uri.split("/"))
+
+
+def _place_of(replica: Replica) -> tuple[str, str]:
+    return replica.location, replica.uri
+
+
+def _is_later(moment: str | None, before: str | None) -> bool:
+    """Return whether one of the server's times is later than another, None being never.
+
+    An hour that the server's clock goes back in autumn makes later times look earlier: they prove
+    nothing then.
+    """
+    if moment is None:
+        return False
+    try:
+        now = datetime.fromisoformat(moment)
+        return before is None or now > datetime.fromisoformat(before)
+    except (ValueError, TypeError):  # no time, or one with a zone and one without
+        return False
