@@ -25,6 +25,22 @@ def stranger(tmp_path):
         yield site
 
 
+@pytest.fixture
+def vouched(tmp_path):
+    """A site whose staging host the server vouches for."""
+    make_data(tmp_path / "data", tiny_files=5, large=1000)
+    with open_site(tmp_path) as site:
+        yield site
+
+
+def test_a_host_whose_key_is_not_the_pinned_one_gets_nothing_whatever_the_server_says(vouched):
+    ended = vouched.run(f'transfer.host_keys=["SHA256:{"A" * 43}"]')
+
+    assert (ended.code, ended.problem) == (3, "host-key.changed")
+    assert vouched.sshd.fingerprint in ended.output
+    assert vouched.server.datafiles() == []
+
+
 def test_an_unknown_host_gets_nothing_and_its_fingerprint_is_told(stranger):
     ended = stranger.run()
 
