@@ -1,7 +1,6 @@
 """The support bundle: what somebody needs to help, without any secret; readable by everybody."""
 
 import json
-import os
 import platform
 import re
 import shutil
@@ -26,7 +25,7 @@ from mydata_like.core.format import format_size
 from mydata_like.settings.policy import Explanation, Loaded
 from mydata_like.settings.schema import Settings, iter_settings
 from mydata_like.settings.text import format_value
-from mydata_like.store.secrets import VARIABLE
+from mydata_like.store.environment import API_KEY, environment
 from mydata_like.system.logreading import parse_line, read_end
 from mydata_like.system.logs import Redaction
 from mydata_like.system.machine import describe_machine
@@ -118,7 +117,7 @@ def write_bundle(file: Path, documents: Iterable[Document]) -> None:
 
 def _learn_secrets(settings: Settings, config: Path | None, redaction: Redaction) -> None:
     """Let the redaction know the key in force; whatever looks like one it hides anyway."""
-    redaction.add(os.environ.get(VARIABLE, ""))
+    redaction.add(environment().get(API_KEY, ""))
     try:
         key, _ = find_api_key(settings, open_secrets(config))
     except UploaderError:
