@@ -1,5 +1,9 @@
 """First contact with a staging host: nobody vouches for it but the person in front."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import tomlkit
 
@@ -39,6 +43,14 @@ def test_a_host_whose_key_is_not_the_pinned_one_gets_nothing_whatever_the_server
     assert (ended.code, ended.problem) == (3, "host-key.changed")
     assert vouched.sshd.fingerprint in ended.output
     assert vouched.server.datafiles() == []
+
+
+def test_a_demonstration_trusts_its_own_host_where_others_are_pinned(tmp_path):
+    pinned = {"MYDATA_LIKE_TRANSFER_HOST_KEYS": f"SHA256:{'A' * 43}"}
+    words = [sys.executable, "-m", "mydata_like", "demo", "--json"]
+    ended = subprocess.run(words, env=os.environ | pinned, capture_output=True, timeout=60)
+
+    assert ended.returncode == 0
 
 
 def test_an_unknown_host_gets_nothing_and_its_fingerprint_is_told(stranger):
