@@ -27,7 +27,9 @@ def main() -> None:
         os.umask(0o077)  # what a library makes is private as well, and what our processes make
     if words in (["--version"], ["version"]):
         sys.stdout.write(f"mydata-like {__version__}\n")
-    elif words == ["--channel-worker"]:
+        return
+    _take_private()
+    if words == ["--channel-worker"]:
         from mydata_like.transfer.worker import main as serve
 
         serve()
@@ -47,9 +49,16 @@ def main() -> None:
 
 def show(words: list[str] | None = None) -> None:
     """Open the window, as `mydata-like-gui` does; the words are the command line by default."""
+    _take_private()
     from mydata_like.cli.window import app as window
 
     window(words, prog_name="mydata-like gui", obj=open_window)
+
+
+def _take_private() -> None:
+    from mydata_like.store.environment import take_private
+
+    take_private()
 
 
 def _carry_out(words: list[str]) -> None:

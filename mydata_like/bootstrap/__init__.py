@@ -81,6 +81,7 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.state import State as State
     from mydata_like.bootstrap.state import look_at_state as look_at_state
     from mydata_like.bootstrap.surroundings import open_log as open_log
+    from mydata_like.bootstrap.surroundings import warn_of_ignored as warn_of_ignored
     from mydata_like.bootstrap.takeover_report import Paragraph as Paragraph
     from mydata_like.bootstrap.takeover_report import describe_takeover as describe_takeover
     from mydata_like.bootstrap.trial import Result as Result
@@ -90,6 +91,7 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.watching import WatchOrder as WatchOrder
     from mydata_like.bootstrap.watching import heartbeat_file as heartbeat_file
     from mydata_like.bootstrap.watching import keep_watch as keep_watch
+    from mydata_like.store.environment import hand_over as hand_over
     from mydata_like.store.heartbeat import Heartbeat as Heartbeat
     from mydata_like.store.paths import HOME as HOME
     from mydata_like.store.rows import PastRun as PastRun
@@ -132,10 +134,11 @@ _HOMES: Final = {
     ),
     "bootstrap.sparing": "go_second",
     "bootstrap.state": "RUNS_SHOWN State look_at_state",
-    "bootstrap.surroundings": "open_log",
+    "bootstrap.surroundings": "open_log warn_of_ignored",
     "bootstrap.takeover_report": "Paragraph describe_takeover",
     "bootstrap.trial": "Result Step try_out",
     "bootstrap.watching": "Onlookers WatchOrder heartbeat_file keep_watch",
+    "store.environment": "hand_over",
     "store.heartbeat": "Heartbeat",
     "store.rows": "PastRun",
     "store.paths": "HOME",

@@ -18,6 +18,7 @@ from mydata_like.settings.policy import load_settings as load_layers
 from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.server_layer import ServerLayer, read_server_layer
+from mydata_like.store.environment import environment
 from mydata_like.store.modes import correct_modes
 from mydata_like.store.paths import Places, is_protected
 from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
@@ -134,7 +135,7 @@ def _find_problems(sources: Sources, changes: Mapping[str, object]) -> tuple[Set
 def open_secrets(config: Path | None = None) -> SecretSources:
     """Return the places where the API key may be; nothing is asked yet."""
     places = find_places(config)
-    return SecretSources(os.environ, FileSecrets(places.secrets_file), KeyringSecrets())
+    return SecretSources(environment(), FileSecrets(places.secrets_file), KeyringSecrets())
 
 
 def find_api_key(settings: Settings, secrets: SecretSources) -> tuple[Secret, str]:
@@ -169,6 +170,6 @@ def find_sources(config: Path | None, assignments: Sequence[str] = ()) -> Source
     return Sources(
         user=places.config_file,
         managed=places.managed_file,
-        environment=os.environ,
+        environment=environment(),
         assignments=assignments,
     )

@@ -1,17 +1,13 @@
 """The support bundle: what somebody needs to help, without any secret; readable by everybody."""
 
 import json
-import os
-import platform
 import re
 import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
 
-from mydata_like import __version__
 from mydata_like.bootstrap.settings import (
     find_api_key,
     find_places,
@@ -26,23 +22,14 @@ from mydata_like.core.format import format_size
 from mydata_like.settings.policy import Explanation, Loaded
 from mydata_like.settings.schema import Settings, iter_settings
 from mydata_like.settings.text import format_value
-from mydata_like.store.secrets import VARIABLE
+from mydata_like.store.environment import API_KEY, environment
 from mydata_like.system.logreading import parse_line, read_end
 from mydata_like.system.logs import Redaction
 from mydata_like.system.machine import describe_machine
+from mydata_like.system.versions import describe_versions
 
 LOGS: Final = ("mydata-like", "mydata-like-window")
 LOG_BYTES: Final = 2_000_000  # of each log, its end
-LIBRARIES: Final = (
-    "PySide6-Essentials",
-    "cryptography",
-    "keyring",
-    "paramiko",
-    "requests",
-    "ssh-python",
-    "truststore",
-    "urllib3",
-)
 HIDDEN: Final = "(hidden)"
 # Sections in which values tell how folders and files are called.
 _NAMING: Final = frozenset({"data", "filters", "archive"})
@@ -90,7 +77,7 @@ def collect_documents(config: Path | None, *, names: bool) -> list[Document]:
     readme = _README if names else _README + _NAMES_HIDDEN
     documents = [
         Document("README.txt", readme),
-        Document("versions.txt", "".join(_describe_versions())),
+        Document("versions.txt", describe_versions()),
         Document("machine.txt", "".join(_describe_machine(settings, config))),
         *documents,
         *_read_logs(config, names=names),
@@ -118,22 +105,12 @@ def write_bundle(file: Path, documents: Iterable[Document]) -> None:
 
 def _learn_secrets(settings: Settings, config: Path | None, redaction: Redaction) -> None:
     """Let the redaction know the key in force; whatever looks like one it hides anyway."""
-    redaction.add(os.environ.get(VARIABLE, ""))
+    redaction.add(environment().get(API_KEY, ""))
     try:
         key, _ = find_api_key(settings, open_secrets(config))
     except UploaderError:
         return
     redaction.add(key.reveal())
-
-
-def _describe_versions() -> Iterator[str]:
-    yield f"mydata-like {__version__}\n"
-    yield f"Python {platform.python_version()} ({platform.python_implementation()})\n"
-    for name in LIBRARIES:
-        try:
-            yield f"{name} {version(name)}\n"
-        except PackageNotFoundError:
-            yield f"{name} is not there\n"
 
 
 def _describe_machine(settings: Settings, config: Path | None) -> Iterator[str]:

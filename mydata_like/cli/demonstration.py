@@ -16,6 +16,7 @@ from mydata_like.cli.running import Shape, Task, carry_out, stopped_by_signals, 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.settings.variables import PREFIX
 
 _LOOK_AFTER = 0.2  # seconds after which it is looked again whether the window was quit
 
@@ -41,8 +42,10 @@ def open_demonstration() -> int:
             config = place.folder / "settings.toml"
             place.write_settings(config)
             words = (*find_program(), "gui", "--config", str(config))
+            # What the environment sets is meant for the person's own installation.
+            kept = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
             home = {HOME: str(place.folder / "home")}
-            window = subprocess.Popen(words, env=os.environ | home)  # noqa: S603 - our own program
+            window = subprocess.Popen(words, env=kept | home)  # noqa: S603 - our own program
             while window.poll() is None:
                 if cancel.wait(_LOOK_AFTER):
                     window.terminate()
@@ -92,7 +95,8 @@ def _demonstrate(place: DemoPlace, shape: Shape) -> int:
     address = f"{place.sshd.username}@{place.sshd.host} port {place.sshd.port}"
     console.print(f"Staging host: {address}", soft_wrap=True)
     console.print(f"Sample data: {place.data}", soft_wrap=True)
-    code = carry_out(Task(config, (), shape))
+    # Where host keys are pinned for this computer, the server's word on its own does not count.
+    code = carry_out(Task(config, (), shape, host_keys=(place.sshd.fingerprint,)))
     losses = place.find_losses()
     console.print(_build_table(place))
     for loss in losses:

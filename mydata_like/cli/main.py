@@ -22,6 +22,7 @@ from mydata_like.cli import (
     window,
 )
 from mydata_like.cli.options import JsonOption
+from mydata_like.cli.report import print_json
 
 app = uploading.app  # "run" and "scan"
 app.command("doctor")(doctor.examine)
@@ -62,6 +63,20 @@ def demo(
 
 
 @app.command()
-def version() -> None:
+def version(
+    everything: Annotated[
+        bool, typer.Option("--all", help="With all libraries on which security depends.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Print the version."""
-    typer.echo(f"mydata-like {__version__}")
+    from mydata_like.system.versions import describe_versions, list_libraries
+
+    if not as_json:
+        text = describe_versions() if everything else f"mydata-like {__version__}\n"
+        typer.echo(text, nl=False)
+        return
+    record: dict[str, object] = {"version": __version__}
+    if everything:
+        record["libraries"] = [one._asdict() for one in list_libraries()]
+    print_json(record)

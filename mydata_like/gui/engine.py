@@ -5,8 +5,9 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QObject, QProcess, Qt, Signal, Slot
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, Signal, Slot
 
+from mydata_like import bootstrap
 from mydata_like.gui.look import words
 
 logger = logging.getLogger(__name__)
@@ -58,8 +59,16 @@ class Engine(QObject):
         return self._process.processId()
 
     def start(self) -> None:
-        """Start the process."""
+        """Start the process; an API key from our environment is the first line that it reads."""
+        variables, key = bootstrap.hand_over()
+        if variables:
+            surroundings = QProcessEnvironment.systemEnvironment()
+            for name, text in variables.items():
+                surroundings.insert(name, text)
+            self._process.setProcessEnvironment(surroundings)
         self._process.start()
+        if key:
+            self._process.write(key)
 
     def command(self, name: str, **fields: object) -> int:
         """Ask for something; the answer comes as an event with the number that is returned."""

@@ -4,12 +4,13 @@ import html
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QHBoxLayout,
     QLabel,
+    QPushButton,
     QTabWidget,
     QTextBrowser,
     QVBoxLayout,
@@ -18,9 +19,10 @@ from PySide6.QtWidgets import (
 
 from mydata_like import __version__
 from mydata_like.gui.background import Background
-from mydata_like.gui.look.icons import app_icon
+from mydata_like.gui.look.icons import app_icon, icon
 from mydata_like.gui.look.labels import LARGE, PlainLabel
 from mydata_like.system.components import PROGRAM, Component, list_components
+from mydata_like.system.versions import describe_versions
 
 
 class HelpDialog(QDialog):
@@ -33,8 +35,9 @@ class HelpDialog(QDialog):
         self.setWindowTitle(self.tr("Help"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         tabs = QTabWidget(self)
-        keys, self._licences = (
+        keys, self._versions, self._licences = (
             self._make_text(self.tr("Keys")),
+            self._make_text(self.tr("Versions")),
             self._make_text(self.tr("Licences")),
         )
         keys.setHtml(_tabulate(_list_keys(actions)))
@@ -46,7 +49,8 @@ class HelpDialog(QDialog):
         layout.addWidget(tabs)
         layout.addWidget(buttons)
         width = self.fontMetrics().averageCharWidth()
-        self.resize(width * 80, width * 70)
+        self.resize(width * 90, width * 90)
+        background.run(describe_versions, self._show_versions)
         background.run(list_components, self._show_components)
 
     def _make_about(self) -> QWidget:
@@ -67,9 +71,32 @@ class HelpDialog(QDialog):
         layout = QVBoxLayout(page)
         layout.addLayout(top)
         layout.addWidget(said)
+        layout.addLayout(self._make_versions(page))
+        layout.addWidget(self._versions, 3)
         layout.addWidget(PlainLabel(self.tr("It is built on:"), page))
-        layout.addWidget(self._licences, 1)
+        layout.addWidget(self._licences, 2)
         return page
+
+    def _make_versions(self, page: QWidget) -> QHBoxLayout:
+        """Return the line above the versions, with the button that copies them for a report."""
+        self._copy = QPushButton(icon("copy"), self.tr("&Copy"), page)
+        self._copy.setToolTip(self.tr("Copy the versions as text, for a report"))
+        self._copy.setAutoDefault(False)
+        self._copy.setEnabled(False)
+        self._copy.clicked.connect(self._copy_versions)
+        line = QHBoxLayout()
+        line.addWidget(PlainLabel(self.tr("What security depends on:"), page), 1)
+        line.addWidget(self._copy)
+        return line
+
+    @Slot(object)
+    def _show_versions(self, text: str) -> None:
+        self._versions.setPlainText(text.strip())
+        self._copy.setEnabled(True)
+
+    @Slot()
+    def _copy_versions(self) -> None:
+        QGuiApplication.clipboard().setText(self._versions.toPlainText() + "\n")
 
     @Slot(object)
     def _show_components(self, components: Sequence[Component]) -> None:

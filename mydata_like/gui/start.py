@@ -55,11 +55,13 @@ def _start(wanted: Start) -> int:
     from mydata_like.system.garbage import imported_for_good
 
     with imported_for_good():
+        from mydata_like.bootstrap import warn_of_ignored
         from mydata_like.gui.app import run_window
         from mydata_like.system.logs import LogStyle, Redaction, logging_to
 
     # The engine has a log of its own: one file can only have one writer.
     with logging_to(wanted.logs, Redaction(), LogStyle(name="mydata-like-window")):
+        warn_of_ignored()
         try:
             code = run_window(wanted, instance.address)
         finally:

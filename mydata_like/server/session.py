@@ -6,7 +6,7 @@ import ssl
 from contextvars import ContextVar
 from http.client import HTTPResponse
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies
 
 from urllib3 import PoolManager, ProxyManager, make_headers
@@ -19,7 +19,7 @@ from urllib3.util import Retry, parse_url
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.ports import Cancel, Clock
 from mydata_like.core.values import dataclass
-from mydata_like.settings.values import DIRECT
+from mydata_like.settings.values import DIRECT, is_loopback
 from mydata_like.ssh.race import NoAnswerError, connect_first
 
 _ONCE: Final = Retry(0, read=False)  # whatever is sent again, we decide on
@@ -127,7 +127,8 @@ class Session:
 
     `trust` decides whom we talk to, and nothing can switch that off. `proxy` is the address of a
     proxy, `none` to go directly, or empty for what the system says (`HTTPS_PROXY`, `NO_PROXY` and
-    their like).
+    their like). This computer is always reached directly: http is allowed there because nobody
+    else can read it.
     """
 
     def __init__(self, trust: ssl.SSLContext, origin: str, proxy: str = "") -> None:
@@ -159,6 +160,8 @@ class Session:
 
 def _find_proxy(origin: str, proxy: str) -> str:
     """Return the address of the proxy on the way to a server; empty where there is none."""
+    if is_loopback(urlsplit(origin).hostname or ""):
+        return ""
     if proxy:
         return "" if proxy == DIRECT else proxy
     if not getproxies():

@@ -8,7 +8,6 @@ import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import SplitResult, urlencode, urlsplit
@@ -31,6 +30,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.ports import Cancel, Clock
 from mydata_like.server.session import Limit, Session, current_limit
 from mydata_like.settings.schema import Server
+from mydata_like.settings.values import is_loopback
 
 BODY_LIMIT: Final = 16 * 1024 * 1024  # bytes of a reply, after decompression
 _PIECE: Final = 64 * 1024
@@ -221,20 +221,13 @@ def _check_address(settings: Server) -> SplitResult:
             hint="It looks like https://mytardis.example.org.",
             code="server.address",
         )
-    if address.scheme == "http" and not (settings.allow_http or _is_loopback(address.hostname)):
+    if address.scheme == "http" and not (settings.allow_http or is_loopback(address.hostname)):
         raise SettingsError(
             f"The server address {settings.url} is not encrypted.",
             hint="Use its https:// address; the setting server.allow_http permits http://.",
             code="server.address",
         )
     return address
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def build_trust(settings: Server) -> ssl.SSLContext:

@@ -80,7 +80,8 @@ class Transfer(Section):
         About(
             "Trusted host keys",
             "Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as their "
-            "administrator gives them; a listed key is trusted without asking.",
+            "administrator gives them. A listed key is trusted without asking; where there are "
+            "any, the keys that the server names for the staging hosts do not count.",
         ),
     ] = ()
     key_file: Annotated[

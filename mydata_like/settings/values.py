@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -102,12 +103,24 @@ def server_origin(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is this very machine."""
-    if host == "localhost" or host.endswith(".localhost"):
+    """Return whether a host name or address is this very machine, whatever a name server says.
+
+    Other names below `localhost`, or `localhost.`, may be asked of a name server. An address may
+    be written as `inet_aton` reads it (127.1), or be one of version 4 within version 6.
+    """
+    if host.lower() == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
+        return _is_short_loopback(host)
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
+def _is_short_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(socket.inet_aton(host)).is_loopback
+    except (OSError, ValueError):
         return False
 
 

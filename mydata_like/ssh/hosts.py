@@ -135,10 +135,11 @@ def _unknown(endpoint: Endpoint, key: PublicKey) -> HostKeyError:
 
 
 def _changed(endpoint: Endpoint, key: PublicKey, trusted: tuple[str, ...]) -> HostKeyError:
+    pinned = " Keys in transfer.host_keys count alone, without those that the server names."
     return HostKeyError(
         f"{endpoint.host}, port {endpoint.port}, showed another key than the one known: "
         f"{key.fingerprint} ({key.type}) instead of {' or '.join(trusted)}.",
         hint="Somebody may be posing as the staging host. Nothing was sent. Ask your facility "
-        "before the old key is forgotten.",
+        f"before the old key is forgotten.{pinned if endpoint.host_keys else ''}",
         code=CHANGED,
     )

@@ -16,13 +16,13 @@ from typing import NamedTuple, Protocol
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.values import server_origin
 from mydata_like.settings.writing import write_private
+from mydata_like.store.environment import API_KEY
 
-VARIABLE = "MYDATA_LIKE_API_KEY"
 CREDENTIAL = "mydata-like-api-key"
 _LONGEST = 1280  # characters; what the Windows vault holds
 _ADVICE = (
     "Store it with `mydata-like settings set-key`, or give it in the environment variable "
-    f"{VARIABLE}. MyTardis shows it on the account's page 'Manage Account'."
+    f"{API_KEY}. MyTardis shows it on the account's page 'Manage Account'."
 )
 
 
@@ -168,8 +168,8 @@ class SecretSources(NamedTuple):
 
 def load_api_key(sources: SecretSources, owner: Owner) -> tuple[Secret, str]:
     """Return the API key and the words for where it was found; raises SettingsError."""
-    if sources.environment.get(VARIABLE):
-        return Secret(sources.environment[VARIABLE]), f"the environment variable {VARIABLE}"
+    if sources.environment.get(API_KEY):
+        return Secret(sources.environment[API_KEY]), f"the environment variable {API_KEY}"
     if secret := _load_credential(sources.environment):
         return secret, "the service manager's credentials"
     if secret := sources.file.find(owner):

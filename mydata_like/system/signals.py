@@ -4,9 +4,11 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from mydata_like import __version__
 from mydata_like.core.errors import Problem, SettingsError
+from mydata_like.settings.values import is_loopback
 from mydata_like.settings.writing import write_private
 
 _PATIENCE: Final = (5.0, 10.0)  # seconds to connect, and to answer
@@ -24,14 +26,19 @@ def write_signal(file: Path, record: Mapping[str, object]) -> Problem | None:
 
 
 def call_signal(url: str) -> Problem | None:
-    """Call an address; return what went wrong. Nothing but the call itself is told to it."""
+    """Call an address; return what went wrong. Nothing but the call itself is told to it.
+
+    No proxy hears of a call on this computer.
+    """
     import requests  # which no start should wait for, and few runs need
 
     try:
-        with requests.get(
-            url, headers=_HEADERS, timeout=_PATIENCE, allow_redirects=False, stream=True
-        ) as answer:
-            status = answer.status_code
+        with requests.Session() as session:
+            session.trust_env = not is_loopback(urlsplit(url).hostname or "")
+            with session.get(
+                url, headers=_HEADERS, timeout=_PATIENCE, allow_redirects=False, stream=True
+            ) as answer:
+                status = answer.status_code
     except (requests.RequestException, ValueError) as error:
         return _unheard(type(error).__name__)
     return None if 200 <= status < 300 else _unheard(f"it answers with status {status}")

@@ -13,7 +13,11 @@ from mydata_like.ssh.session import Endpoint
 def build_endpoints(
     area: StagingArea, settings: Transfer, *, key_file: Path, known_hosts: Path
 ) -> list[Endpoint]:
-    """Return how each host before the staging area is reached."""
+    """Return how each host before the staging area is reached.
+
+    Where host keys are pinned here, the server's word on them does not count: whoever controls
+    the server must not be able to add one.
+    """
     plain = Endpoint(
         host="",
         port=area.port,
@@ -27,7 +31,7 @@ def build_endpoints(
         agent=_find_agent() if settings.ssh_agent else "",
     )
     via = _find_way(plain, settings.ssh_jump, settings.host_keys)
-    host_keys = (*area.host_keys, *settings.host_keys)
+    host_keys = settings.host_keys or area.host_keys
     return [plain._replace(host=host, host_keys=host_keys, via=via) for host in area.hosts]
 
 

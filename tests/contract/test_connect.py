@@ -10,9 +10,12 @@ from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, SettingsError, StagingError
+from mydata_like.core.model import StagingArea
+from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.connect import connect, fetch_host_key
 from mydata_like.ssh.hosts import accept_host_key
 from mydata_like.ssh.keys import load_key
+from mydata_like.transfer.endpoints import build_endpoints
 from tests.sshd_fixture import STACKS, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = [needs_sshd, pytest.mark.parametrize("stack", STACKS)]
@@ -72,6 +75,30 @@ def test_a_wrong_pin_names_the_key_that_was_shown_first(endpoint):
     with pytest.raises(HostKeyError) as raised:
         connect(endpoint._replace(host_keys=("SHA256:" + "A" * 43,)))
     assert fetch_host_key(endpoint).fingerprint in raised.value.message
+
+
+def test_a_key_that_only_the_server_names_is_refused_where_another_is_pinned(endpoint, sshd):
+    pinned = "SHA256:" + "A" * 43
+    shown = fetch_host_key(endpoint).fingerprint
+    area = StagingArea(
+        box="box",
+        location="/",
+        username=sshd.username,
+        hosts=(sshd.host,),
+        port=sshd.port,
+        host_keys=(shown,),
+    )
+    files = {"key_file": endpoint.key_file, "known_hosts": endpoint.known_hosts}
+    (vouched,) = build_endpoints(area, Transfer(ssh=endpoint.stack), **files)
+    connect(vouched).close()
+    choices = Transfer(ssh=endpoint.stack, host_keys=(pinned,))
+    (doubted,) = build_endpoints(area, choices, **files)
+    with pytest.raises(HostKeyError) as raised:
+        connect(doubted)
+    assert raised.value.problem_code == "host-key.changed"
+    assert shown in raised.value.message
+    assert pinned in raised.value.message
+    assert "transfer.host_keys" in raised.value.hint
 
 
 def test_an_rsa_key_of_ours_lets_us_in(sshd, endpoint, tmp_path):

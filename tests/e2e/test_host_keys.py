@@ -1,5 +1,9 @@
 """First contact with a staging host: nobody vouches for it but the person in front."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import tomlkit
 
@@ -23,6 +27,30 @@ def stranger(tmp_path):
         del settings["transfer"]["host_keys"]
         site.config.write_text(tomlkit.dumps(settings))
         yield site
+
+
+@pytest.fixture
+def vouched(tmp_path):
+    """A site whose staging host the server vouches for."""
+    make_data(tmp_path / "data", tiny_files=5, large=1000)
+    with open_site(tmp_path) as site:
+        yield site
+
+
+def test_a_host_whose_key_is_not_the_pinned_one_gets_nothing_whatever_the_server_says(vouched):
+    ended = vouched.run(f'transfer.host_keys=["SHA256:{"A" * 43}"]')
+
+    assert (ended.code, ended.problem) == (3, "host-key.changed")
+    assert vouched.sshd.fingerprint in ended.output
+    assert vouched.server.datafiles() == []
+
+
+def test_a_demonstration_trusts_its_own_host_where_others_are_pinned(tmp_path):
+    pinned = {"MYDATA_LIKE_TRANSFER_HOST_KEYS": f"SHA256:{'A' * 43}"}
+    words = [sys.executable, "-m", "mydata_like", "demo", "--json"]
+    ended = subprocess.run(words, env=os.environ | pinned, capture_output=True, timeout=60)
+
+    assert ended.returncode == 0
 
 
 def test_an_unknown_host_gets_nothing_and_its_fingerprint_is_told(stranger):

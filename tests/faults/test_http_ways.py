@@ -28,7 +28,7 @@ def web():
 @contextmanager
 def server_at(url, **settings):
     clock = FakeClock()
-    choices = Server(url=url, username="facility", allow_http=True, **settings)
+    choices = Server(**{"url": url, "username": "facility", "allow_http": True} | settings)
     server = HttpServer(Client(choices, "secret-key", clock, clock.cancel()))
     try:
         yield server
@@ -74,12 +74,28 @@ def test_a_proxy_of_the_environment_is_asked_and_none_goes_directly(web, monkeyp
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
 
-    with server_at(web.url) as server, pytest.raises(ServerUnavailableError) as caught:
+    with server_at(AWAY) as server, pytest.raises(ServerUnavailableError) as asked:
         server.fetch_account()
-    with server_at(web.url, proxy="none") as server:
-        assert server.fetch_account().username == "facility"
+    with server_at(AWAY, proxy="none") as server, pytest.raises(ServerUnavailableError) as direct:
+        server.fetch_account()
 
-    assert caught.value.problem_code == "server.proxy"
+    assert asked.value.problem_code == "server.proxy"
+    assert "its name is not known" in direct.value.message
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST", "127.1", "[::1]"])
+@pytest.mark.parametrize("chosen", [False, True], ids=["environment", "settings"])
+def test_no_proxy_hears_what_is_said_to_this_computer(host, chosen, monkeypatch):
+    with web_server(six=host == "[::1]") as web, web_server() as proxy:
+        for name in ("http_proxy", "https_proxy", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        monkeypatch.setenv("no_proxy", "")
+        url = f"http://{host}:{web.url.rpartition(':')[2]}"
+
+        with server_at(url, proxy=proxy.url if chosen else "", allow_http=False) as server:
+            assert server.fetch_account().username == "facility"
+
+    assert (len(web.asked), proxy.asked) == (1, [])
 
 
 def test_an_exception_to_the_proxy_of_the_environment_counts(web, monkeypatch):

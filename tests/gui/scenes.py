@@ -13,7 +13,15 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QDeadlineTimer, QEventLoop, QSize, Qt
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QMainWindow,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from mydata_like.core.sources import Destination, KnownSource
 from mydata_like.gui.drop.settings_sheet import SettingsSheet
@@ -99,6 +107,7 @@ def list_scenes() -> list[Scene]:
         Scene("remove-source", _ask_to_remove),
         Scene("dry-run", _look_ahead),
         Scene("help", _show_help),
+        Scene("about", _show_about),
         *(
             Scene(f"settings-{key.partition('.')[0]}", partial(_open_settings, key))
             for key in SETTINGS
@@ -189,6 +198,15 @@ def _show_help(stage: Stage) -> QWidget:
     dialog = HelpDialog(stage.desk.background, stage.window.list_actions(), stage.window)
     dialog.show()
     _wait_until(lambda: not stage.desk.background.busy)
+    return dialog
+
+
+def _show_about(stage: Stage) -> QWidget:
+    """What the program is built on."""
+    dialog = _show_help(stage)
+    tabs = dialog.findChild(QTabWidget)
+    assert isinstance(tabs, QTabWidget)
+    tabs.setCurrentIndex(1)
     return dialog
 
 

@@ -3,11 +3,13 @@
 import threading
 
 import pytest
-from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QTextBrowser
+from PySide6.QtCore import Qt, qVersion
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QPushButton, QTabWidget, QTextBrowser
 
 from mydata_like.gui.background import Background
 from mydata_like.gui.help import HelpDialog
+from mydata_like.system.versions import describe_versions
 
 
 @pytest.fixture
@@ -37,6 +39,20 @@ def test_what_the_program_is_built_on_is_read_beside_the_window(qtbot, backgroun
 
     gate.set()
     qtbot.waitUntil(lambda: "PySide6" in find_text(dialog, "Licences"))
+
+
+def test_the_versions_that_security_depends_on_are_shown_and_copied(qtbot, background):
+    dialog = open_help(qtbot, background)
+    dialog.findChild(QTabWidget).setCurrentIndex(1)
+    copy = next(it for it in dialog.findChildren(QPushButton) if it.text() == "&Copy")
+    qtbot.waitUntil(copy.isEnabled)
+
+    qtbot.mouseClick(copy, Qt.MouseButton.LeftButton)
+
+    copied = QGuiApplication.clipboard().text()
+    assert copied == describe_versions()
+    assert copied.strip() == find_text(dialog, "Versions")
+    assert f"Qt {qVersion()}\n" in copied
 
 
 def test_keys_are_listed_with_what_they_do(qtbot, background):

@@ -57,6 +57,16 @@ def test_one_server_has_one_origin(url, origin):
         ("localhost.example.org", False),
         ("127.0.0.1.example.org", False),
         ("10.0.0.1", False),
+        ("LOCALHOST", True),
+        ("localhost.", False),  # some resolvers ask the network for it
+        ("127.1", True),
+        ("2130706433", True),  # 127.0.0.1 as one number, as C's resolver reads it
+        ("0x7f.1", True),
+        ("::ffff:127.0.0.1", True),
+        ("::ffff:10.0.0.1", False),
+        ("1.2", False),
+        ("a.localhost", False),
+        ("", False),
     ],
 )
 def test_only_this_machine_is_loopback(host, loopback):

@@ -57,6 +57,19 @@ def test_a_call_tells_nothing_but_itself(switch):
     assert "Authorization" not in headers
 
 
+def test_a_call_on_this_computer_goes_through_no_proxy(switch, monkeypatch):
+    with listening() as proxy:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_port}")
+        monkeypatch.setenv("all_proxy", f"http://127.0.0.1:{proxy.server_port}")
+        monkeypatch.setenv("no_proxy", "")
+
+        assert call_signal(address(switch, 200)) is None
+        call_signal("http://switch.example.invalid/200")
+
+    assert len(switch.calls) == 1
+    assert [path for path, _ in proxy.calls] == ["http://switch.example.invalid/200"]
+
+
 @pytest.mark.parametrize("status", [302, 404, 500])
 def test_a_refusal_is_told_without_the_address(switch, status):
     problem = call_signal(address(switch, status))
