@@ -41,9 +41,11 @@ from mydata_like.engine.totals import Totals
 
 if TYPE_CHECKING:
     from mydata_like.bootstrap import State
+    from mydata_like.settings.policy import ServerDecision
 
 logger = logging.getLogger(__name__)
 
+LONGEST_VALUE = 200  # characters of a setting's value
 NAMED_PROBLEMS = 20  # after which only the log names further ones
 
 
@@ -233,6 +235,19 @@ def describe_safety(found: "State") -> Iterator[str]:
         yield "All files that were found are safe on the server."
     elif found.safety is Safety.UNKNOWN:
         yield "It is not known whether all files are safe; a run over the data directory finds out."
+
+
+def describe_decision(decision: "ServerDecision") -> str:
+    """Return a setting that the server decides, and what this computer says, as a sentence."""
+    value, instead_of = (text or "(empty)" for text in (decision.value, decision.instead_of))
+    return (
+        f"The server sets {decision.setting.key} to {_shorten(value)} instead of "
+        f"{_shorten(instead_of)} ({decision.origin})."
+    )
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "..."
 
 
 def _local(moment: datetime) -> str:

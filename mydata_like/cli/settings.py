@@ -14,6 +14,7 @@ from rich.table import Table
 
 from mydata_like import bootstrap
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.report import describe_decision
 from mydata_like.cli.running import stopped_by_signals
 from mydata_like.core.errors import SettingsError, UploaderError
 from mydata_like.engine.tally import Tally
@@ -58,6 +59,8 @@ def show(
             typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
             return
         _tell_warnings(loaded)
+        for decision in loaded.find_server_decisions():
+            typer.echo(describe_decision(decision), err=True)
         table = Table("setting", "value", "source", box=None, pad_edge=False)
         for entry in explained:
             table.add_row(entry.setting.key, _value_text(entry), _source_text(entry))
@@ -197,7 +200,8 @@ def _value_text(entry: Explanation) -> str:
 
 def _source_text(entry: Explanation) -> str:
     locked = ", locked" if entry.locked_by else ""
-    return f"{entry.winner.source}{locked}"
+    origin = f" ({entry.winner.origin})" if entry.winner.source is Source.SERVER else ""
+    return f"{entry.winner.source}{origin}{locked}"
 
 
 def _place(given: Given) -> str:
