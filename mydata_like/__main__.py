@@ -40,8 +40,10 @@ def main() -> None:
     elif words[:1] in ([], ["gui"]):
         show(words[1:])
     elif words[:1] == ["--self-test"]:
+        from mydata_like.cli.terminal import guard_streams
         from mydata_like.selftest.trying import main as try_parts
 
+        guard_streams()
         sys.exit(try_parts(words[1:]))
     else:
         _carry_out(words)
@@ -62,8 +64,10 @@ def _take_private() -> None:
 
 
 def _carry_out(words: list[str]) -> None:
+    from mydata_like.cli.terminal import guard_streams
     from mydata_like.system.garbage import imported_for_good
 
+    guard_streams()
     with imported_for_good():
         command = _import_command(words)
     command()

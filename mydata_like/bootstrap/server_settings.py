@@ -11,7 +11,7 @@ from mydata_like.core.errors import ItemError, Problem, UploaderError
 from mydata_like.core.events import Event, FileSkipped, FolderSkipped, Notice
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.server.uploader import UploaderRecord
-from mydata_like.settings.policy import Loaded, Source
+from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import Places
 from mydata_like.store.server_settings import (
@@ -26,6 +26,7 @@ FILTERS: Final = {
     "skipped.filtered": ("filters.owner", "filters.experiment", "filters.dataset"),
     "skipped.old": ("filters.ignore_older_than",),
     "skipped.young": ("filters.ignore_newer_than",),
+    "skipped.ignored": ("filters.default_ignores",),
 }
 
 
@@ -118,12 +119,10 @@ def _find_server_filters(reload: Callable[[], Loaded] | None) -> dict[str, str]:
         loaded = reload() if reload else None
     except UploaderError:  # the settings that were right when the run began count on
         return {}
-    if loaded is None or loaded.sources.server is None:
+    if loaded is None:
         return {}
-    chosen = {
-        code: [key for key in keys if loaded.explain(key).winner.source is Source.SERVER]
-        for code, keys in FILTERS.items()
-    }
+    theirs = {decision.setting.key for decision in loaded.find_server_decisions()}
+    chosen = {code: [key for key in keys if key in theirs] for code, keys in FILTERS.items()}
     return {code: ", ".join(keys) for code, keys in chosen.items() if keys}
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mydata_like.cli.report import PlainLines, Report
-from mydata_like.core.format import LIMITS, format_duration, format_path, format_size
+from mydata_like.core.format import LIMITS, format_duration, format_path, format_size, format_text
 from mydata_like.engine.tally import Tally, Travel
 from mydata_like.engine.totals import Totals
 
@@ -56,7 +56,13 @@ def _travel_cells(travel: Travel) -> tuple[RenderableType, ...]:
     bar = ProgressBar(total=max(1, travel.size), completed=travel.done, width=30)
     again = f"attempt {travel.attempt}" if travel.attempt > 1 else ""
     said = f"again soon: {travel.problem.message}" if travel.problem else again
-    return f"channel {travel.channel}", Text(name[:34]), bar, format_size(travel.size), Text(said)
+    return (
+        f"channel {travel.channel}",
+        Text(name[:34]),
+        bar,
+        format_size(travel.size),
+        Text(format_text(said)),
+    )
 
 
 def _sum_lines(totals: Totals) -> tuple[str, str]:

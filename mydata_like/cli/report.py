@@ -35,15 +35,24 @@ from mydata_like.core.events import (
     event_name,
     event_record,
 )
-from mydata_like.core.format import LIMITS, format_duration, format_path, format_size
+from mydata_like.core.format import (
+    LIMITS,
+    format_duration,
+    format_json,
+    format_path,
+    format_size,
+    format_text,
+)
 from mydata_like.core.safety import Safety
 from mydata_like.engine.totals import Totals
 
 if TYPE_CHECKING:
     from mydata_like.bootstrap import State
+    from mydata_like.settings.policy import ServerDecision
 
 logger = logging.getLogger(__name__)
 
+LONGEST_VALUE = 200  # characters of a setting's value
 NAMED_PROBLEMS = 20  # after which only the log names further ones
 
 
@@ -86,7 +95,7 @@ class EventLines:
     def show(self, event: Event) -> None:
         if self._brief and isinstance(event, DETAILS) and not self._is_named(event):
             return
-        line = json.dumps(event_record(event), ensure_ascii=False)
+        line = format_json(event_record(event))
         with self._lock:
             if self._stream is None:
                 return
@@ -131,7 +140,7 @@ class PlainLines:
                     line = "More files failed; the log file names them all."
                 elif self._named > NAMED_PROBLEMS:
                     continue
-            self._write(line + "\n")
+            self._write(format_text(line) + "\n")
 
 
 def describe_event(event: Event) -> Iterator[str]:
@@ -235,6 +244,19 @@ def describe_safety(found: "State") -> Iterator[str]:
         yield "It is not known whether all files are safe; a run over the data directory finds out."
 
 
+def describe_decision(decision: "ServerDecision") -> str:
+    """Return a setting that the server decides, and what this computer says, as a sentence."""
+    value, instead_of = (text or "(empty)" for text in (decision.value, decision.instead_of))
+    return (
+        f"The server sets {decision.setting.key} to {_shorten(value)} instead of "
+        f"{_shorten(instead_of)} ({decision.origin})."
+    )
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "..."
+
+
 def _local(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
@@ -330,12 +352,19 @@ def _brief(value: object) -> str:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines for a person on standard output."""
+    """Print lines for a person on standard output, each on a line of its own whatever it holds."""
     for line in lines:
-        print(line)
+        print(format_text(line))
+
+
+def print_line(text: str, *, err: bool = False) -> None:
+    """Print a line for a person, on standard error where it is about a problem."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(format_text(text) + "\n")
+    stream.flush()
 
 
 def print_json(values: object) -> None:
     """Print one JSON object on one line of standard output."""
-    print(json.dumps(values, ensure_ascii=False))
+    print(format_json(values))
     sys.stdout.flush()

@@ -23,9 +23,11 @@ from mydata_like.cli.report import (
     describe_safety,
     log_line,
     print_json,
+    print_line,
     print_lines,
     summarise,
 )
+from mydata_like.cli.terminal import drawing_stream
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import (
     ChannelChanged,
@@ -260,7 +262,8 @@ def tell_failure(error: UploaderError, shape: Shape) -> None:
     """Say why a command could not do its work."""
     if shape is Shape.TEXT:
         more = f"More: mydata-like explain {error.problem_code}"
-        sys.stderr.write("\n".join(filter(None, (error.message, error.hint, more))) + "\n")
+        for line in filter(None, (error.message, error.hint, more)):
+            print_line(line, err=True)
         return
     print_json(event_record(_end_of_nothing(error.problem)))
 
@@ -279,7 +282,7 @@ def _open_report(task: Task, tally: Tally) -> Iterator[Report]:
     elif sys.stdout.isatty():
         from mydata_like.cli.bars import live_bars  # here: a run that nobody watches needs none
 
-        with live_bars(tally, sys.stdout) as report:
+        with live_bars(tally, drawing_stream(sys.stdout)) as report:
             yield report
     else:
         yield PlainLines(sys.stdout.write)

@@ -1,6 +1,5 @@
 """`mydata-like settings`: show, explain, check and change settings."""
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +13,10 @@ from rich.table import Table
 
 from mydata_like import bootstrap
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.report import describe_decision, print_line, print_lines
 from mydata_like.cli.running import stopped_by_signals
 from mydata_like.core.errors import SettingsError, UploaderError
+from mydata_like.core.format import format_json, format_text
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.policy import Explanation, Given, Loaded, Source, find_setting
@@ -55,12 +56,16 @@ def show(
         explained = [loaded.explain(setting.key) for setting in iter_settings()]
         if as_json:
             rows = {entry.setting.key: _as_json(entry) for entry in explained}
-            typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+            sys.stdout.write(format_json(rows, indent=2) + "\n")
             return
         _tell_warnings(loaded)
+        for decision in loaded.find_server_decisions():
+            print_line(describe_decision(decision), err=True)
         table = Table("setting", "value", "source", box=None, pad_edge=False)
         for entry in explained:
-            table.add_row(entry.setting.key, _value_text(entry), _source_text(entry))
+            table.add_row(
+                entry.setting.key, *map(format_text, (_value_text(entry), _source_text(entry)))
+            )
         Console(markup=False, highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
 
 
@@ -71,7 +76,7 @@ def print_value(
     """Print the value of one setting."""
     with problems_told():
         entry = bootstrap.load_settings(config, assignments or ()).explain(key)
-        typer.echo(_value_text(entry))
+        print_line(_value_text(entry))
 
 
 @app.command("set")
@@ -101,12 +106,12 @@ def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
         _tell_warnings(loaded)
         missing = find_missing(loaded.settings)
         for setting in missing:
-            typer.echo(f"{setting.key} is not set yet: {setting.about.help}", err=True)
+            print_line(f"{setting.key} is not set yet: {setting.about.help}", err=True)
         if offer := bootstrap.offer_takeover(loaded.settings, config):
-            typer.echo(offer, err=True)
+            print_line(offer, err=True)
         if missing:
             raise typer.Exit(SettingsError.exit_code)
-        typer.echo("All settings are right.")
+        print_line("All settings are right.")
 
 
 @app.command("explain")
@@ -114,7 +119,7 @@ def explain(key: KeyArgument, config: ConfigOption = None, assignments: SetOptio
     """Explain one setting: its meaning, its limits, and each layer's value."""
     with problems_told():
         entry = bootstrap.load_settings(config, assignments or ()).explain(key)
-        typer.echo("\n".join(_explanation_lines(entry)))
+        print_lines(_explanation_lines(entry))
 
 
 @app.command("set-key")
@@ -131,7 +136,7 @@ def store_key(
         text = sys.stdin.readline() if stdin else typer.prompt("API key", hide_input=True)
         owner = bootstrap.store_api_key(settings, secrets, text, store.value)
         where = "keyring" if store is Store.KEYRING else "secrets file, which is not encrypted"
-        typer.echo(f"The API key of {owner.account} on {owner.origin} is in the {where}.")
+        print_line(f"The API key of {owner.account} on {owner.origin} is in the {where}.")
 
 
 @app.command("fetch")
@@ -143,15 +148,16 @@ def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
             changed = _fetch(settings, config)
             loaded = bootstrap.load_settings(config, assignments or ())
     except UploaderError as error:
-        typer.echo("\n".join(filter(None, (error.message, error.hint))), err=True)
+        for line in filter(None, (error.message, error.hint)):
+            print_line(line, err=True)
         raise typer.Exit(error.exit_code) from None
-    typer.echo("The server's settings were changed." if changed else "Nothing is new.")
+    print_line("The server's settings were changed." if changed else "Nothing is new.")
     layer = loaded.sources.server
     for key in sorted(layer.values) if layer else ():
         entry = loaded.explain(key)
         theirs = next(given for given in entry.given if given.source is Source.SERVER)
         counts = "" if entry.winner is theirs else f" (does not count: {_source_text(entry)})"
-        typer.echo(f"{key} = {format_value(entry.setting, theirs.value)}{counts}")
+        print_line(f"{key} = {format_value(entry.setting, theirs.value)}{counts}")
     _tell_warnings(loaded)
 
 
@@ -169,26 +175,26 @@ def problems_told() -> Iterator[None]:
     try:
         yield
     except SettingsError as error:
-        typer.echo(error.message, err=True)
+        print_line(error.message, err=True)
         if error.hint:
-            typer.echo(error.hint, err=True)
+            print_line(error.hint, err=True)
         raise typer.Exit(error.exit_code) from None
 
 
 def _save(config: ConfigOption, key: str, value: object) -> None:
     left = bootstrap.save_settings(config, {key: value})
-    typer.echo(f"{key} is {'removed' if value is None else 'saved'}.")
+    print_line(f"{key} is {'removed' if value is None else 'saved'}.")
     if key == AUTOSTART:
         settings = bootstrap.load_settings(config).settings
         where = bootstrap.apply_autostart(settings)
-        typer.echo(f"{'Made' if settings.window.start_at_login else 'Removed'}: {where}.")
+        print_line(f"{'Made' if settings.window.start_at_login else 'Removed'}: {where}.")
     for problem in left:
-        typer.echo(f"Still wrong: {problem}", err=True)
+        print_line(f"Still wrong: {problem}", err=True)
 
 
 def _tell_warnings(loaded: Loaded) -> None:
     for warning in loaded.warnings:
-        typer.echo(f"Warning: {warning}", err=True)
+        print_line(f"Warning: {warning}", err=True)
 
 
 def _value_text(entry: Explanation) -> str:
@@ -197,7 +203,8 @@ def _value_text(entry: Explanation) -> str:
 
 def _source_text(entry: Explanation) -> str:
     locked = ", locked" if entry.locked_by else ""
-    return f"{entry.winner.source}{locked}"
+    origin = f" ({entry.winner.origin})" if entry.winner.source is Source.SERVER else ""
+    return f"{entry.winner.source}{origin}{locked}"
 
 
 def _place(given: Given) -> str:

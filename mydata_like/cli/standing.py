@@ -7,7 +7,7 @@ import typer
 
 from mydata_like import bootstrap
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.report import describe_safety, print_json, print_lines
+from mydata_like.cli.report import describe_decision, describe_safety, print_json, print_lines
 from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import LIMITS, format_duration, format_size
@@ -23,7 +23,7 @@ def status(
     """Tell what is set up, whether a run is at work, and how the last runs ended."""
     try:
         settings = bootstrap.load_settings(config, assignments or ()).settings
-        found = bootstrap.look_at_state(settings, config)
+        found = bootstrap.look_at_state(settings, config, assignments or ())
     except UploaderError as error:
         tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
         raise typer.Exit(error.exit_code) from None
@@ -45,7 +45,7 @@ def status(
         lines.append(_describe_watch(found.heartbeat, bootstrap.SystemClock().now()))
     lines.append("A run is at work." if found.running else "No run is at work.")
     lines.extend(describe_safety(found))
-    print_lines([*lines, *_describe_runs(found)])
+    print_lines([*lines, *map(describe_decision, found.set_by_server), *_describe_runs(found)])
 
 
 def _describe_watch(beat: bootstrap.Heartbeat, now: datetime) -> str:

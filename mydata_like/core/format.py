@@ -1,5 +1,6 @@
 """Values as a person reads them: paths, sizes, times."""
 
+import json
 import unicodedata
 from typing import Final
 
@@ -26,10 +27,40 @@ def format_text(text: str) -> str:
     return text if text.isprintable() else "".join(map(_visible, text))
 
 
+def format_lines(text: str) -> str:
+    """Return a text of several lines as plain text: as `format_text`, but line breaks stay."""
+    if text.isprintable():
+        return text
+    return "\n".join(map(format_text, text.split("\n")))
+
+
+def format_json(value: object, indent: int | None = None) -> str:
+    """Return a value as JSON in which control characters are escaped as well.
+
+    JSON itself escapes those of ASCII below U+0020 only: neither DEL and the C1 controls nor
+    U+2028, U+202E and the like, which a terminal or a program that reads lines may obey.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if text.isprintable():
+        return text
+    return "".join(_escape_json(character) for character in text)
+
+
 def _visible(character: str) -> str:
-    if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+    if _is_hidden(character):
         return character.encode("unicode_escape").decode("ascii")
     return character
+
+
+def _escape_json(character: str) -> str:
+    if _is_hidden(character) and character != "\n":  # which stands between values only
+        return json.dumps(character)[1:-1]
+    return character
+
+
+def _is_hidden(character: str) -> bool:
+    """Return whether a character has no glyph of its own but may change what is shown."""
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def format_size(size: float) -> str:

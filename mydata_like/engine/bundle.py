@@ -61,7 +61,7 @@ class Bundle:
         """Return the first rule that fits a file; none sees the first bytes of its key."""
         fitting = (rule for rule in self.rules if file.size < rule.below)
         path = file.key[above:].decode("utf-8", "surrogateescape")
-        return next((rule for rule in fitting if rule.pattern.match_file(path)), None)
+        return next((rule for rule in fitting if rule.pattern.match(path)), None)
 
     def build(self, folder: DatasetFolder, directory: bytes, files: Sequence[Wanted]) -> Wanted:
         """Return an archive of wanted files; `directory` is where it will be in the dataset.

@@ -3,27 +3,20 @@
 import fnmatch
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.format import format_path
 from mydata_like.core.lockfile import is_lock_name
+from mydata_like.core.patterns import PathPatterns
 from mydata_like.engine.layout import Level
 from mydata_like.settings.schema import Filters
 from mydata_like.settings.values import parse_age
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
 NAME_LIMIT = 400  # characters; the server's own limits
 DIRECTORY_LIMIT = 255
 TITLE_LIMIT = 400
-
-# More wildcards than this in one pattern may take for ever to match.
-_WILDCARD_LIMIT = 6
 
 _IGNORED_FILE = re.compile(
     rb"(?i:thumbs\.db|ehthumbs\.db|desktop\.ini)|\.DS_Store|~\$.*|\.~lock\..*#"
@@ -188,36 +181,22 @@ def _filtered(wanted: str) -> Problem:
 def _matchers(settings: Filters) -> Iterable[Matcher]:
     if settings.includes:
         includes = _compile_paths("includes", settings.includes)
-        yield lambda path, _name: includes.match_file(path)
+        yield lambda path, _name: includes.match(path)
     if settings.excludes:
         excludes = _compile_paths("excludes", settings.excludes)
-        yield lambda path, _name: not excludes.match_file(path)
+        yield lambda path, _name: not excludes.match(path)
     if settings.includes_file or settings.excludes_file:
         yield _legacy_matcher(settings.includes_file, settings.excludes_file)
 
 
-def _compile_paths(key: str, patterns: tuple[str, ...]) -> "GitIgnoreSpec":
-    from pathspec import GitIgnoreSpec  # which few runs need, and no start should wait for
-
-    for pattern in patterns:
-        _check_wildcards(f"filters.{key}", pattern)
+def _compile_paths(key: str, patterns: tuple[str, ...]) -> PathPatterns:
     try:
-        with warnings.catch_warnings():  # of `[[]`, which will mean the same to us
-            warnings.simplefilter("ignore", FutureWarning)
-            return GitIgnoreSpec.from_lines(patterns)
-    except (ValueError, re.error) as error:  # some bad ranges come through as bare re.error
+        return PathPatterns(patterns)
+    except ValueError as error:
         raise SettingsError(
             f"A pattern of filters.{key} means nothing: {error}",
             hint="Patterns are written as in a .gitignore file, such as *.tmp or /raw/**.",
         ) from error
-
-
-def _check_wildcards(source: str, pattern: str) -> None:
-    if len(re.findall(r"\*+", pattern)) > _WILDCARD_LIMIT:
-        raise SettingsError(
-            f"A pattern of {source} has more than {_WILDCARD_LIMIT} wildcards: {pattern}",
-            hint="Split it into simpler patterns.",
-        )
 
 
 def _legacy_matcher(includes_file: Path | None, excludes_file: Path | None) -> Matcher:
@@ -237,7 +216,10 @@ def _legacy_matcher(includes_file: Path | None, excludes_file: Path | None) -> M
 
 
 def _load_patterns(path: Path) -> re.Pattern[str]:
-    """Return one expression for all patterns of a file; it matches nothing when there are none."""
+    """Return one expression for all patterns of a file; it matches nothing when there are none.
+
+    `fnmatch` writes expressions that do not backtrack from one wildcard to those before it.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

@@ -286,6 +286,7 @@ class Controller(QObject):
             data_problem=None if found.missing else found.data_problem,
             whole=_later(self.state.whole, found.whole),
             interrupted=found.interrupted,
+            set_by_server=found.set_by_server,
             schedule=self.settings.schedule.kind,
         )
         if not self.state.ours:

@@ -12,7 +12,7 @@ from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.sources import KnownSource
 from mydata_like.gui.live import NOTHING, read_problem
 from mydata_like.gui.state import PastRun
-from mydata_like.settings.policy import Loaded
+from mydata_like.settings.policy import Loaded, ServerDecision
 from mydata_like.settings.schema import Settings
 
 
@@ -37,6 +37,7 @@ class Standing:
     data_problem: Problem | None = None
     awaited: Problem | None = None
     at_risk: AtRisk = NO_RISK
+    set_by_server: tuple[ServerDecision, ...] = ()
 
 
 def load(config: Path | None) -> Loaded:
@@ -94,6 +95,7 @@ def look(settings: Settings, config: Path | None) -> Standing:
         data_problem=state.data_problem,
         awaited=state.awaited.problem if state.awaited else None,
         at_risk=state.at_risk,
+        set_by_server=state.set_by_server,
     )
 
 

@@ -74,14 +74,17 @@ def _start(wanted: Start) -> int:
 
 def _show(error: UploaderError) -> None:
     """Show what went wrong to a person who started the program without a terminal."""
+    from PySide6.QtCore import Qt
     from PySide6.QtWidgets import QApplication, QMessageBox
 
+    from mydata_like.gui.look import words
     from mydata_like.gui.messages import explain_ends
 
     explain_ends()
     application = QApplication([])
-    box = QMessageBox(QMessageBox.Icon.Warning, "mydata-like", error.message)
-    box.setInformativeText(error.hint)
+    box = QMessageBox(QMessageBox.Icon.Warning, "mydata-like", words.plain(error.message))
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setInformativeText(words.tip(words.plain(error.hint)))
     box.finished.connect(application.quit)
     box.show()
     application.exec()

@@ -10,6 +10,7 @@ from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.safety import PARTIAL_REASONS, Evidence, RunSums, Safety, judge_safety
 from mydata_like.core.sources import KnownSource
 from mydata_like.gui.live import NO_LIMIT, NOTHING, Limit
+from mydata_like.settings.policy import ServerDecision
 
 
 class Phase(StrEnum):
@@ -82,7 +83,8 @@ class RunState:
     paused, or why the engine is broken. `awaited` is why the server does not let us in yet.
     `last` is the newest run that has ended, `whole` the newest that looked at everything,
     `interrupted` one that was cut off since. `sources` are the added folders that are not
-    finished. `data_problem` is why the data directory cannot be read. `missing` are keys of
+    finished. `set_by_server` is what the server's settings decide otherwise than ours.
+    `data_problem` is why the data directory cannot be read. `missing` are keys of
     settings.
     """
 
@@ -102,6 +104,7 @@ class RunState:
     schedule: str = "manual"
     at_risk: AtRisk = NO_RISK
     missing: tuple[str, ...] = ()
+    set_by_server: tuple[ServerDecision, ...] = ()
 
     @property
     def safety(self) -> Safety:

@@ -1,22 +1,19 @@
 """Settings of archives: which tiny files stay together on the server, as one datafile."""
 
 import re
-import warnings
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from mydata_like.core.patterns import PathPatterns
 from mydata_like.settings.about import About
 from mydata_like.settings.reading import Between
 from mydata_like.settings.section import Section
 from mydata_like.settings.values import Line, once_each
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
 LARGEST_MEMBER = 64_000_000
 _LARGEST_ARCHIVE = 1_000_000_000_000
-_MOST_WILDCARDS = 6  # of one pattern; more may take for ever to match
+_LONGEST_RULE = 1200  # characters; the pattern of one has at most 1000
 _UNITS = {"bytes": 1, "byte": 1, "kb": 1_000, "mb": 1_000_000}
 _RULE = re.compile(
     r"(?P<pattern>\S.*?)\s+below\s+(?P<size>\d{1,9}(?:\.\d{1,3})?)\s*(?P<unit>bytes?|[kK]B|MB)"
@@ -40,7 +37,7 @@ class ArchiveRule:
     holds where at least `files` such files lie in one scope.
     """
 
-    pattern: "GitIgnoreSpec"
+    pattern: PathPatterns
     below: int
     files: int
     scope: Scope
@@ -48,7 +45,10 @@ class ArchiveRule:
 
 def parse_archive_rule(text: str) -> ArchiveRule:
     """Return the rule of a text; raises ValueError that says how to write one."""
-    match = _RULE.fullmatch(text.strip())
+    text = text.strip()
+    if len(text) > _LONGEST_RULE:
+        raise ValueError(f"must have at most {_LONGEST_RULE} characters")
+    match = _RULE.fullmatch(text)
     if match is None:
         raise ValueError(
             'must be like "* below 100 kB", "*.dcm below 1 MB from 500 files by dataset"'
@@ -63,20 +63,14 @@ def parse_archive_rule(text: str) -> ArchiveRule:
     return ArchiveRule(_compile(match["pattern"]), below, files, scope)
 
 
-def _compile(pattern: str) -> "GitIgnoreSpec":
-    from pathspec import GitIgnoreSpec  # which few runs need, and no start should wait for
-
-    if len(re.findall(r"\*+", pattern)) > _MOST_WILDCARDS:
-        raise ValueError(f"has a pattern with more than {_MOST_WILDCARDS} wildcards")
+def _compile(pattern: str) -> PathPatterns:
     try:
-        with warnings.catch_warnings():  # of `[[]`, which will mean the same to us
-            warnings.simplefilter("ignore", FutureWarning)
-            spec = GitIgnoreSpec.from_lines([pattern])
-    except (ValueError, re.error):  # some bad ranges come through as bare re.error
-        spec = GitIgnoreSpec([])
-    if not any(part.include for part in spec.patterns):
+        patterns = PathPatterns([pattern])
+    except ValueError:
+        patterns = PathPatterns([])
+    if not patterns.takes_some:
         raise ValueError(f"has a pattern that matches nothing: {pattern[:60]}")
-    return spec
+    return patterns
 
 
 def _check_rule(text: str) -> str:

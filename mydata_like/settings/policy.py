@@ -1,6 +1,6 @@
 """Which layer decides each setting, and which ones are locked."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -14,8 +14,8 @@ from mydata_like.settings.checking import check_values
 from mydata_like.settings.file import SettingsFile, read_settings_file
 from mydata_like.settings.problems import InvalidSettingsError, SettingProblem, unknown_key
 from mydata_like.settings.schema import Settings, settings_by_key
-from mydata_like.settings.server_layer import ServerLayer
-from mydata_like.settings.text import parse_value
+from mydata_like.settings.server_layer import SHOWN, ServerLayer, matches
+from mydata_like.settings.text import format_value, parse_value
 from mydata_like.settings.variables import variable_of, warn_of_variables
 
 
@@ -61,6 +61,19 @@ class Explanation(NamedTuple):
     locked_by: str  # empty where it is not locked
 
 
+class ServerDecision(NamedTuple):
+    """A setting that the server decides, and what it would be without the server, as texts."""
+
+    setting: Setting
+    value: str
+    instead_of: str
+    origin: str
+
+    def as_record(self) -> dict[str, str]:
+        """Return it as plain values for JSON, as docs/headless.md has them."""
+        return self._asdict() | {"setting": self.setting.key}
+
+
 class Layers(NamedTuple):
     """What the layers say, right or wrong.
 
@@ -90,6 +103,18 @@ class Loaded:
         winner = [entry for entry in given if not entry.ignored][-1]
         value = self.settings.value(key)
         return Explanation(setting, value, winner, given, self.locked_by.get(key, ""))
+
+    def find_server_decisions(self) -> Iterator[ServerDecision]:
+        """Yield what the server decides otherwise than this computer and that is to be shown."""
+        layer = self.sources.server
+        if layer is None:
+            return
+        for key in sorted(key for key in layer.values if matches(key, SHOWN)):
+            setting, value, winner, *_ = self.explain(key)
+            here = layer.here.value(key)
+            if winner.source is Source.SERVER and value != here:
+                texts = format_value(setting, value), format_value(setting, here)
+                yield ServerDecision(setting, *texts, winner.origin)
 
 
 def find_setting(key: str) -> Setting:

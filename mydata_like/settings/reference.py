@@ -9,6 +9,7 @@ from itertools import groupby
 
 from mydata_like.settings.about import Setting
 from mydata_like.settings.schema import Settings, iter_settings
+from mydata_like.settings.server_layer import FORBIDDEN, FORBIDDEN_VALUES, SHOWN, matches
 from mydata_like.settings.text import format_value
 from mydata_like.settings.variables import variable_of
 
@@ -54,6 +55,9 @@ The API key is no setting. `mydata-like settings set-key` keeps it in the system
 the environment variable `MYDATA_LIKE_API_KEY` or as the systemd credential `mydata-like-api-key`.
 The first of these that has a key wins: environment variable, credential, file, keyring.
 
+Administrators of the server can set some settings for each uploader there: with each setting stands
+whether that counts. It is stronger than your own file where it was changed later.
+
 All of the program's own files go below one folder if the environment variable `MYDATA_LIKE_HOME`
 names it.
 """
@@ -82,7 +86,17 @@ def _entry(setting: Setting) -> Iterator[str]:
     yield f"- default: `{default}`" if default else "- default: empty"
     for fact in setting.facts:
         yield f"- {fact}"
+    yield f"- from the server: {_name_server_right(setting.key)}"
     yield ""
+
+
+def _name_server_right(key: str) -> str:
+    """Return what the server's settings for this uploader may do with a setting."""
+    if matches(key, FORBIDDEN):
+        return "refused"
+    values = " or ".join(f"`{value}`" for value in FORBIDDEN_VALUES.get(key, ()))
+    but = f", but for {values}" if values else ""
+    return f"counts{but}, and is shown while it does" if matches(key, SHOWN) else "counts"
 
 
 if __name__ == "__main__":

@@ -16,21 +16,50 @@ from mydata_like.settings.legacy_rules import Becoming
 from mydata_like.settings.schema import Settings, settings_by_key
 from mydata_like.settings.text import parse_value
 
-# Whoever controls the server must not be able to send us elsewhere, to make us trust others, or
-# to let us read what nobody here chose.
+# What only this computer decides on. Whoever controls the server must not be able to send us
+# elsewhere, to make us trust others, to let us read what nobody here chose, to give folders
+# another meaning, or to silence what would notice that data does not arrive or has gone.
 FORBIDDEN: Final = (
     "server.*",
     "instrument.uuid",
-    "data.directory",
+    "data.*",
     "filters.includes_file",
     "filters.excludes_file",
     "filters.symlinks",
     "transfer.host_keys",
     "transfer.key_file",
     "transfer.ssh*",
-    "monitor.signal_*",
+    "monitor.*",
     "window.*",
     "advanced.state_directory",
+    "advanced.full_check_days",
+)
+# Values of other settings that the server may not choose: no run would start any more.
+FORBIDDEN_VALUES: Final[Mapping[str, tuple[object, ...]]] = {"schedule.kind": ("manual", "once")}
+# What the server may set, and what is shown for as long as it does: which data are taken, when,
+# how fast and as what.
+SHOWN: Final = (
+    "instrument.*",
+    "filters.*",
+    "schedule.*",
+    "limits.*",
+    "archive.rules",
+    "transfer.method",
+)
+# What the server may set without a word: it changes how fast or how patiently a run works.
+QUIET: Final = (
+    "transfer.channels",
+    "transfer.ciphers",
+    "transfer.compression",
+    "transfer.find_zeros",
+    "transfer.*_timeout",
+    "transfer.attempts",
+    "transfer.batch_*",
+    "archive.size_limit",
+    "advanced.log_level",
+    "advanced.register_*",
+    "advanced.verify_*",
+    "advanced.pause_patience",
 )
 _SHOWN: Final = 60  # characters of what the server says that are repeated
 
@@ -39,13 +68,15 @@ _SHOWN: Final = 60  # characters of what the server says that are repeated
 class ServerLayer:
     """Values by dotted key, each right in itself; where they are from, and since when.
 
-    `changed_at` is None where that is not known; then the user's own file is taken for newer.
+    `here` are the settings without it. `changed_at` is None where that is not known; then the
+    user's own file is taken for newer.
     """
 
     values: Mapping[str, object]
     origin: str
     changed_at: datetime | None
     warnings: tuple[str, ...] = ()
+    here: Settings = Settings()
 
 
 def read_server_layer(
@@ -67,7 +98,7 @@ def read_server_layer(
         if problem:
             warnings.append(f"{_short(key)} from the server is ignored: {problem}.")
     warnings += _take_out_forbidden(values, here)
-    return ServerLayer(values, origin, changed_at, tuple(warnings))
+    return ServerLayer(values, origin, changed_at, tuple(warnings), here)
 
 
 def _read(key: str, text: str, values: dict[str, object]) -> str:
@@ -85,12 +116,23 @@ def _read(key: str, text: str, values: dict[str, object]) -> str:
 
 def _take_out_forbidden(values: dict[str, object], here: Settings) -> Iterator[str]:
     for key in list(values):
-        if not any(fnmatchcase(key, pattern) for pattern in FORBIDDEN):
+        forbidden = matches(key, FORBIDDEN)
+        if not forbidden and values[key] not in FORBIDDEN_VALUES.get(key, ()):
             continue
-        theirs, _ = check_values({"server.allow_http": True, key: values.pop(key)})
+        value = values.pop(key)
+        theirs, _ = check_values({"server.allow_http": True, key: value})
         same = theirs is not None and theirs.value(key) == here.value(key)
-        if not same and key != "instrument.uuid":
+        if same or key == "instrument.uuid":
+            continue
+        if forbidden:
             yield f"{key} from the server is ignored: only this computer may decide on it."
+        else:
+            yield f"{key} from the server is ignored: only this computer may set it to {value}."
+
+
+def matches(key: str, patterns: tuple[str, ...]) -> bool:
+    """Return whether a dotted key is one of those that the patterns name."""
+    return any(fnmatchcase(key, pattern) for pattern in patterns)
 
 
 def _short(text: str) -> str:

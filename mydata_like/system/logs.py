@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.format import format_json, format_lines, format_text
 from mydata_like.settings.writing import make_private_file
 
 logger = logging.getLogger(__name__)
@@ -128,14 +129,24 @@ def _log_end_of_thread(ended: threading.ExceptHookArgs) -> None:
 
 
 class _PlainFormatter(logging.Formatter):
-    """Lines for people; the redaction sees the whole text, tracebacks included."""
+    """Lines for people; the redaction sees the whole text, tracebacks included.
+
+    A message is one line, whatever it holds; only a traceback has several.
+    """
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__("%(asctime)s %(levelname)-8s %(threadName)s %(name)s: %(message)s")
         self._redact = redact
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._redact(super().format(record))
+        line, *trace = self._redact(super().format(record)).split("\n")
+        # No line of an error's message passes for one of the log, which begins with a date.
+        rest = (f"  {text}" if text[:1].isdigit() else text for text in trace)
+        return format_lines("\n".join((line, *rest)))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        record.message = format_text(self._redact(record.message))
+        return super().formatMessage(record)
 
 
 class _JsonFormatter(logging.Formatter):
@@ -155,4 +166,4 @@ class _JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             document["error"] = self._redact(self.formatException(record.exc_info))
-        return json.dumps(document)
+        return format_json(document)

@@ -1,5 +1,6 @@
 """Whole runs whose settings the server's administrator changes."""
 
+import json
 import os
 import time
 
@@ -100,3 +101,25 @@ def test_fetch_shows_what_the_server_sets(site):
     assert fetched.code == 0, fetched.complaints
     assert "transfer.attempts = " in fetched.output
     assert "server.proxy from the server is ignored" in fetched.complaints
+
+
+def test_what_the_server_decides_is_shown_for_as_long_as_it_does(site):
+    site.run()
+    texts = {"filters.excludes": "*.dat", "transfer.attempts": "9", "data.layout": "Dataset"}
+    site.server.set_settings(site.uuid, texts)
+    site.run()
+    site.run()
+
+    status, shown = site.command("status"), site.command("settings", "show")
+    record = json.loads(site.command("status", "--json").output)
+    for text in (status.output, shown.complaints):
+        assert "The server sets filters.excludes to *.dat instead of (empty)" in text
+        assert "transfer.attempts" not in text
+    assert "data.layout from the server is ignored" in shown.complaints
+    assert "server (127.0.0.1:" in shown.output
+    (decision,) = record["set_by_server"]
+    assert decision["setting"] == "filters.excludes"
+
+    site.server.set_settings(site.uuid, {"filters.excludes": ""})
+    site.run()
+    assert "The server sets" not in site.command("status").output

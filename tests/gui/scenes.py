@@ -31,6 +31,7 @@ from mydata_like.gui.help import HelpDialog
 from mydata_like.gui.logbook.bundle import BundleDialog
 from mydata_like.gui.look.palette import build_palette
 from mydata_like.gui.look.shades import DARK, LIGHT, Shades
+from mydata_like.gui.overview.set_by_server import SetByServer
 from mydata_like.gui.overview.unfinished import RemoveQuestion, UnfinishedList
 from mydata_like.gui.pages.catalogue import list_pages
 from mydata_like.gui.pages.page import Desk, Wish
@@ -47,6 +48,7 @@ from mydata_like.gui.window import Window
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step import Readiness
 from mydata_like.gui.wizard.takeover import TakeoverSheet
+from mydata_like.settings.policy import ServerDecision, find_setting
 from tests.gui.speed_records import a_record, costly_encryption, keep
 
 # Each on a tab of its own.
@@ -104,6 +106,7 @@ def list_scenes() -> list[Scene]:
         Scene("banner", _show_banner),
         Scene("quitting", _ask_about_quitting),
         Scene("unfinished", _show_unfinished),
+        Scene("set-by-server", _show_set_by_server),
         Scene("remove-source", _ask_to_remove),
         Scene("dry-run", _look_ahead),
         Scene("help", _show_help),
@@ -233,6 +236,22 @@ def _show_unfinished(stage: Stage) -> QWidget:
     first, second = _list_unfinished()
     sources = first._replace(open_files=12, open_bytes=34_000_000), second
     shown.show_state(RunState(phase=Phase.IDLE, sources=sources))
+    window.setCentralWidget(shown)
+    window.show()
+    return window
+
+
+def _show_set_by_server(stage: Stage) -> QWidget:
+    """Settings that the server decides."""
+    window = QMainWindow(stage.window)
+    window.setWindowTitle("set by server")
+    window.resize(stage.window.width(), stage.window.height() // 4)
+    shown = SetByServer(window)
+    decisions = tuple(
+        ServerDecision(find_setting(key), value, "", "data.example.org")
+        for key, value in (("filters.excludes", "*.tmp, *.log"), ("limits.quiet_hours", "08-18"))
+    )
+    shown.show_state(RunState(phase=Phase.IDLE, set_by_server=decisions))
     window.setCentralWidget(shown)
     window.show()
     return window

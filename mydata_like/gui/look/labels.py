@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
+from mydata_like.core.format import format_lines
 from mydata_like.gui.look import words
 
 LARGE = 1.6  # times the usual size of text
@@ -11,11 +12,14 @@ SMALL = 0.9
 
 
 class PlainLabel(QLabel):
-    """A label that never takes text for markup."""
+    r"""A label that never takes text for markup, and shows control characters as `\x1b`."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(text, parent)
+        super().__init__(format_lines(text), parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
+
+    def setText(self, text: str) -> None:
+        super().setText(format_lines(text))
 
     def scale(self, factor: float, *, bold: bool = False) -> None:
         """Show the text so many times larger than usual."""

@@ -25,6 +25,7 @@ from mydata_like.gui.overview.counts import Parts, parts_of_past, parts_of_progr
 from mydata_like.gui.overview.drop_hint import DropHint
 from mydata_like.gui.overview.facts import FactRow
 from mydata_like.gui.overview.pipeline import PipelineStrip
+from mydata_like.gui.overview.set_by_server import SetByServer
 from mydata_like.gui.overview.throughput import ThroughputChart
 from mydata_like.gui.overview.unfinished import RemoveQuestion, UnfinishedList
 from mydata_like.gui.overview.welcome import Welcome
@@ -98,6 +99,7 @@ class _Standing(QWidget):
         self._act = QPushButton(self)
         self._bar = ConservationBar(self)
         self._facts = FactRow(self)
+        self._set_by_server = SetByServer(self)
         self._unfinished = UnfinishedList(self)
         self._strip = PipelineStrip(self)
         self._chart = ThroughputChart(self)
@@ -118,6 +120,7 @@ class _Standing(QWidget):
         self._act.setVisible(bool(self._act.text()))
         self._bar.show_parts(_parts_of(state))
         self._facts.show_state(state)
+        self._set_by_server.show_state(state)
         self._unfinished.show_state(state)
         self._strip.setVisible(state.at_work)
         self._strip.show_sums(state.sums, state.limit)
@@ -147,6 +150,7 @@ class _Standing(QWidget):
         layout.addWidget(self._bar)
         layout.addWidget(self._strip)
         layout.addWidget(self._facts)
+        layout.addWidget(self._set_by_server)
         layout.addWidget(self._unfinished)
         layout.addWidget(self._chart, 1)
         layout.addWidget(self._hint, 1)

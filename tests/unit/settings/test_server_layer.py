@@ -8,7 +8,13 @@ import pytest
 from mydata_like.settings.checking import check_values
 from mydata_like.settings.policy import Source, Sources, load_settings
 from mydata_like.settings.schema import Settings, settings_by_key
-from mydata_like.settings.server_layer import FORBIDDEN, read_server_layer
+from mydata_like.settings.server_layer import (
+    FORBIDDEN,
+    QUIET,
+    SHOWN,
+    matches,
+    read_server_layer,
+)
 
 NOON = datetime(2026, 6, 3, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -54,12 +60,6 @@ def test_what_cannot_be_used_is_reported(key, text, why):
     (warning,) = found.warnings
     assert why in warning
     assert len(warning) < 200
-
-
-def test_every_forbidden_pattern_is_of_a_setting():
-    for pattern in FORBIDDEN:
-        prefix = pattern.rstrip("*")
-        assert any(key.startswith(prefix) for key in settings_by_key())
 
 
 @pytest.mark.parametrize(
@@ -147,3 +147,79 @@ def test_what_does_not_go_together_with_ours_stops_nothing(tmp_path):
     assert loaded.settings.schedule.kind == "manual"
     assert loaded.settings.schedule.minutes == 9
     assert any("do not go together" in warning for warning in loaded.warnings)
+
+
+def test_the_server_may_set_refused_shown_or_quiet_settings_and_each_is_one_of_them():
+    for key in settings_by_key():
+        kinds = [kind for kind in (FORBIDDEN, SHOWN, QUIET) if matches(key, kind)]
+        assert kinds, f"{key}: decide in settings/server_layer.py whether a server may set it"
+        assert kinds[0] is FORBIDDEN or len(kinds) == 1, key
+
+
+@pytest.mark.parametrize("key", ["FORBIDDEN", "SHOWN", "QUIET"])
+def test_every_pattern_is_of_a_setting(key):
+    for pattern in {"FORBIDDEN": FORBIDDEN, "SHOWN": SHOWN, "QUIET": QUIET}[key]:
+        assert any(matches(key, (pattern,)) for key in settings_by_key()), pattern
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("folder_structure", "Email / Dataset"),
+        ("data.layout", "Dataset"),
+        ("data.group_prefix", "x"),
+        ("data.unknown_owners", "skip"),
+        ("monitor.notice_day", "never"),
+        ("monitor.silent_hours", "0"),
+        ("advanced.full_check_days", "365"),
+    ],
+)
+def test_the_server_can_neither_give_folders_a_meaning_nor_silence_what_watches(key, text):
+    found = layer({key: text})
+
+    assert not found.values
+    assert "only this computer may decide on it" in found.warnings[0]
+
+
+@pytest.mark.parametrize("kind", ["manual", "once"])
+def test_the_server_cannot_end_the_schedule(kind):
+    here, _ = check_values({"schedule.kind": "daily"})
+    texts = {"schedule.kind": kind, "schedule.date": "2026-06-04"}
+
+    found = layer(texts, here)
+
+    assert "schedule.kind" not in found.values
+    assert f"only this computer may set it to {kind}" in found.warnings[0]
+    assert layer({"schedule.kind": "manual"}).warnings == ()
+    assert layer({"schedule_type": "Manually"}, here).values == {}
+    assert layer({"schedule.kind": "timer"}, here).values == {"schedule.kind": "timer"}
+
+
+def test_what_the_server_decides_otherwise_is_found_with_what_counts_without_it(tmp_path):
+    user = '[filters]\nexcludes = ["*.tmp"]\nsettle_seconds = 5\n'
+    texts = {
+        "filters.excludes": "*.dat",
+        "filters.settle_seconds": "2592000",
+        "filters.owner": "",
+        "transfer.channels": "2",
+        "limits.quiet_hours": "00:00-24:00",
+    }
+
+    here = load(tmp_path, {}, user).settings
+    server = layer(texts, here)
+    file = tmp_path / "settings.toml"
+    loaded = load_settings(Sources(user=file, server=server, environment={}))
+
+    assert [decision.as_record() for decision in loaded.find_server_decisions()] == [
+        {
+            "setting": key,
+            "value": value,
+            "instead_of": instead_of,
+            "origin": "data.example.org",
+        }
+        for key, value, instead_of in (
+            ("filters.excludes", "*.dat", "*.tmp"),
+            ("filters.settle_seconds", "2592000.0", "5.0"),
+            ("limits.quiet_hours", "00:00-24:00", ""),
+        )
+    ]

@@ -176,3 +176,22 @@ def test_afterwards_logging_is_as_before(tmp_path: Path, redact: Redaction) -> N
 
     root = logging.getLogger()
     assert (root.level, list(root.handlers), threading.excepthook) == before
+
+
+@pytest.mark.parametrize("json_lines", [False, True])
+def test_what_is_logged_cannot_act_upon_a_terminal_nor_pass_for_another_line(tmp_path, json_lines):
+    hostile = "a\x1b[2J\x7f\x9b\u202e\u2028\r\n2027-01-01 00:00:00,000 ERROR main x: forged"
+    with logging_to(tmp_path, Redaction(), LogStyle(json_lines=json_lines)):
+        error = ValueError(hostile)
+        logging.getLogger("x").error("Failed: %s", hostile, exc_info=error)
+
+    text = (tmp_path / "mydata-like.log").read_bytes().decode()
+    lines = text.split("\n")
+    for act in "\x1b\x7f\x9b\u202e\u2028\r":
+        assert act not in text
+    assert "Failed: a" in lines[0]
+    assert "forged" in lines[0]
+    assert not any(line.startswith("2027") for line in lines)
+    if json_lines:
+        assert len(lines) == 2
+        assert json.loads(lines[0])["message"].endswith(hostile)

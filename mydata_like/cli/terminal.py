@@ -1,0 +1,58 @@
+"""Standard output and error that show control characters instead of obeying them.
+
+Names of files and texts of a server are escaped where lines are made, by `core.format`. What was
+forgotten there is escaped here, the last place before a terminal: a name could otherwise move
+the cursor, set the title, answer as if from the keyboard, or turn the direction of a line.
+"""
+
+import re
+import sys
+from typing import Any, Final, TextIO, cast
+
+from mydata_like.core.format import format_lines
+
+_COLOUR: Final = re.compile(r"(\x1b\[[0-9;]*m)")  # SGR: colours and weight, as help texts have
+
+
+class GuardedStream:
+    r"""A text stream that writes control characters, but for line breaks, as `\x1b` and the like.
+
+    On a terminal, colours pass. Everything else is the stream's own; `stream` is there for what
+    draws on a terminal, and escapes all texts itself.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self._coloured = stream.isatty()
+
+    def write(self, text: str) -> int:
+        """Write a text; returns its length, as streams do."""
+        self.stream.write(self._escape(text))
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        """Write texts."""
+        for line in lines:
+            self.write(line)
+
+    def _escape(self, text: str) -> str:
+        if not self._coloured:
+            return format_lines(text)
+        parts = _COLOUR.split(text)
+        return "".join(part if at % 2 else format_lines(part) for at, part in enumerate(parts))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def guard_streams() -> None:
+    """Guard standard output and error of this process, where there are any."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None:  # a program without a console has none
+            setattr(sys, name, cast(TextIO, GuardedStream(stream)))
+
+
+def drawing_stream(stream: TextIO) -> TextIO:
+    """Return the stream itself, for what moves the cursor and escapes all texts that it draws."""
+    return stream.stream if isinstance(stream, GuardedStream) else stream
