@@ -26,7 +26,7 @@ def write_signal(file: Path, record: Mapping[str, object]) -> Problem | None:
 
 
 def call_signal(url: str) -> Problem | None:
-    """Call an address; return what went wrong. Nothing but the call itself is told to it.
+    """Call an address; return what went wrong. It hears nothing but the call.
 
     No proxy hears of a call on this computer.
     """

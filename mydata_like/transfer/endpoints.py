@@ -15,8 +15,8 @@ def build_endpoints(
 ) -> list[Endpoint]:
     """Return how each host before the staging area is reached.
 
-    Where host keys are pinned here, the server's word on them does not count: whoever controls
-    the server must not be able to add one.
+    Where host keys are pinned here, the server's word on them does not count: an attacker
+    who controls the server must not be able to add one.
     """
     plain = Endpoint(
         host="",
