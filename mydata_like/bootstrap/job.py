@@ -48,7 +48,6 @@ from mydata_like.engine.archives import Recall
 from mydata_like.engine.audit import Audit, AuditPolicy
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.bandwidth import Bandwidth
-from mydata_like.engine.bookkeeping import Record
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.check import Check
@@ -63,6 +62,7 @@ from mydata_like.engine.knowledge import Knowledge
 from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, Untold
 from mydata_like.engine.register import Filing, Pace, Register
 from mydata_like.engine.replace import Parties, Replace

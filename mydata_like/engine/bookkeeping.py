@@ -1,13 +1,11 @@
 """Keeps in the ledger how far files have come; those in an archive come as far as it does."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mydata_like.core.archives import Archive
-from mydata_like.core.events import FileVerified
-from mydata_like.core.model import DatafileId, Entry, EntryState, Registered, Staged, Wanted
-from mydata_like.core.ports import Emit, Ledger
-from mydata_like.engine.queues import Source
+from mydata_like.core.model import DatafileId, Entry, EntryState, Registered, Wanted
+from mydata_like.core.ports import Ledger
 
 
 class Step(NamedTuple):
@@ -23,31 +21,6 @@ class Verified(NamedTuple):
     """What the server was seen to have verified, with the ids of its records."""
 
     items: Sequence[Registered]
-
-
-class Record:
-    """The stage that keeps and tells what is verified, while the next records are looked at.
-
-    It passes on what is to be sent or registered once more.
-    """
-
-    def __init__(self, ledger: Ledger, emit: Emit) -> None:
-        self._ledger = ledger
-        self._emit = emit
-
-    def __call__(self, source: Source[Wanted | Staged | Verified]) -> Iterator[Wanted | Staged]:
-        for found in source:
-            if isinstance(found, Verified):
-                self._record(found.items)
-            else:
-                yield found
-
-    def _record(self, items: Sequence[Registered]) -> None:
-        steps = (Step(it.wanted, EntryState.VERIFIED, it.checksum, it.datafile) for it in items)
-        record_steps(self._ledger, steps)
-        for item in items:
-            for file, checksum in item.wanted.checked_files(item.checksum):
-                self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum))
 
 
 def record_staged(ledger: Ledger, steps: Iterable[Step]) -> None:

@@ -13,7 +13,7 @@ from mydata_like.core.model import CheckedGroup, FileGroup, Registered, Staged, 
 from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.core.values import dataclass
 from mydata_like.engine.availability import Availability
-from mydata_like.engine.bookkeeping import Record, Verified
+from mydata_like.engine.bookkeeping import Verified
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.compare import READERS, Compare
@@ -21,6 +21,7 @@ from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.discovery import Compared, Discovery
 from mydata_like.engine.pack import Pack
 from mydata_like.engine.queues import WorkQueue
+from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery
 from mydata_like.engine.register import Register
 from mydata_like.engine.replace import Replace

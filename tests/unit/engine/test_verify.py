@@ -7,8 +7,8 @@ import pytest
 from mydata_like.core.errors import Cancelled, RejectedError, ServerUnavailableError, TransientError
 from mydata_like.core.events import FileFailed, FileVerified, FileWaiting, RunPaused
 from mydata_like.core.model import DatasetStats, EntryState, Registered, Staged
-from mydata_like.engine.bookkeeping import Record
 from mydata_like.engine.queues import WorkQueue
+from mydata_like.engine.record import Record
 from mydata_like.engine.register import _registration
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.unverified import LOOK_AGAIN_AFTER, MANY

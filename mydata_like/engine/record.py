@@ -1,0 +1,34 @@
+"""The last stage: keeps in the ledger what the server has verified, and tells of it."""
+
+from collections.abc import Iterator, Sequence
+
+from mydata_like.core.events import FileVerified
+from mydata_like.core.model import EntryState, Registered, Staged, Wanted
+from mydata_like.core.ports import Emit, Ledger
+from mydata_like.engine.bookkeeping import Step, Verified, record_steps
+from mydata_like.engine.queues import Source
+
+
+class Record:
+    """The stage that keeps and tells what is verified, while the next records are looked at.
+
+    It passes on what is to be sent or registered once more.
+    """
+
+    def __init__(self, ledger: Ledger, emit: Emit) -> None:
+        self._ledger = ledger
+        self._emit = emit
+
+    def __call__(self, source: Source[Wanted | Staged | Verified]) -> Iterator[Wanted | Staged]:
+        for found in source:
+            if isinstance(found, Verified):
+                self._record(found.items)
+            else:
+                yield found
+
+    def _record(self, items: Sequence[Registered]) -> None:
+        steps = (Step(it.wanted, EntryState.VERIFIED, it.checksum, it.datafile) for it in items)
+        record_steps(self._ledger, steps)
+        for item in items:
+            for file, checksum in item.wanted.checked_files(item.checksum):
+                self._emit(FileVerified(path=file.key, size=file.size, checksum=checksum))
