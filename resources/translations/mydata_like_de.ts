@@ -767,8 +767,12 @@
         </translation>
     </message>
     <message>
-        <source>Each file is checked once more, right before it goes.</source>
-        <translation>Jede Datei wird noch einmal geprüft, unmittelbar bevor sie geht.</translation>
+        <source>The server verifies its copies again, and each file is read once more, right before it goes.</source>
+        <translation>Der Server prüft seine Kopien noch einmal, und jede Datei wird noch einmal gelesen, unmittelbar bevor sie gelöscht wird.</translation>
+    </message>
+    <message>
+        <source>The server has a verified copy of each, with the same size and checksum. It is asked to verify them again before anything is deleted. Folders stay. Deleted files do not go to the wastebasket.</source>
+        <translation>Der Server hat von jeder eine geprüfte Kopie mit gleicher Größe und Prüfsumme. Er wird gebeten, sie noch einmal zu prüfen, bevor etwas gelöscht wird. Ordner bleiben. Gelöschte Dateien kommen nicht in den Papierkorb.</translation>
     </message>
     <message>
         <source>Can be deleted (%1)</source>
@@ -792,10 +796,6 @@
             <numerusform>%Ln Datei kann gelöscht werden: %1</numerusform>
             <numerusform>%Ln Dateien können gelöscht werden: %1</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>The server has a verified copy of each, with the same size and checksum. Folders stay. Deleted files do not go to the wastebasket.</source>
-        <translation>Der Server hat von jeder eine geprüfte Kopie mit gleicher Größe und Prüfsumme. Ordner bleiben. Gelöschte Dateien kommen nicht in den Papierkorb.</translation>
     </message>
     <message numerus="yes">
         <source>Delete %Ln file(s)</source>
@@ -863,6 +863,10 @@
         <translation>Tasten</translation>
     </message>
     <message>
+        <source>Versions</source>
+        <translation>Versionen</translation>
+    </message>
+    <message>
         <source>&amp;Keys</source>
         <translation>&amp;Tasten</translation>
     </message>
@@ -877,6 +881,18 @@
     <message>
         <source>It is built on:</source>
         <translation>Es baut auf:</translation>
+    </message>
+    <message>
+        <source>&amp;Copy</source>
+        <translation>&amp;Kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the versions as text, for a report</source>
+        <translation>Die Versionen als Text kopieren, für einen Bericht</translation>
+    </message>
+    <message>
+        <source>What security depends on:</source>
+        <translation>Wovon die Sicherheit abhängt:</translation>
     </message>
     <message>
         <source>Licences</source>
@@ -1668,6 +1684,25 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Size</source>
         <translation>Größe</translation>
+    </message>
+</context>
+<context>
+    <name>SetByServer</name>
+    <message>
+        <source>The server decides some settings</source>
+        <translation>Der Server bestimmt einige Einstellungen</translation>
+    </message>
+    <message>
+        <source>Ask the facility&apos;s administrator whether that is meant. What you save in the settings counts instead, until the server&apos;s settings are changed again.</source>
+        <translation>Fragen Sie bei der Administration der Einrichtung nach, ob das so gedacht ist. Was Sie in den Einstellungen speichern, gilt stattdessen, bis die Einstellungen auf dem Server wieder geändert werden.</translation>
+    </message>
+    <message>
+        <source>%1: %2 instead of %3</source>
+        <translation>%1: %2 statt %3</translation>
+    </message>
+    <message>
+        <source>(empty)</source>
+        <translation>(leer)</translation>
     </message>
 </context>
 <context>
@@ -3379,6 +3414,10 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wie lange eine Anfrage dauern darf, die auf dem Server etwas ändert. Ging die Antwort verloren, wird sie nicht früher noch einmal gesendet, weil der Server noch daran arbeiten kann.</translation>
     </message>
     <message>
+        <source>Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as their administrator gives them. A listed key is trusted without asking; where there are any, the keys that the server names for the staging hosts do not count.</source>
+        <translation>Fingerabdrücke (SHA256:...) der Schlüssel von Staging- und Jump-Hosts, wie ihr Administrator sie nennt. Einem genannten Schlüssel wird ohne Nachfrage vertraut; sind welche genannt, zählen die Schlüssel nicht, die der Server für die Staging-Hosts angibt.</translation>
+    </message>
+    <message>
         <source>After how many hours in which no run ended well, without a problem or a failed file, although one was tried, somebody is told; 0 never.</source>
         <translation>Nach wie vielen Stunden, in denen Läufe versucht wurden und keiner gut endete (ohne Problem, ohne fehlgeschlagene Datei), jemand benachrichtigt wird; 0 nie.</translation>
     </message>
@@ -3901,10 +3940,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Trusted host keys</source>
         <translation>Vertraute Rechnerschlüssel</translation>
-    </message>
-    <message>
-        <source>Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as their administrator gives them; a listed key is trusted without asking.</source>
-        <translation>Fingerabdrücke (SHA256:...) der Schlüssel von Annahme- und Zwischenrechnern, wie ihre Administration sie nennt; einem aufgeführten Schlüssel wird ohne Rückfrage vertraut.</translation>
     </message>
     <message>
         <source>Private key</source>
@@ -4858,6 +4893,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Alle Dateien, die Läufe darin gefunden haben, waren sicher, als der Server zuletzt gefragt wurde</translation>
     </message>
     <message>
+        <source>The server has a verified copy with the same size and checksum, and the local file was read once more (%1). Free space has the server verify its copy again before it deletes.</source>
+        <translation>Der Server hat eine geprüfte Kopie mit gleicher Größe und Prüfsumme, und die lokale Datei wurde noch einmal gelesen (%1). „Platz schaffen“ lässt den Server seine Kopie vor dem Löschen noch einmal prüfen.</translation>
+    </message>
+    <message>
+        <source>The server has a verified copy of each, with the same size and checksum, and the local files were read once more (%1). Free space has the server verify its copies again before it deletes.</source>
+        <translation>Der Server hat von jeder eine geprüfte Kopie mit gleicher Größe und Prüfsumme, und die lokalen Dateien wurden noch einmal gelesen (%1). „Platz schaffen“ lässt den Server seine Kopien vor dem Löschen noch einmal prüfen.</translation>
+    </message>
+    <message>
         <source>No: the server has not verified it yet</source>
         <translation>Nein: Der Server hat es noch nicht geprüft</translation>
     </message>
@@ -4896,20 +4939,12 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <source>Yes, you may delete it</source>
         <translation>Ja, Sie dürfen es löschen</translation>
     </message>
-    <message>
-        <source>The server has a verified copy with the same size and checksum, and the local file was read once more (%1).</source>
-        <translation>Der Server hat eine geprüfte Kopie mit gleicher Größe und Prüfsumme, und die Datei hier wurde noch einmal gelesen (%1).</translation>
-    </message>
     <message numerus="yes">
         <source>Yes, you may delete all %Ln file(s)</source>
         <translation>
             <numerusform>Ja, Sie dürfen die %Ln Datei löschen</numerusform>
             <numerusform>Ja, Sie dürfen alle %Ln Dateien löschen</numerusform>
         </translation>
-    </message>
-    <message>
-        <source>The server has a verified copy of each, with the same size and checksum, and the local files were read once more (%1).</source>
-        <translation>Der Server hat von jeder eine geprüfte Kopie mit gleicher Größe und Prüfsumme, und die Dateien hier wurden noch einmal gelesen (%1).</translation>
     </message>
     <message>
         <source>No: keep it</source>
