@@ -352,13 +352,13 @@ def _brief(value: object) -> str:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines for a person on standard output, each on a line of its own whatever it holds."""
+    """Print lines of text on standard output, each on a line of its own whatever it holds."""
     for line in lines:
         print(format_text(line))
 
 
 def print_line(text: str, *, err: bool = False) -> None:
-    """Print a line for a person, on standard error where it is about a problem."""
+    """Print a line of text, on standard error where it is about a problem."""
     stream = sys.stderr if err else sys.stdout
     stream.write(format_text(text) + "\n")
     stream.flush()

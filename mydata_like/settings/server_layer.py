@@ -16,7 +16,7 @@ from mydata_like.settings.legacy_rules import Becoming
 from mydata_like.settings.schema import Settings, settings_by_key
 from mydata_like.settings.text import parse_value
 
-# What only this computer decides on. Whoever controls the server must not be able to send us
+# What only this computer decides on. Somebody who controls the server must not be able to send us
 # elsewhere, to make us trust others, to let us read what nobody here chose, to give folders
 # another meaning, or to silence what would notice that data does not arrive or has gone.
 FORBIDDEN: Final = (
