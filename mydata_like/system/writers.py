@@ -1,8 +1,8 @@
 """Whether other programs may write to a file: leases, locks and open descriptors.
 
 Linux gives a read lease (`F_SETLEASE`, fcntl(2)) only while no program has the file open to
-write. Whoever opens it to write afterwards waits until the lease is given back, and
-`F_GETLEASE` shows that somebody does.
+write. A program that opens it to write afterwards waits until the lease is given back, and
+`F_GETLEASE` shows that there is one.
 """
 
 import os

@@ -1,6 +1,5 @@
 """Programs that may write to a file are noticed, by every means that the system offers."""
 
-import fcntl
 import os
 import sys
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ import pytest
 from mydata_like.system.writers import Use, WriteGuard
 from tests.builders import a_file
 
+fcntl = pytest.importorskip("fcntl")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of writers")
 
 
