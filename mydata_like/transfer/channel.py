@@ -193,6 +193,7 @@ def describe_member(wanted: Wanted) -> Member:
         anew=wanted.round > 0,
         inside=wanted.members,
         aside=wanted.replaces,
+        top=file.top,
     )
 
 

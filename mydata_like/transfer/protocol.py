@@ -42,6 +42,7 @@ class Member(NamedTuple):
     anew: bool = False
     inside: tuple[ArchiveMember, ...] = ()
     aside: bool = False
+    top: int = 0  # how much of its path is trusted, as `core.openat` says
 
     @property
     def modified(self) -> int:
