@@ -23,6 +23,7 @@ from mydata_like.core.events import (
     Notice,
 )
 from mydata_like.core.model import Layout
+from mydata_like.core.openat import Folders
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.core.sources import Destination, Source
 from mydata_like.engine.levels import ALL, Part
@@ -345,6 +346,18 @@ def test_links_are_followed_as_far_as_the_policy_says(linked, policy, taken):
     expected = [b"ds/a", b"ds/sub/b", b"more/c", *(b"ds/" + n for n in taken.encode().split())]
     assert found.keys == sorted(expected)
     assert set(found.left.values()) == {"skipped.symlink"}
+
+
+@pytest.mark.parametrize("policy", ["files", "within"])
+def test_what_a_followed_link_leads_to_can_be_opened_without_links(linked, policy):
+    link = linked.with_name("data-link")
+    link.symlink_to(linked)
+    for root in (linked, link):
+        with Folders() as folders:
+            for file in scanned(root, symlinks=policy).files:
+                descriptor = folders.open(file.path, file.top, os.O_RDONLY | os.O_NOFOLLOW)
+                assert os.fstat(descriptor).st_ino == file.inode
+                os.close(descriptor)
 
 
 def test_a_followed_links_file_is_read_where_it_really_lies(linked):
