@@ -70,7 +70,7 @@ class Staging:
 
 
 def wanted(member) -> Wanted:
-    file = LocalFile(member.path, b"", b"", b"", *member[1:5])
+    file = LocalFile(member.path, b"", b"", b"", *member[1:5], top=member.top)
     return Wanted(file, DATASET, os.fsdecode(member.remote))
 
 

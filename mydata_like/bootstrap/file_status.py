@@ -34,9 +34,10 @@ from mydata_like.core.file_status import (
     choose_evidence,
     compare,
 )
+from mydata_like.core.openat import is_link
 from mydata_like.core.shards import WHOLE
 from mydata_like.core.sources import lies_in
-from mydata_like.engine.root import Links, Root, is_link
+from mydata_like.engine.root import Links, Root
 from mydata_like.settings.schema import Settings
 from mydata_like.store.file_queries import FileQueries
 from mydata_like.system.lock import find_shards

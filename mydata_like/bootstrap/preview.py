@@ -66,7 +66,7 @@ def preview_layout(
     folders = _find_folders(settings, root, cancel)
     for folder in folders[:SHOWN]:
         tell(_sample(settings, root, folder, cancel))
-    branches = list(_find_branches(root.path, cancel))
+    branches = list(_find_branches(root, cancel))
     instrument = settings.instrument.name
     fit = judge(settings.data.layout, branches, instrument)
     known, strangers = _ask_for_owners(settings, login, branches, cancel)
@@ -123,16 +123,16 @@ def _count(
     return files + len(waiting), size + sum(waiting), False
 
 
-def _find_branches(root: bytes, cancel: Cancel) -> Iterator[Branch]:
+def _find_branches(root: Root, cancel: Cancel) -> Iterator[Branch]:
     """Yield the folders down to the deepest layout's level, the upper ones first."""
     refuse = FileFilter(Filters()).refuse
-    waiting: deque[tuple[bytes, tuple[str, ...]]] = deque([(root, ())])
+    waiting: deque[tuple[bytes, tuple[str, ...]]] = deque([(root.path, ())])
     given = 0
     while waiting and given < _MOST_BRANCHES:
         if cancel.is_set():
             raise Cancelled
         path, names = waiting.popleft()
-        folders, files = _list(path)
+        folders, files = _list(root, path)
         taken = [name for name in files if refuse(name, name) is None]
         if names:
             yield Branch(names, len(taken))
@@ -142,15 +142,15 @@ def _find_branches(root: bytes, cancel: Cancel) -> Iterator[Branch]:
             waiting += ((place, (*names, os.fsdecode(name))) for place, name in below)
 
 
-def _list(path: bytes) -> tuple[list[bytes], list[bytes]]:
+def _list(root: Root, path: bytes) -> tuple[list[bytes], list[bytes]]:
     """Return the names of a folder's folders and files; of one that cannot be read, none."""
     folders: list[bytes] = []
     files: list[bytes] = []
     try:
-        with os.scandir(path) as entries:
-            for entry in entries:
+        with root.open(path) as listing:
+            for entry in listing.entries:
                 kind = folders if entry.is_dir(follow_symlinks=False) else files
-                kind.append(entry.name)
+                kind.append(os.fsencode(entry.name))
     except OSError:
         return [], []
     return folders, files

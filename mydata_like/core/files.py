@@ -21,6 +21,7 @@ class LocalFile(NamedTuple):
     device: int
     inode: int
     ctime_ns: int = 0  # when the system last noted a change of content or attributes
+    top: int = 0  # how much of its path is trusted, as `core.openat` says
 
 
 def signed(inode: int) -> int:

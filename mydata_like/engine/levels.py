@@ -11,6 +11,7 @@ from mydata_like.core.events import FileSkipped, FolderFound, FolderSkipped, Not
 from mydata_like.core.format import format_path
 from mydata_like.core.lockfile import is_lock_name
 from mydata_like.core.model import DatasetFolder, FileGroup
+from mydata_like.core.openat import join
 from mydata_like.core.ports import Emit
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.engine.filters import FolderFilter
@@ -117,18 +118,19 @@ class LevelScan:
         children: dict[bytes, bytes] = {}
         has_files = False
         batch = self._walk.new_batch()
-        with os.scandir(place.path) as entries:
-            for entry in entries:
+        with self._walk.root.open(place.path) as listing:
+            for entry in listing.entries:
+                name = os.fsencode(entry.name)
                 if entry.is_dir(follow_symlinks=False) and not is_junction(entry):
-                    children[entry.name] = entry.path
-                elif self._is_folder_link(entry):
-                    self._follow(place, entry, children)
-                elif is_lock_name(entry.name):
+                    children[name] = join(place.path, name)
+                elif _is_folder_link(entry):
+                    self._follow(place, name, children)
+                elif is_lock_name(name):
                     continue
                 elif own_dataset:
                     has_files = True
                 else:
-                    batch.leave(self._outside(place, entry))
+                    batch.leave(_outside(place.below(name), entry))
                 if batch.count >= GROUP_LIMIT:
                     self._report(place, batch)
                     batch = self._walk.new_batch()
@@ -138,28 +140,12 @@ class LevelScan:
     def _level_of(self, place: _Place) -> Level | None:
         return self._levels[len(place.names) - 1] if place.names else None
 
-    def _is_folder_link(self, entry: os.DirEntry[bytes]) -> bool:
-        try:
-            return entry.is_dir()
-        except OSError:  # a link that leads to itself
-            return False
-
-    def _follow(
-        self, place: _Place, entry: os.DirEntry[bytes], children: dict[bytes, bytes]
-    ) -> None:
-        target = self._walk.links.resolve(entry.path)
+    def _follow(self, place: _Place, name: bytes, children: dict[bytes, bytes]) -> None:
+        target = self._walk.links.resolve(join(place.path, name))
         if isinstance(target, Problem):
-            self._pass_over(place.below(entry.name), target)
+            self._pass_over(place.below(name), target)
         else:
-            children[entry.name] = target.path
-
-    def _outside(self, place: _Place, entry: os.DirEntry[bytes]) -> FileSkipped:
-        try:
-            status = entry.stat(follow_symlinks=False)
-            size = status.st_size if stat.S_ISREG(status.st_mode) else 0
-        except OSError:  # whatever it is, it is left out
-            size = 0
-        return FileSkipped(path=place.below(entry.name), size=size, problem=_OUTSIDE)
+            children[name] = target.path
 
     def _choose(self, place: _Place, children: dict[bytes, bytes]) -> Iterator[_Place]:
         level = self._levels[len(place.names)]
@@ -245,6 +231,22 @@ class LevelScan:
 
     def _skip(self, key: bytes, problem: Problem) -> None:
         self._walk.emit(FolderSkipped(path=key, problem=problem))
+
+
+def _is_folder_link(entry: os.DirEntry[str] | os.DirEntry[bytes]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def _outside(key: bytes, entry: os.DirEntry[str] | os.DirEntry[bytes]) -> FileSkipped:
+    try:
+        status = entry.stat(follow_symlinks=False)
+        size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+    except OSError:  # whatever it is, it is left out
+        size = 0
+    return FileSkipped(path=key, size=size, problem=_OUTSIDE)
 
 
 def tell_found(emit: Emit, folder: DatasetFolder) -> None:

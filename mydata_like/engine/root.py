@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.format import format_path
+from mydata_like.core.openat import Listing, look
 
 _SYMLINK = Problem(
     "skipped.symlink",
@@ -31,10 +32,17 @@ class Root:
         self,
         path: bytes | Path,
         unavailable: Callable[[bytes, str], RunError] | None = None,
+        *,
+        may_be_link: bool = True,
     ) -> None:
-        """`unavailable` makes the error of one that cannot be read, told why."""
+        """`unavailable` makes the error of one that cannot be read, told why.
+
+        The folders that lead to it may be links, and it may be one itself unless that is refused.
+        """
         self._unavailable = unavailable or _data_unavailable
         self.path = os.fsencode(Path(os.fsdecode(path)).absolute())
+        trusted = self.path if may_be_link else os.path.dirname(self.path)  # noqa: PTH120 - bytes
+        self._top = len(trusted)
         self._identity = identity_of(self._status())
         self._real = os.path.realpath(self.path).rstrip(_SEPARATOR) + _SEPARATOR
 
@@ -46,14 +54,34 @@ class Root:
     def holds(self, real_path: bytes) -> bool:
         return real_path.startswith(self._real)
 
+    def open(self, path: bytes) -> Listing:
+        """Open it or a folder below it.
+
+        Raises OSError, ELOOP for a link on the way, and what `check` raises.
+        """
+        listing = Listing.open(path, self.top_of(path))
+        if path == self.path and identity_of(listing.status) != self._identity:
+            listing.close()
+            raise self.unavailable("another folder or drive has taken its place")
+        return listing
+
+    def top_of(self, path: bytes) -> int:
+        """Return how much of a path is trusted as `core.openat` says: 0 where it lies elsewhere."""
+        if path == self.path or path.startswith(self.path.rstrip(_SEPARATOR) + _SEPARATOR):
+            return self._top
+        return len(self._real.rstrip(_SEPARATOR)) or 1 if self.holds(path) else 0
+
     def _status(self) -> os.stat_result:
         try:
-            status = status_of(self.path)
+            status = self._look()
         except OSError as error:
             raise self.unavailable(reason(error)) from error
         if not stat.S_ISDIR(status.st_mode):
             raise self.unavailable("it is no folder")
         return status
+
+    def _look(self) -> os.stat_result:
+        return status_of(self.path) if self._top == len(self.path) else os.lstat(self.path)
 
     def unavailable(self, why: str) -> RunError:
         """Return the error of a folder that cannot be read."""
@@ -88,11 +116,12 @@ class Links:
             return _SYMLINK
         try:
             real = os.path.realpath(path, strict=True)
-            status = status_of(real)
+            inside = self._root.holds(real)
+            if self._policy == "within" and not inside:
+                return _SYMLINK
+            status = look(real, self._root.top_of(real)) if inside else status_of(real)
         except OSError:
             return _BROKEN_LINK
-        if self._policy == "within" and not self._root.holds(real):
-            return _SYMLINK
         if self._policy == "files" and stat.S_ISDIR(status.st_mode):
             return _SYMLINK
         return Target(real, status)
@@ -108,16 +137,10 @@ def identity_of(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def is_junction(entry: os.DirEntry[bytes]) -> bool:
+def is_junction(entry: os.DirEntry[str] | os.DirEntry[bytes]) -> bool:
     """Return whether a folder is one of Windows' junctions, which Python 3.12 can tell."""
     ask = getattr(entry, "is_junction", None)
     return ask is not None and bool(ask())
-
-
-def is_link(status: os.stat_result) -> bool:
-    """Return whether this, by its own status, is a link or one of Windows' junctions."""
-    tag = getattr(status, "st_reparse_tag", 0)
-    return stat.S_ISLNK(status.st_mode) or tag == getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
 
 
 def reason(error: OSError) -> str:

@@ -82,7 +82,7 @@ class Scan:
     def _read_source(self, source: Source, folder: DatasetFolder) -> Iterator[FileGroup]:
         # With the last "/" the top of a drive is meant, and not where one is on it.
         path, top = (os.path.normpath(place + b"/") for place in (source.path, source.folder))
-        walk = self._open(Root(top, _source_gone))
+        walk = self._open(Root(top, _source_gone, may_be_link=source.alone))
         try:
             open_groups = walk.read_file if source.alone else walk.open
             groups = open_groups(folder, path)

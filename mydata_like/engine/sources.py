@@ -8,6 +8,7 @@ from typing import Protocol
 
 from mydata_like.core.errors import SourceError
 from mydata_like.core.format import format_path
+from mydata_like.core.openat import is_link
 from mydata_like.core.sources import (
     Destination,
     KnownSource,
@@ -18,7 +19,7 @@ from mydata_like.core.sources import (
     suggest_destination,
 )
 from mydata_like.engine.layout import dataset_folder, levels_of
-from mydata_like.engine.root import is_link, reason
+from mydata_like.engine.root import reason
 from mydata_like.engine.workers import Lock
 from mydata_like.settings.schema import Settings
 

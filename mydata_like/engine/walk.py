@@ -1,8 +1,9 @@
 """Reads one dataset folder to its end, a group of files at a time, in constant memory."""
 
+import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mydata_like.core.errors import Cancelled, Problem
 from mydata_like.core.events import (
@@ -14,6 +15,7 @@ from mydata_like.core.events import (
     FolderSkipped,
 )
 from mydata_like.core.model import DatasetFolder, FileGroup, LocalFile
+from mydata_like.core.openat import Listing, join, look
 from mydata_like.core.ports import Cancel, Clock, Emit
 from mydata_like.engine.filters import FileFilter, directory_problem
 from mydata_like.engine.root import (
@@ -24,7 +26,6 @@ from mydata_like.engine.root import (
     identity_of,
     is_junction,
     reason,
-    status_of,
 )
 from mydata_like.settings.schema import Filters
 
@@ -139,24 +140,29 @@ class Walk:
 
 
 class _Place:
-    """Where files lie: what their keys begin with, and their directory in the dataset."""
+    """Where files lie: what their keys begin with, and their directory in the dataset.
 
-    __slots__ = ("directory", "prefix")
+    `top` says how much of their paths is trusted, as `core.openat` does.
+    """
 
-    def __init__(self, prefix: bytes, directory: bytes) -> None:
+    __slots__ = ("directory", "prefix", "top")
+
+    def __init__(self, prefix: bytes, directory: bytes, top: int) -> None:
         self.prefix = prefix
         self.directory = directory
+        self.top = top
 
 
 class _Open(_Place):
-    """An open folder: its unread entries."""
+    """An open folder: its unread entries, and what their paths begin with."""
 
-    __slots__ = ("entries", "identity")
+    __slots__ = ("identity", "listing", "path")
 
-    def __init__(self, path: bytes, prefix: bytes, directory: bytes) -> None:
-        super().__init__(prefix, directory)
-        self.identity = identity_of(status_of(path))
-        self.entries = os.scandir(path)
+    def __init__(self, listing: Listing, prefix: bytes, directory: bytes) -> None:
+        super().__init__(prefix, directory, listing.top)
+        self.listing = listing
+        self.path = join(listing.path, b"")
+        self.identity = identity_of(listing.status)
 
 
 class _FolderWalk:
@@ -171,12 +177,16 @@ class _FolderWalk:
         self._stack: list[_Open] = []
 
     def open(self, path: bytes) -> None:
-        self._stack.append(_Open(path, self._folder.path + b"/", b""))
+        listing = self._walk.root.open(path)
+        self._stack.append(_Open(listing, self._folder.path + b"/", b""))
 
     def take_alone(self, path: bytes) -> None:
-        status = os.lstat(path)
+        top = self._walk.root.top_of(path)
+        status = look(path, top)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "It is no longer a regular file")
         prefix, name = self._folder.path + b"/", os.path.basename(path)  # noqa: PTH119 - bytes
-        self._take_file(_Place(prefix, b""), name, path, status)
+        self._take_file(_Place(prefix, b"", top), name, path, status)
 
     def groups(self) -> Iterator[FileGroup]:
         try:
@@ -185,10 +195,11 @@ class _FolderWalk:
                 if self._batch.count >= GROUP_LIMIT:
                     yield self._finish_batch(last=False)
                     self._batch = self._walk.new_batch()
+            self._walk.root.check()  # what is open can be read to its end although it went away
             yield self._finish_batch(last=True)
         finally:
             for folder in self._stack:
-                folder.entries.close()
+                folder.listing.close()
 
     def _finish_batch(self, *, last: bool) -> FileGroup:
         self._walk.report(self._folder.path, self._batch)
@@ -198,30 +209,31 @@ class _FolderWalk:
         """Read on in the innermost folder: to its end, to a full batch, or to a sub-folder."""
         folder = self._stack[-1]
         try:
-            for entry in folder.entries:
+            for entry in folder.listing.entries:
                 if self._take(folder, entry):
                     return
         except OSError as error:
             self._walk.fail_folder(folder.prefix[:-1], error)
-        folder.entries.close()
+        folder.listing.close()
         self._stack.pop()
 
-    def _take(self, folder: _Open, entry: os.DirEntry[bytes]) -> bool:
+    def _take(self, folder: _Open, entry: os.DirEntry[str] | os.DirEntry[bytes]) -> bool:
         """Take one entry; return whether reading has to pause after it."""
+        name = os.fsencode(entry.name)
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError as error:
-            self._fail(folder, entry, error)
+            self._fail(folder, name, error)
             return False
         kind = status.st_mode & _KIND
         if kind == stat.S_IFREG:
-            self._take_file(folder, entry.name, entry.path, status)
+            self._take_file(folder, name, folder.path + name, status)
         elif kind == stat.S_IFDIR and not is_junction(entry):
-            return self._enter(folder, entry.name, entry.path)
+            return self._enter(folder, name, folder.listing.open_below)
         elif kind == stat.S_IFLNK or kind == stat.S_IFDIR:
-            return self._follow(folder, entry)
+            return self._follow(folder, name)
         else:
-            self._skip(folder, entry.name, _SPECIAL)
+            self._skip(folder, name, _SPECIAL)
         return self._batch.count >= GROUP_LIMIT
 
     def _take_file(self, folder: _Place, name: bytes, path: bytes, status: os.stat_result) -> None:
@@ -249,12 +261,13 @@ class _FolderWalk:
                 status.st_dev,
                 status.st_ino,
                 status.st_ctime_ns,
+                folder.top,
             )
         )
         batch.count += 1
         batch.size += size
 
-    def _enter(self, folder: _Open, name: bytes, path: bytes) -> bool:
+    def _enter(self, folder: _Open, name: bytes, open_folder: Callable[[bytes], Listing]) -> bool:
         if not self._folder.recursive:
             return False
         key = folder.prefix + name
@@ -264,22 +277,23 @@ class _FolderWalk:
             self._walk.emit(FolderSkipped(path=key, problem=problem))
             return False
         try:
-            self._stack.append(_Open(path, key + b"/", directory))
+            self._stack.append(_Open(open_folder(name), key + b"/", directory))
         except OSError as error:
             self._walk.fail_folder(key, error)
             return False
         return True
 
-    def _follow(self, folder: _Open, entry: os.DirEntry[bytes]) -> bool:
-        target = self._walk.links.resolve(entry.path)
+    def _follow(self, folder: _Open, name: bytes) -> bool:
+        target = self._walk.links.resolve(folder.path + name)
         if isinstance(target, Problem):
-            self._skip(folder, entry.name, target)
+            self._skip(folder, name, target)
         elif stat.S_ISREG(target.status.st_mode):
-            self._take_file(folder, entry.name, target.path, target.status)
+            place = _Place(folder.prefix, folder.directory, self._walk.root.top_of(target.path))
+            self._take_file(place, name, target.path, target.status)
         elif not stat.S_ISDIR(target.status.st_mode):
-            self._skip(folder, entry.name, _SPECIAL)
+            self._skip(folder, name, _SPECIAL)
         elif self._folder.recursive:
-            return self._follow_folder(folder, entry.name, target)
+            return self._follow_folder(folder, name, target)
         return self._batch.count >= GROUP_LIMIT
 
     def _follow_folder(self, folder: _Open, name: bytes, target: Target) -> bool:
@@ -289,12 +303,12 @@ class _FolderWalk:
             self._skip(folder, name, _CIRCLE)
             return self._batch.count >= GROUP_LIMIT
         self._followed.add(identity)
-        return self._enter(folder, name, target.path)
+        return self._enter(folder, name, lambda _: self._walk.root.open(target.path))
 
     def _skip(self, folder: _Open, name: bytes, problem: Problem) -> None:
         self._batch.leave(FileSkipped(path=folder.prefix + name, size=0, problem=problem))
 
-    def _fail(self, folder: _Open, entry: os.DirEntry[bytes], error: OSError) -> None:
+    def _fail(self, folder: _Open, name: bytes, error: OSError) -> None:
         """Report an entry that cannot be looked at; one that has just been deleted is no loss."""
         self._walk.root.check()
         if isinstance(error, FileNotFoundError):
@@ -304,4 +318,4 @@ class _FolderWalk:
             f"The file cannot be read: {reason(error)}.",
             "Check its permissions and its drive; the next run tries again.",
         )
-        self._batch.leave(FileFailed(path=folder.prefix + entry.name, size=0, problem=problem))
+        self._batch.leave(FileFailed(path=folder.prefix + name, size=0, problem=problem))

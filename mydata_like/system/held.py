@@ -17,11 +17,11 @@ from typing import Final, NamedTuple, Self
 from mydata_like.core.errors import Cancelled, FileChangedError, Problem
 from mydata_like.core.format import format_path
 from mydata_like.core.model import Entry
+from mydata_like.core.openat import NO_LINK
 from mydata_like.core.ports import Cancel
 from mydata_like.system.writers import Use, WriteGuard
 
 ASIDE: Final = b".mydata-like-"  # how a file is called in its last moment; no run takes it
-NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _CHUNK: Final = 1024 * 1024
 _LAG_NS: Final = 20_000_000  # by so much time stamps may lag behind the clock,
 _COARSE_LAG_NS: Final = 2_000_000_000  # or by so much where they keep whole seconds

@@ -14,9 +14,9 @@ from mydata_like.core.errors import FileChangedError, Problem, RunError, Setting
 from mydata_like.core.format import format_path
 from mydata_like.core.freeing import Found
 from mydata_like.core.model import Entry
-from mydata_like.system.held import LINK, NO_LINK, HeldFile, told
+from mydata_like.core.openat import FOLDER, NO_LINK, open_at
+from mydata_like.system.held import LINK, HeldFile, told
 
-_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE: Final = os.O_RDONLY | NO_LINK | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _AWAY = Problem(
     "free.gone", "The folder that the file was in is away.", "Check that its drive is connected."
@@ -41,7 +41,7 @@ class Premises:
             )
         self.prefix = prefix
         try:
-            self._top = os.open(path, _FOLDER)
+            self._top = os.open(path, FOLDER & ~NO_LINK)
         except OSError as error:
             raise SettingsError(
                 f"The data directory {format_path(path)} is not available: {error.strerror}.",
@@ -90,7 +90,7 @@ class Premises:
             here = self._top
             for part in filter(None, key.split(b"/")):
                 with told(key):
-                    here = os.open(part, _FOLDER | NO_LINK, dir_fd=here)
+                    here = open_at(here, part, FOLDER)
                 stack.callback(os.close, here)
             yield here
 
@@ -129,7 +129,7 @@ def _look(above: int, name: bytes, folder: bytes) -> Iterator[Found]:
         status = os.stat(name, dir_fd=above, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
         with told(key):
-            below = os.open(name, _FOLDER | NO_LINK, dir_fd=above)
+            below = open_at(above, name, FOLDER)
         try:
             yield from _walk(below, key)
         finally:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, Self
 
 from mydata_like.core.errors import FileChangedError, Problem
 from mydata_like.core.files import ArchiveMember, LocalFile, Reading
+from mydata_like.core.openat import Folders
 from mydata_like.transfer import tar
 from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.reading import Source, open_source
@@ -52,7 +53,7 @@ def measure_archive(name: bytes, members: Sequence[ArchiveMember]) -> int:
 def open_content(member: Member) -> "Source | ArchiveSource":
     """Open what is to be sent: a local file as the scan saw it, or an archive of several."""
     if not member.inside:
-        return open_source(*member[:5])
+        return open_source(member)
     return ArchiveSource(member.remote.rpartition(b"/")[2], member.modified_ns, member.inside)
 
 
@@ -70,6 +71,7 @@ class ArchiveSource:
         self._modified = _seconds(modified_ns)
         self._checksum = hashlib.md5(usedforsecurity=False)
         self._readings: list[Reading] = []
+        self._folders = Folders()
         self.size = self._places.size
         self.remaining = self.size
 
@@ -94,7 +96,7 @@ class ArchiveSource:
         return self._checksum.hexdigest()
 
     def close(self) -> None:
-        """Nothing stays open between members."""
+        self._folders.close()
 
     def __enter__(self) -> Self:
         return self
@@ -124,7 +126,7 @@ class ArchiveSource:
             yield from self._stream(file)
             return
         try:
-            content, checksum = read_tiny(file)
+            content, checksum = read_tiny(file, self._folders)
         except FileChangedError as error:
             self._give_up(error.problem)
             yield from zeros(file.size)
@@ -135,7 +137,7 @@ class ArchiveSource:
     def _stream(self, file: LocalFile) -> Iterator[Piece]:
         remaining = file.size
         try:
-            with open_source(file.path, *file[4:8]) as source:
+            with open_source(file) as source:
                 for chunk in source.chunks(bytearray(_CHUNK)):
                     remaining -= len(chunk)
                     yield chunk

@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
+from mydata_like.core.openat import Folders
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Stream
 from mydata_like.transfer import tar
@@ -188,11 +189,11 @@ class _Sending:
 
     def write_all(self) -> None:
         """Write the members, the marker and the end; what cannot be read fails alone."""
-        with closing(fetch_ahead(self._members)) as ahead:
+        with Folders() as folders, closing(fetch_ahead(self._members, folders)) as ahead:
             for index, fetched in enumerate(ahead):
                 try:
                     if self._members[index].size <= TINY:
-                        self._write_tiny(index, fetched)
+                        self._write_tiny(index, folders, fetched)
                     else:
                         self._write_large(index)
                 except FileChangedError as error:
@@ -201,9 +202,9 @@ class _Sending:
             self.stream.write(tar.header(self.marker, 0, 0))
         self.stream.write(tar.END)
 
-    def _write_tiny(self, index: int, fetched: Fetched | None) -> None:
+    def _write_tiny(self, index: int, folders: Folders, fetched: Fetched | None) -> None:
         member = self._members[index]
-        content, checksum = read_tiny(member, fetched)
+        content, checksum = read_tiny(member, folders, fetched)
         stream = self.stream
         buffer = stream.buffer
         buffer += tar.header(member.remote, member.size, member.modified)
@@ -215,7 +216,7 @@ class _Sending:
         """Write a member piece by piece; its place is taken before its checksum is known."""
         member = self._members[index]
         buffer = bytearray(_WRITE)
-        with open_source(*member[:5]) as source:
+        with open_source(member) as source:
             head = tar.header(member.remote, member.size, member.modified)
             place = len(self._written)
             self._written.append((index, ""))

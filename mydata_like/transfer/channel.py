@@ -204,6 +204,7 @@ def describe_member(wanted: Wanted, mark: bytes = b"") -> Member:
         inside=wanted.members,
         aside=wanted.replaces,
         mark=mark,
+        top=file.top,
     )
 
 

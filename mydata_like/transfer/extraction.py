@@ -1,6 +1,7 @@
 """Takes files out of archives: below one folder, and never over what is there."""
 
 import os
+import secrets
 import stat
 from pathlib import Path
 from typing import Final
@@ -13,7 +14,7 @@ from mydata_like.transfer.unarchive import ArchiveFile
 _FLAGS: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 )
-_PART: Final = ".mydata-part"  # a file has its name only once its checksum is known to be right
+_PART: Final = ".mydata-part-"  # a file has its name only once its checksum is known to be right
 
 
 def verify_member(archive: ArchiveFile, member: Indexed) -> None:
@@ -30,13 +31,12 @@ def extract_member(archive: ArchiveFile, member: Indexed, target: Path) -> None:
     """
     _check_known(member)
     place = _find_place(member.name, target)
-    part = place.with_name(place.name[:200] + _PART)
+    part = place.with_name(_PART + secrets.token_hex(8))  # short: its name may have all 255 bytes
     try:
         _make_folders(place.parent, target)
         if os.path.lexists(place):
             raise FileExistsError(None, "it exists already")
-        _write(archive, member, part)
-        part.rename(place)
+        _write(archive, member, part, place)
     except OSError as error:
         raise ArchiveError(
             f"{format_path(member.name)} cannot be written: {error.strerror or error}.",
@@ -76,13 +76,15 @@ def _make_folders(folder: Path, target: Path) -> None:
             raise NotADirectoryError(None, f"{path.name} is no folder")
 
 
-def _write(archive: ArchiveFile, member: Indexed, part: Path) -> None:
+def _write(archive: ArchiveFile, member: Indexed, part: Path, place: Path) -> None:
+    """Write a member under a temporary name, of which nothing is left, then give it its own."""
     descriptor = os.open(part, _FLAGS, 0o666)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - it is open already
             for chunk in archive.content(member):
                 file.write(chunk)
         os.utime(part, ns=(member.modified_ns, member.modified_ns))
+        part.rename(place)
     except BaseException:
-        part.unlink()
+        part.unlink(missing_ok=True)
         raise

@@ -44,6 +44,7 @@ class Member(NamedTuple):
     inside: tuple[ArchiveMember, ...] = ()
     aside: bool = False
     mark: bytes = b""
+    top: int = 0  # how much of its path is trusted, as `core.openat` says
 
     @property
     def modified(self) -> int:

@@ -17,6 +17,7 @@ from typing import Final, Self
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.files import LocalFile, Reading
 from mydata_like.core.format import format_path
+from mydata_like.core.openat import NO_LINK, Folders
 from mydata_like.transfer import caching
 from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.sparse import Extent, find_extents, zeros
@@ -26,7 +27,7 @@ _BEAT: Final = 64  # megabytes of zeros hashed between two signs of life
 
 _FLAGS: Final = (
     os.O_RDONLY
-    | getattr(os, "O_NOFOLLOW", 0)
+    | NO_LINK
     | getattr(os, "O_NONBLOCK", 0)  # a fifo must not make us wait
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
@@ -169,12 +170,12 @@ class _file_errors:  # noqa: N801 - reads as the statement it is used in
             raise translated(self._path, error) from error
 
 
-def open_source(path: bytes, size: int, modified_ns: int, device: int, inode: int) -> Source:
+def open_source(seen: Seen) -> Source:
     """Open a local file as the scan saw it; 0 as device or inode means that it is unknown."""
-    seen = LocalFile(path, path, b"", b"", size, modified_ns, device, inode)
     started = time.time_ns()
-    descriptor, before = open_seen(seen)
-    return Source(path, descriptor, before, started)
+    with Folders() as folders:
+        descriptor, before = open_seen(seen, folders)
+    return Source(seen.path, descriptor, before, started)
 
 
 def read_checksum(file: LocalFile, heed: Callable[[], None]) -> str:
@@ -183,17 +184,17 @@ def read_checksum(file: LocalFile, heed: Callable[[], None]) -> str:
     `heed` is called before each piece, and may raise. Raises `FileChangedError`.
     """
     heed()
-    with open_source(file.path, file.size, file.modified_ns, file.device, file.inode) as source:
+    with open_source(file) as source:
         extents = source.find_extents() if source.may_have_holes else None
         for _ in source.chunks(bytearray(min(CHUNK, max(1, file.size))), extents):
             heed()
         return source.finish()
 
 
-def open_seen(seen: Seen) -> tuple[int, os.stat_result]:
-    """Open a file and make sure that it is the one that was seen."""
+def open_seen(seen: Seen, folders: Folders) -> tuple[int, os.stat_result]:
+    """Open a file by its folders and make sure that it is the one that was seen."""
     try:
-        descriptor = os.open(seen.path, _FLAGS)
+        descriptor = folders.open(seen.path, seen.top, _FLAGS)
     except OSError as error:
         raise translated(seen.path, error) from error
     try:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, RejectedError, TransientError
+from mydata_like.core.openat import Folders
 from mydata_like.ssh.session import Put, Session
 from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.crew import Room
@@ -98,13 +99,13 @@ class SftpSender:
                 fates[index] = self._judge(index, members[index], error)
         sent: list[tuple[int, str]] = []  # in the order in which they go
 
-        def read() -> Iterator[Put]:
+        def read(folders: Folders) -> Iterator[Put]:
             for index in tiny:
                 if index in fates:
                     continue
                 member = members[index]
                 try:
-                    content, checksum = read_tiny(member)
+                    content, checksum = read_tiny(member, folders)
                 except FileChangedError as error:
                     fates[index] = Fate(index, "", error.problem)
                     continue
@@ -113,11 +114,11 @@ class SftpSender:
                 yield Put(_part(target, member), target, content, _MODE, member.modified)
                 moving(member.size)
 
-        for place, refusal in self._sftp.put_all(read()):
-            index, checksum = sent[place]
-            fates[index] = (
-                self._judge(index, members[index], refusal) if refusal else Fate(index, checksum)
-            )
+        with Folders() as folders:
+            for place, refusal in self._sftp.put_all(read(folders)):
+                index, checksum = sent[place]
+                refused = refusal and self._judge(index, members[index], refusal)
+                fates[index] = refused or Fate(index, checksum)
 
     def _send_member(self, index: int, member: Member, moving: Moving) -> Fate:
         target = self._target(member)

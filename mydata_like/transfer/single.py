@@ -164,7 +164,7 @@ class SingleSender:
         """
         if member.inside or self._rung.tar not in ("gnu", "bsd"):
             return None
-        with open_source(*member[:5]) as source:
+        with open_source(member) as source:
             extents = self._find_extents(source, moving)
             return None if extents is None else self._send_extents(source, member, extents, moving)
 

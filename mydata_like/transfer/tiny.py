@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import FileChangedError
+from mydata_like.core.openat import Folders
 from mydata_like.transfer import caching
 from mydata_like.transfer.reading import Seen, changed, check_unchanged, open_seen, translated
 
@@ -26,7 +27,9 @@ class Fetched(NamedTuple):
 
 
 def fetch_ahead(
-    files: Sequence[Seen], count_fetched: Callable[[], int] = caching.count_fetched
+    files: Sequence[Seen],
+    folders: Folders,
+    count_fetched: Callable[[], int] = caching.count_fetched,
 ) -> Generator[Fetched | None, None, None]:
     """Yield for each file what `read_tiny` may want of it: None where it opens the file itself.
 
@@ -38,11 +41,11 @@ def fetch_ahead(
         yield None
         waited = count_fetched() > before
         others = files[begin + 1 : begin + _TOGETHER]
-        yield from _fetch_all(others) if waited else repeat(None, len(others))
+        yield from _fetch_all(others, folders) if waited else repeat(None, len(others))
 
 
-def _fetch_all(files: Sequence[Seen]) -> Iterator[Fetched | None]:
-    fetched = deque(map(_fetch, files))
+def _fetch_all(files: Sequence[Seen], folders: Folders) -> Iterator[Fetched | None]:
+    fetched = deque(_fetch(seen, folders) for seen in files)
     try:
         while fetched:
             yield fetched.popleft()
@@ -51,13 +54,13 @@ def _fetch_all(files: Sequence[Seen]) -> Iterator[Fetched | None]:
             os.close(left.descriptor)
 
 
-def _fetch(seen: Seen) -> Fetched | None:
+def _fetch(seen: Seen, folders: Folders) -> Fetched | None:
     """Open a tiny file that can be opened, and have the system fetch it."""
     if seen.size > TINY:
         return None
     started = time.time_ns()
     try:
-        descriptor, before = open_seen(seen)
+        descriptor, before = open_seen(seen, folders)
     except FileChangedError:  # to be found out at its turn
         return None
     caching.fetch(descriptor)
@@ -65,7 +68,10 @@ def _fetch(seen: Seen) -> Fetched | None:
 
 
 def read_tiny(
-    seen: Seen, fetched: Fetched | None = None, read: Callable[[int, int], bytes] = os.read
+    seen: Seen,
+    folders: Folders,
+    fetched: Fetched | None = None,
+    read: Callable[[int, int], bytes] = os.read,
 ) -> tuple[bytes, str]:
     """Return the bytes and the checksum of a small file, with all the care of a `Source`.
 
@@ -75,7 +81,7 @@ def read_tiny(
         descriptor, before, started = fetched
     else:
         started = time.time_ns()
-        descriptor, before = open_seen(seen)
+        descriptor, before = open_seen(seen, folders)
     try:
         content = read(descriptor, seen.size + 1)
         if len(content) < seen.size:

@@ -178,7 +178,7 @@ def _look_into(member: Member) -> bytes:
     inside = member.inside
     seen = inside[len(inside) // 2].file if inside else member
     try:
-        with open_source(seen.path, seen.size, seen.modified_ns, seen.device, seen.inode) as source:
+        with open_source(seen) as source:
             os.lseek(source.fileno(), max(0, seen.size - _SAMPLE) // 2, os.SEEK_SET)
             content = os.read(source.fileno(), _SAMPLE)
     except (FileChangedError, OSError):  # which the sending will tell

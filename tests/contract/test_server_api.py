@@ -331,7 +331,7 @@ def test_an_uploader_asks_and_is_approved(client, embedded):
 
 
 def open_file(file):
-    return open_source(file.path, file.size, file.modified_ns, file.device, file.inode)
+    return open_source(file)
 
 
 def local_file(path, content):

@@ -23,7 +23,9 @@ from mydata_like.core.events import (
     Notice,
 )
 from mydata_like.core.model import Layout
+from mydata_like.core.openat import Folders
 from mydata_like.core.shards import WHOLE, Shard
+from mydata_like.core.sources import Destination, Source
 from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.scan import Scan
 from mydata_like.settings.schema import Data, Filters, Instrument, Settings
@@ -117,6 +119,7 @@ def test_a_local_file_is_described_as_the_disk_has_it(tmp_path):
     assert file == (
         os.fsencode(path), b"ds/a/b/c.tif", b"a/b", b"c.tif",
         9, 1_000_500_000_000, status.st_dev, status.st_ino, status.st_ctime_ns,
+        len(os.fsencode(tmp_path)),
     )  # fmt: skip
 
 
@@ -343,6 +346,18 @@ def test_links_are_followed_as_far_as_the_policy_says(linked, policy, taken):
     expected = [b"ds/a", b"ds/sub/b", b"more/c", *(b"ds/" + n for n in taken.encode().split())]
     assert found.keys == sorted(expected)
     assert set(found.left.values()) == {"skipped.symlink"}
+
+
+@pytest.mark.parametrize("policy", ["files", "within"])
+def test_what_a_followed_link_leads_to_can_be_opened_without_links(linked, policy):
+    link = linked.with_name("data-link")
+    link.symlink_to(linked)
+    for root in (linked, link):
+        with Folders() as folders:
+            for file in scanned(root, symlinks=policy).files:
+                descriptor = folders.open(file.path, file.top, os.O_RDONLY | os.O_NOFOLLOW)
+                assert os.fstat(descriptor).st_ino == file.inode
+                os.close(descriptor)
 
 
 def test_a_followed_links_file_is_read_where_it_really_lies(linked):
@@ -591,3 +606,59 @@ def test_the_locks_of_runs_are_never_taken(tmp_path, ignores):
 
     assert found.keys == [b"jo/ds/f"]
     assert found.left == {f"jo/ds/{name}".encode(): "skipped.ignored" for name in names}
+
+
+def swap(folder, target):
+    folder.rename(folder.with_name("moved"))
+    folder.symlink_to(target)
+
+
+def test_a_dataset_folder_that_becomes_a_link_after_it_was_listed_is_not_read(tmp_path):
+    data, outside = tmp_path / "data", tmp_path / "outside"
+    a_tree(data, "a/\n  own\nb/\n  own\n")
+    a_tree(outside, "secret")
+    events = []
+    clock = FakeClock(LATER)
+    groups = Scan(settings_of(), events.append, clock, clock.cancel()).scan(data)
+
+    files = [*next(groups).files]
+    swap(data / "b", outside)
+    files += [file for group in groups for file in group.files]
+
+    assert [file.key for file in files] == [b"a/own"]
+    (failed,) = of(FolderFailed, events)
+    assert (failed.path, failed.problem.code) == (b"b", "folder.unreadable")
+    assert "link" in failed.problem.message
+
+
+def test_a_folder_that_becomes_a_link_while_it_is_read_tells_nothing_of_outside(tmp_path):
+    data, outside = tmp_path / "data", tmp_path / "outside"
+    for folder, content in ((data / "ds", b"own"), (outside, b"secret")):
+        folder.mkdir(parents=True)
+        for number in range(1100):
+            (folder / str(number)).write_bytes(content)
+    clock = FakeClock(LATER)
+    groups = Scan(settings_of(), [].append, clock, clock.cancel()).scan(data)
+
+    files = [*next(groups).files]
+    swap(data / "ds", outside)
+    files += [file for group in groups for file in group.files]
+
+    assert len(files) == 1100
+    assert {file.size for file in files} == {3}
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["file", "folder"])
+def test_a_source_that_has_become_a_link_is_not_read(tmp_path, alone):
+    source, outside = tmp_path / "source", tmp_path / "outside"
+    a_tree(outside, "secret")
+    source.symlink_to(outside / "secret" if alone else outside)
+    events = []
+    clock = FakeClock(LATER)
+    scan = Scan(settings_of(), events.append, clock, clock.cancel())
+    destination = Destination("", "ex", "ds")
+
+    assert [*scan.read(Source(os.fsencode(source), destination, alone))] == []
+
+    (failed,) = of(FolderFailed, events)
+    assert failed.problem.code == "source.gone"

@@ -71,7 +71,7 @@ def shelf(web):
 
 
 def open_file(file):
-    return open_source(file.path, file.size, file.modified_ns, file.device, file.inode)
+    return open_source(file)
 
 
 @pytest.fixture

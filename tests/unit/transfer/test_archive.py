@@ -229,6 +229,54 @@ def test_what_exists_stays_as_it_is(tmp_path, members):
     assert (target / "Set 1/a.txt").read_text() == "mine"
 
 
+@pytest.mark.parametrize("letter", ["n", "ü", "数", "😀"])
+def test_the_longest_names_are_restored(tmp_path, letter):
+    name = (letter * 255).encode()[: 255 // len(letter.encode()) * len(letter.encode())]
+    member = members_of(tmp_path / "here", {b"Set 1/" + name: b"content"})
+    path, target = save(tmp_path, member), tmp_path / "target"
+
+    with ArchiveFile(path) as archive:
+        extract_member(archive, archive.index[0], target)
+
+    (there,) = (target / "Set 1").iterdir()
+    assert os.fsencode(there.name) == name
+    assert there.read_bytes() == b"content"
+
+
+class Interrupted:
+    """An archive during whose reading something happens."""
+
+    def __init__(self, archive, happen):
+        self._archive = archive
+        self._happen = happen
+
+    def content(self, member):
+        yield from self._archive.content(member)
+        self._happen()
+
+
+def test_a_file_that_cannot_have_its_name_leaves_nothing_behind(tmp_path, members):
+    path, place = save(tmp_path, members), tmp_path / "target/Set 1/a.txt"
+
+    with ArchiveFile(path) as archive:
+        (member,) = [each for each in archive.index if each.name == b"Set 1/a.txt"]
+        with pytest.raises(ArchiveError, match="cannot be written"):
+            extract_member(Interrupted(archive, place.mkdir), member, tmp_path / "target")
+
+    assert list(place.parent.iterdir()) == [place]
+
+
+def test_a_restored_file_has_the_modes_of_any_new_one(tmp_path, members):
+    path, new = save(tmp_path, members), tmp_path / "new"
+    new.touch()
+
+    with ArchiveFile(path) as archive:
+        extract_member(archive, archive.index[0], tmp_path / "target")
+
+    (there,) = (found for found in (tmp_path / "target").rglob("*") if found.is_file())
+    assert there.stat().st_mode == new.stat().st_mode
+
+
 def test_a_link_on_the_way_is_not_followed(tmp_path, members):
     path, target, elsewhere = save(tmp_path, members), tmp_path / "target", tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -6,8 +6,9 @@ import os
 import pytest
 
 from mydata_like.transfer.caching import LARGE
+from mydata_like.transfer.reading import open_source
 from tests.settled import settle
-from tests.unit.transfer.test_reading import opened, read_whole, seen
+from tests.unit.transfer.test_reading import read_whole, seen
 
 SIZE = 4 * LARGE
 PLACES = [place * LARGE + 12_345 for place in range(4)]
@@ -73,7 +74,7 @@ def test_what_was_in_memory_before_us_stays(large):
 def test_looking_at_a_file_before_it_is_read_does_not_make_it_somebody_elses(large):
     forget(large)
     for _ in range(4):
-        opened(seen(large)).close()
+        open_source(seen(large)).close()
 
     read_whole(seen(large))
 

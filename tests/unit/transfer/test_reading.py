@@ -10,6 +10,7 @@ import pytest
 
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.model import LocalFile
+from mydata_like.core.openat import Folders
 from mydata_like.transfer.caching import LARGE
 from mydata_like.transfer.reading import CHUNK, open_source, read_checksum
 from mydata_like.transfer.tiny import read_tiny
@@ -27,13 +28,9 @@ def seen(path):
     )
 
 
-def opened(member):
-    return open_source(member.path, member.size, member.modified_ns, member.device, member.inode)
-
-
 def read_whole(member):
     buffer = bytearray(64 * 1024)
-    with opened(member) as source:
+    with open_source(member) as source:
         content = b"".join(map(bytes, source.chunks(buffer)))
         return content, source.finish()
 
@@ -51,7 +48,12 @@ def file(tmp_path):
     return path
 
 
-@pytest.fixture(params=[read_whole, read_tiny], ids=["source", "tiny"])
+def read_at_once(member):
+    with Folders() as folders:
+        return read_tiny(member, folders)
+
+
+@pytest.fixture(params=[read_whole, read_at_once], ids=["source", "tiny"])
 def read(request):
     return request.param
 
@@ -72,7 +74,7 @@ def test_a_large_file_is_read_in_chunks_of_one_reused_buffer(tmp_path):
     buffer = bytearray(1024 * 1024)
     together = hashlib.md5(usedforsecurity=False)
 
-    with opened(seen(path)) as source:
+    with open_source(seen(path)) as source:
         for chunk in source.chunks(buffer):
             assert chunk.obj is buffer
             together.update(chunk)
@@ -196,7 +198,7 @@ WHILE_READ = {
 
 @pytest.mark.parametrize("change", WHILE_READ.values(), ids=WHILE_READ)
 def test_a_file_that_changes_while_it_is_read_fails(file, change):
-    with opened(seen(file)) as source:
+    with open_source(seen(file)) as source:
         chunks = source.chunks(bytearray(64 * 1024))
         next(chunks)
         change(file)
@@ -215,7 +217,7 @@ def read_to_end(chunks, source):
 
 
 def test_a_source_that_fails_tells_how_much_it_still_owes(file):
-    with opened(seen(file)) as source:
+    with open_source(seen(file)) as source:
         chunks = source.chunks(bytearray(64 * 1024))
         next(chunks)
         os.truncate(file, 70_000)
@@ -252,7 +254,7 @@ def test_strange_times_of_a_quiet_file_do_no_harm(read, file, modified):
 
 
 def test_a_file_that_was_not_read_to_its_end_has_no_checksum(file):
-    with opened(seen(file)) as source:
+    with open_source(seen(file)) as source:
         next(source.chunks(bytearray(1000)))
 
         with pytest.raises(FileChangedError):
@@ -291,7 +293,7 @@ def test_an_error_of_the_disk_makes_a_file_unreadable(read):
 
 
 def test_an_error_while_holes_are_looked_for_makes_a_file_unreadable(file):
-    with opened(seen(file)) as source:
+    with open_source(seen(file)) as source:
         pipe, other = os.pipe()
         os.dup2(pipe, source.fileno())  # its descriptor fails as one on a broken disk does
         with pytest.raises(FileChangedError) as failure:
@@ -358,7 +360,7 @@ def sparse_file(tmp_path):
 
 def test_holes_are_checksummed_without_being_read(sparse_file):
     buffer = bytearray(1024 * 1024)
-    with opened(seen(sparse_file)) as source:
+    with open_source(seen(sparse_file)) as source:
         extents = source.find_extents()
         chunks = [bytes(chunk) for chunk in source.chunks(buffer, extents)]
         checksum = source.finish()
@@ -370,7 +372,7 @@ def test_holes_are_checksummed_without_being_read(sparse_file):
 
 
 def test_a_long_hole_gives_signs_of_life(sparse_file):
-    with opened(seen(sparse_file)) as source:
+    with open_source(seen(sparse_file)) as source:
         extents = source.find_extents()
         chunks = source.chunks(bytearray(1024 * 1024), extents)
 
@@ -378,7 +380,7 @@ def test_a_long_hole_gives_signs_of_life(sparse_file):
 
 
 def test_a_file_without_holes_says_so(file):
-    with opened(seen(file)) as source:
+    with open_source(seen(file)) as source:
         assert not source.may_have_holes
 
 

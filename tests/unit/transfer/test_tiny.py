@@ -8,6 +8,7 @@ from itertools import count
 import pytest
 
 from mydata_like.core.errors import FileChangedError
+from mydata_like.core.openat import Folders
 from mydata_like.transfer.tiny import TINY, Fetched, fetch_ahead, read_tiny
 from tests.unit.transfer.test_reading import md5, seen, settle_keeping_times
 
@@ -23,30 +24,44 @@ def files(tmp_path):
     return paths
 
 
-def ahead_of(files, blocks):
+@pytest.fixture
+def folders():
+    with Folders() as folders:
+        yield folders
+
+
+@pytest.fixture
+def ahead_of(folders):
     """Fetch ahead of a reader for whom so many blocks come from the disk with each file."""
-    fetched = count(0, blocks)
-    return closing(fetch_ahead(files, lambda: next(fetched)))
+
+    def fetch(files, blocks):
+        fetched = count(0, blocks)
+        return closing(fetch_ahead(files, folders, lambda: next(fetched)))
+
+    return fetch
 
 
-def test_where_no_file_comes_from_the_disk_none_is_opened_before_its_turn(files):
+def test_where_no_file_comes_from_the_disk_none_is_opened_before_its_turn(files, ahead_of):
     with ahead_of([seen(path) for path in files], blocks=0) as ahead:
         assert list(ahead) == [None] * len(files)
 
 
-def test_files_on_the_disk_are_open_before_their_turn_and_read_as_always(files):
+def test_files_on_the_disk_are_open_before_their_turn_and_read_as_always(files, ahead_of, folders):
     members = [seen(path) for path in files]
     early = 0
 
     with ahead_of(members, blocks=8) as ahead:
         for path, member, fetched in zip(files, members, ahead, strict=True):
             early += fetched is not None
-            assert read_tiny(member, fetched) == (path.read_bytes(), md5(path.read_bytes()))
+            assert read_tiny(member, folders, fetched) == (
+                path.read_bytes(),
+                md5(path.read_bytes()),
+            )
 
     assert early == 70 - 3 - 1  # three tell where the others are, one is not tiny
 
 
-def test_a_file_that_changes_after_it_was_fetched_fails(files):
+def test_a_file_that_changes_after_it_was_fetched_fails(files, ahead_of, folders):
     members = [seen(path) for path in files]
     with ahead_of(members, blocks=8) as ahead:
         next(ahead)
@@ -56,24 +71,25 @@ def test_a_file_that_changes_after_it_was_fetched_fails(files):
         settle_keeping_times(files[1])
 
         with pytest.raises(FileChangedError):
-            read_tiny(members[1], fetched)
+            read_tiny(members[1], folders, fetched)
 
 
-def test_a_file_that_cannot_be_opened_early_fails_at_its_turn(files):
+def test_a_file_that_cannot_be_opened_early_fails_at_its_turn(files, ahead_of, folders):
     members = [seen(path) for path in files]
     files[1].unlink()
     with ahead_of(members, blocks=8) as ahead:
         next(ahead)
         with pytest.raises(FileChangedError, match="no longer there"):
-            read_tiny(members[1], next(ahead))
+            read_tiny(members[1], folders, next(ahead))
 
 
-def test_a_reader_who_gives_up_leaves_no_file_open(files):
+def test_a_reader_who_gives_up_leaves_no_file_open(files, ahead_of, folders):
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only their number counts
 
     with ahead_of([seen(path) for path in files], blocks=8) as ahead:
         next(ahead)
         os.close(next(ahead).descriptor)
+    folders.close()
 
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
@@ -95,41 +111,44 @@ class Disk:
         return os.read(descriptor, size)
 
 
-def test_a_bad_sector_beyond_the_first_page_makes_a_small_file_unreadable(files):
+def test_a_bad_sector_beyond_the_first_page_makes_a_small_file_unreadable(files, folders):
     path = files[69]
     path.write_bytes(os.urandom(20_000))
     settle_keeping_times(path)
 
     with pytest.raises(FileChangedError) as failure:
-        read_tiny(seen(path), read=Disk(4096, error_after=4096))
+        read_tiny(seen(path), folders, read=Disk(4096, error_after=4096))
 
     assert failure.value.problem_code == "file.unreadable"
     assert "nput/output error" in failure.value.message
 
 
-def test_a_small_file_that_comes_in_pieces_is_read_whole(files):
+def test_a_small_file_that_comes_in_pieces_is_read_whole(files, folders):
     path = files[69]
 
-    assert read_tiny(seen(path), read=Disk(7)) == (path.read_bytes(), md5(path.read_bytes()))
+    assert read_tiny(seen(path), folders, read=Disk(7)) == (
+        path.read_bytes(),
+        md5(path.read_bytes()),
+    )
 
 
-def test_a_small_file_that_ends_early_has_changed(files):
+def test_a_small_file_that_ends_early_has_changed(files, folders):
     path = files[69]
     member = seen(path)._replace(size=90)
     fetched = Fetched(os.open(path, os.O_RDONLY), path.stat(), 0)
 
     with pytest.raises(FileChangedError) as failure:
-        read_tiny(member, fetched, read=Disk(7))
+        read_tiny(member, folders, fetched, read=Disk(7))
 
     assert failure.value.problem_code == "file.changed"
 
 
-def test_a_small_file_that_has_grown_has_changed(files):
+def test_a_small_file_that_has_grown_has_changed(files, folders):
     path = files[69]
     member = seen(path)._replace(size=60)
     fetched = Fetched(os.open(path, os.O_RDONLY), path.stat(), 0)
 
     with pytest.raises(FileChangedError) as failure:
-        read_tiny(member, fetched, read=Disk(7))
+        read_tiny(member, folders, fetched, read=Disk(7))
 
     assert failure.value.problem_code == "file.changed"

@@ -21,6 +21,7 @@ from mydata_like.transfer.sparse import SMALLEST_HOLE, measure
 from mydata_like.transfer.zeros import LEAST, Hollow, find_data, is_zero
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
+from tests.unit.transfer.test_reading import seen
 
 SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
 SERVER = Path("/usr/lib/openssh/sftp-server")
@@ -60,7 +61,7 @@ def send_by_sftp(place, member, session, *, find_zeros=True):
 
 
 def data_of(place, member, moving=ignore):
-    with open_source(*member[:5]) as source:
+    with open_source(member) as source:
         return find_data(source, moving)
 
 
@@ -96,8 +97,7 @@ def test_all_that_lies_between_the_data_is_zeros(tmp_path_factory, data, size):
         content[number * 70_000 : number * 70_000 + length] = b"x" * length
     del content[size:]
     path.write_bytes(content)
-    seen = path.stat()
-    with open_source(os.fsencode(path), size, seen.st_mtime_ns, 0, 0) as source:
+    with open_source(seen(path)) as source:
         extents = find_data(source, ignore)
     path.unlink()
 
@@ -126,7 +126,7 @@ def test_a_small_file_is_not_looked_into(place):
 
 
 def test_a_file_that_ends_too_early_has_changed(place, member):
-    with open_source(*member[:5]) as source:
+    with open_source(member) as source:
         os.truncate(member.path, SIZE - 1)
         with pytest.raises(FileChangedError):
             find_data(source, ignore)
