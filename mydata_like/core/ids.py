@@ -28,5 +28,10 @@ class Ids:
 
     def update(self, numbers: Iterable[int]) -> None:
         """Add ids."""
+        blocks: dict[int, int] = {}
         for number in numbers:
-            self.add(number)
+            blocks[number // BITS] = blocks.get(number // BITS, 0) | 1 << number % BITS
+        for block, bits in blocks.items():
+            known = self._blocks.get(block, 0)
+            self._blocks[block] = known | bits
+            self._count += (bits & ~known).bit_count()

@@ -27,7 +27,7 @@ class Record:
                 yield found
 
     def _record(self, items: Sequence[Registered]) -> None:
-        steps = (Step(it.wanted, EntryState.VERIFIED, it.checksum, it.datafile) for it in items)
+        steps = [Step(it.wanted, EntryState.VERIFIED, it.checksum, it.datafile) for it in items]
         record_steps(self._ledger, steps)
         for item in items:
             for file, checksum in item.wanted.checked_files(item.checksum):

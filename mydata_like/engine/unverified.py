@@ -242,11 +242,12 @@ class Unverified:
         return [self._new.pop(key) for key in due]
 
     def find(self, record: Datafile) -> Registered | None:
-        return self._old.get(record.id) or self._new.get(_key(record))
+        found = self._old.get(record.id) if self._old else None
+        return found or self._new.get(_key(record))
 
     def take(self, record: Datafile) -> Registered:
         """Let go what a record is of, and return it with its id."""
-        if record.id in self._old:
+        if self._old and record.id in self._old:
             return self._old.pop(record.id)
         item = self._new.pop(_key(record))
         self._seen -= item.datafile is not None

@@ -92,24 +92,24 @@ class Client:
         Rows are counted, not links followed: some servers ignore the limit, others' links
         lose the filter. A listing that changes meanwhile is walked anew.
         """
-        given = Ids()
+        given = walked = Ids()
         parse = page_parser(parse_row)
         for _ in range(_WALKS):
-            walked = Ids()
             position, total = offset, offset
             while True:
                 page = self.fetch(path, parse, {**query, "limit": PAGE, "offset": position})
                 shrunk, total = page.total < total, page.total
                 before = len(walked)
                 fresh = {number: row for number, row in page.rows if number not in given}
-                for seen in (walked, given):
-                    seen.update(number for number, _ in page.rows)
+                for seen in {given, walked}:
+                    seen.update([number for number, _ in page.rows])
                 yield list(fresh.values())
                 position += len(page.rows)
                 if shrunk or position >= total or len(walked) == before:
                     break
             if offset + len(walked) >= total and not shrunk:
                 return
+            walked = Ids()
         raise TransientError(
             f"A listing of {self.wire.host} changed again and again while it was read.",
             code="server.listing-unsteady",

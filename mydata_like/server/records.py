@@ -4,6 +4,7 @@ Unknown fields are ignored, so that newer servers are understood.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from mydata_like.core.model import (
@@ -183,7 +184,8 @@ def _parse_replica(row: Any) -> Replica:
     uri, location, verified = row["uri"], row["location"], row["verified"]
     if type(uri) is not str or type(location) is not str or type(verified) is not bool:
         raise ShapeError("not a replica")
-    return Replica(uri, location, verified, _text(row, "last_verified_time") or None)
+    looked = row.get("last_verified_time")
+    return Replica(uri, location, verified, looked if type(looked) is str and looked else None)
 
 
 def _parse_number(text: str) -> int:
@@ -194,4 +196,9 @@ def _parse_number(text: str) -> int:
 
 def parse_uri(uri: Any) -> int:
     """Return the number at the end of a resource's URI; nothing else of it is believed."""
-    return _parse_number(uri.rstrip("/").rpartition("/")[2] if type(uri) is str else "")
+    return _parse_uri(uri if type(uri) is str else "")
+
+
+@lru_cache(maxsize=256)  # all records of a page name the same dataset
+def _parse_uri(uri: str) -> int:
+    return _parse_number(uri.rstrip("/").rpartition("/")[2])

@@ -6,12 +6,13 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from itertools import chain, count
 from threading import Lock
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 from mydata_like.core.errors import RunError
 
 HELD = 50_000  # things in memory, about 1 kB each
 AT_ONCE = 1000
+MISSING: Final = object()
 
 T = TypeVar("T")
 Place = tuple[str, str]
@@ -110,6 +111,13 @@ class Room(MutableMapping[Place, T]):
                 self._filed -= 1
             else:
                 raise KeyError(place)
+
+    def pop(self, place: Place, default: Any = MISSING) -> Any:
+        with self._stock.lock:
+            if place in self._held:
+                self._stock.free += 1
+                return self._held.pop(place)
+        return super().pop(place) if default is MISSING else super().pop(place, default)
 
     def __len__(self) -> int:
         return len(self._held) + self._filed
