@@ -133,7 +133,10 @@ class SqliteLedger:
         for start in range(0, len(files), FILES_AT_ONCE):
             part = files[start : start + FILES_AT_ONCE]
             with self._file.used() as cursor:
-                rows += _execute_with(cursor, statements.FIND_OPEN, part, self._root)
+                if self._knows_any(cursor, part):
+                    rows += _execute_with(cursor, statements.FIND_OPEN, part, self._root)
+                else:
+                    rows += [(None, file.key) for file in part]
         return OpenFiles(
             frozenset(key for _, key in rows if key is not None),
             frozenset(dataset for dataset, _ in rows if dataset is not None),
@@ -306,12 +309,13 @@ class SqliteLedger:
         `since` the run began stays as it is. Return of how many it is news.
         """
         news = 0
-        query = statements.RECORD_UNSENT if unsent else statements.RECORD_FOUND
         began = int(since.timestamp())
         one = self._root, began, self._seconds(), *UNSENT
         with self._file.transaction() as cursor:
             for start in range(0, len(files), FILES_AT_ONCE):
                 part = files[start : start + FILES_AT_ONCE]
+                known = not unsent and self._knows_any(cursor, part)
+                query = statements.RECORD_FOUND if known else statements.RECORD_UNSENT
                 _execute_with(cursor, query, part, *one, began)
                 news += cursor.execute("SELECT changes()").fetchone()[0]
         return news
@@ -445,6 +449,12 @@ class SqliteLedger:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _knows_any(self, cursor: sqlite3.Cursor, files: Sequence[LocalFile]) -> bool:
+        """Whether there may be rows of these files: of new folders there is none, told at once."""
+        keys = [file.key for file in files]
+        between = self._root, min(keys), max(keys)
+        return cursor.execute(statements.KNOWS_ANY, between).fetchone() is not None
 
     def _insert(self, cursor: sqlite3.Cursor, entries: Sequence[Entry]) -> None:
         now = self._seconds()

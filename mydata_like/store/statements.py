@@ -15,6 +15,7 @@ FIND_OPEN = (
     " AND entries.size = seen.size AND entries.modified_ns = seen.modified_ns"
     " AND entries.ctime_ns = seen.ctime_ns AND entries.inode = seen.inode GROUP BY 1, 2"
 )
+KNOWS_ANY = "SELECT 1 FROM entries WHERE root = ? AND key BETWEEN ? AND ? LIMIT 1"
 LIST = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
     " archive, ctime_ns, inode FROM entries WHERE root = ? AND key > ? AND key < ?"
