@@ -16,6 +16,7 @@ from threading import Lock, Thread
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, Session, Stream
 from mydata_like.transfer.pipe import Pipe, take_standard_streams
@@ -209,5 +210,7 @@ def count_there(said: list[bytes]) -> Worked | None:
 
 
 def _read_line(line: bytes) -> Worked:
-    at_work, waited = line.split()[:2]
-    return Worked(int(at_work) / 1e9, int(waited) / 1e9)
+    at_work, waited = map(parse_count, line.split()[:2])
+    if at_work is None or waited is None:
+        raise ValueError("no line of schedstat")
+    return Worked(at_work / 1e9, waited / 1e9)

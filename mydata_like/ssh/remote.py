@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, StagingError, TransientError
 from mydata_like.core.format import format_path
+from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.session import Finished, Session, Stream
 
 _NO_GROUND: Final = 92  # the location cannot be entered
@@ -159,8 +160,8 @@ def _known(command: bytes) -> bytes:
 
 
 def _cpus(facts: dict[bytes, bytes]) -> int | None:
-    said = facts.get(b"cpus", b"")
-    return int(said) if said.isdigit() and 0 < int(said) < 10_000 else None
+    count = parse_count(facts.get(b"cpus", b"")) or 0
+    return count if 0 < count < 10_000 else None
 
 
 def _probe_scp(session: Session, location: bytes) -> Rung:

@@ -9,6 +9,7 @@ from typing import Final, Self
 from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.format import format_path
 from mydata_like.core.freeing import Freed
+from mydata_like.core.parsing import parse_json
 from mydata_like.core.ports import Clock
 
 NAME: Final = "freed.jsonl"
@@ -38,7 +39,7 @@ def load_freed(file: Path) -> frozenset[tuple[str, str]]:
 def _follow(line: str, freed: dict[str, str]) -> None:
     """Add what a line says was deleted; take out what it says is still there."""
     try:
-        record = json.loads(line)
+        record = parse_json(line)
         if record["deleted"]:
             freed[record["path"]] = record["md5"]
         else:

@@ -11,6 +11,8 @@ from pathlib import Path
 from threading import Lock
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.parsing import parse_moment
+from mydata_like.settings.loading import load_json
 from mydata_like.settings.writing import write_private
 
 logger = logging.getLogger(__name__)
@@ -59,11 +61,8 @@ class Moments:
 
     def _load(self) -> Mapping[str, datetime]:
         try:
-            record = json.loads(self._file.read_text(encoding="utf-8"))
-            return {
-                str(name): datetime.fromisoformat(text).astimezone(UTC)
-                for name, text in record.items()
-            }
+            record = load_json(self._file)
+            return {str(name): parse_moment(text) for name, text in record.items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, AttributeError) as error:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from mydata_like.core.parsing import parse_count
 from mydata_like.transfer import striped
 from mydata_like.transfer.ground import Ground, parent_of
 from mydata_like.transfer.protocol import Member
@@ -47,5 +48,5 @@ def _read(output: bytes) -> Iterator[tuple[bytes, int]]:
         name, _, size = rest.partition(b":")
         if not mark and size.endswith(b":striped"):
             yield name, _STRIPED
-        elif not mark and size.isdigit():
-            yield name, int(size)
+        elif not mark and (count := parse_count(size)) is not None:
+            yield name, count

@@ -86,13 +86,14 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
     if status == 0 and output == b"".join([name + b"\n" for name in names]):
         return all_proven(names)  # told at once
     named: list[int] = []
-    complaints: dict[int, bytes] = {}
+    said: dict[int, list[bytes]] = {}
     lines = output.split(b"\n")[:-1]  # what follows the last newline may be cut
     for place, line in _sort(names, lines):
         if line:
-            complaints[place] = complaints.get(place, b"") + line + b"\n"
+            said.setdefault(place, []).append(line + b"\n")
         else:
             named.append(place)
+    complaints = {place: b"".join(its) for place, its in said.items()}
     check_space(b"".join(complaints.values()))
     if status == 0 and len(lines) >= len(names):
         return all_proven(names)

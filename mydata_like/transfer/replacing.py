@@ -5,6 +5,7 @@ from typing import Final
 
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.format import format_path
+from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.remote import quote
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, MISSING, Done, Fate, Move
@@ -66,8 +67,8 @@ def _read(output: bytes) -> Iterator[tuple[int, bytes]]:
     for line in output.splitlines():
         _, _, rest = line.partition(MARK)
         number, _, word = rest.partition(b":")
-        if number.isdigit():
-            yield int(number), word
+        if (index := parse_count(number)) is not None:
+            yield index, word
 
 
 def _judge(index: int, move: Move, word: bytes) -> Fate:

@@ -18,6 +18,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.core.parsing import parse_json
 
 DEADLINE: Final = 2.0  # seconds in which the first instance has to answer
 _PAUSE: Final = 0.05  # seconds between two tries while the first instance is still starting
@@ -174,7 +175,7 @@ def _left(end: float) -> int:
 def _parse_call(line: bytes) -> Call | None:
     """Return the call; None for what none of our programs says."""
     try:
-        fields = json.loads(line)
+        fields = parse_json(line)
         return Call(
             show=bool(fields["show"]),
             paths=tuple(str(path) for path in fields["paths"]),
