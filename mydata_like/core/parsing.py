@@ -21,6 +21,7 @@ _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 _FIRST_SECOND: Final = -62_135_596_800  # of the year 1
 _LAST_SECOND: Final = 253_402_300_799  # of the year 9999
+_LONGEST_NUMBER: Final = 20  # characters; that of 64 bits, with its sign
 _COUNT: Final = re.compile(rb"[0-9]{1,18}")  # below 2**63
 _LONE: Final = re.compile("[\ud800-\udfff]")
 
@@ -71,6 +72,8 @@ def moment_of(seconds: float) -> datetime:
 
     File systems and databases keep numbers that lie beyond every calendar.
     """
+    if math.isnan(seconds):
+        seconds = 0
     return datetime.fromtimestamp(min(max(seconds, _FIRST_SECOND), _LAST_SECOND), UTC)
 
 
@@ -81,8 +84,14 @@ def _finite(text: str) -> float:
     return number
 
 
+def _whole(text: str) -> int:
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError("a number with too many digits")
+    return int(text)
+
+
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-_DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)
+_DECODER: Final = json.JSONDecoder(parse_float=_finite, parse_int=_whole, parse_constant=_refuse)

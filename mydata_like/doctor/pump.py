@@ -192,6 +192,9 @@ class _Stopwatch:
             return seconds < self._flood.seconds and self._moved < self._flood.most
 
 
+_REPORT: Final = 64 * 1024  # bytes of what a host prints of a session; two lines are wanted
+
+
 def count_there(said: list[bytes]) -> Worked | None:
     """Return what the host's sshd did for this session, if it could be asked.
 
@@ -199,7 +202,7 @@ def count_there(said: list[bytes]) -> Worked | None:
     for it. A session is one process without further threads.
     """
     try:
-        reports = [[line for line in text.splitlines() if line.strip()] for text in said]
+        reports = [[line for line in text[:_REPORT].splitlines() if line.strip()] for text in said]
         before = min(_read_line(report[0]) for report in reports)
         after = max(_read_line(report[1]) for report in reports)
     except (IndexError, ValueError):

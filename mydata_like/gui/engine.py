@@ -103,7 +103,7 @@ class Engine(QObject):
         lines = (self._rest + self._process.readAllStandardOutput().data()).split(b"\n")
         # Of a line without end one byte too many is kept, so that it is refused as too long.
         self._rest = lines.pop()[: LONGEST_EVENT + 1]
-        records = [record for line in lines if (record := _parse(line)) is not None]
+        records = [record for line in lines if (record := parse_event(line)) is not None]
         if records:
             self.told.emit(records)
 
@@ -127,7 +127,8 @@ class Engine(QObject):
             self.ended.emit(None)
 
 
-def _parse(line: bytes) -> Record | None:
+def parse_event(line: bytes) -> Record | None:
+    """Return the event of a line; None for what is none."""
     try:
         record = parse_json(line, longest=LONGEST_EVENT)
     except ValueError:

@@ -26,7 +26,7 @@ def send_registration(client: Client, documents: Sequence[Document]) -> None:
         reply = client.submit(request)
     except TransientError as error:
         raise _unknown(error) from error
-    if reply.status == 500 and _is_from_the_application(reply):
+    if reply.status == 500 and is_from_the_application(reply):
         _refuse(client, reply)
     try:
         client.check(reply, (202,))
@@ -42,7 +42,7 @@ def _encode(documents: Sequence[Document]) -> bytes:
     return _COMPACT.encode({"objects": documents}).encode()
 
 
-def _is_from_the_application(reply: Reply) -> bool:
+def is_from_the_application(reply: Reply) -> bool:
     """Tell MyTardis's own 500, after which nothing is stored, from one of a proxy before it."""
     try:
         answer = parse_json(reply.body, longest=BODY_LIMIT)

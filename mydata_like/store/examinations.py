@@ -13,7 +13,7 @@ from mydata_like.settings.writing import write_private
 logger = logging.getLogger(__name__)
 
 KEPT: Final = 50
-_LARGEST: Final = 16 * 1024 * 1024  # bytes; one speed test has about 10 kB
+_LARGEST: Final = 4 * 1024 * 1024  # bytes; one speed test has about 10 kB
 
 
 def keep_examination(file: Path, record: Mapping[str, object]) -> None:
@@ -32,7 +32,7 @@ def keep_examination(file: Path, record: Mapping[str, object]) -> None:
 def load_examinations(file: Path) -> list[Mapping[str, Any]]:
     """Return all speed tests that can be read, the latest last."""
     try:
-        lines = load_limited(file, _LARGEST).decode().splitlines()
+        lines = load_limited(file, _LARGEST).splitlines()
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:

@@ -132,7 +132,7 @@ class _Visitor(QObject):
             if self._socket.bytesAvailable() >= _LONGEST:
                 self._socket.abort()
             return
-        call = _parse_call(bytes(self._socket.readLine().data()))
+        call = parse_call(bytes(self._socket.readLine().data()))
         if call is not None:
             self._socket.write(_ANSWER)
             self._socket.flush()
@@ -172,7 +172,7 @@ def _left(end: float) -> int:
     return max(1, round((end - time.monotonic()) * 1000))
 
 
-def _parse_call(line: bytes) -> Call | None:
+def parse_call(line: bytes) -> Call | None:
     """Return the call; None for what none of our programs says."""
     try:
         fields = parse_json(line)
