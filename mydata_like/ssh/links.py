@@ -22,7 +22,7 @@ NO_CHANNEL: Final = "channel.refused"
 # Bytes of a command's output that nobody has read yet. The longest that is wanted names 10,000
 # members of a batch; nobody reads more of a complaint than its last lines.
 MOST_OUTPUT: Final = 32 * 1024 * 1024
-MOST_ERRORS: Final = 1024 * 1024
+MOST_ERRORS: Final = 16 * 1024 * 1024
 
 # Seconds between requests for a channel: a server at its limit needs a moment to notice that
 # the command before has ended.
