@@ -13,6 +13,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.parsing import parse_json
 from mydata_like.core.ports import Clock
+from mydata_like.server.records import RecordError
 from mydata_like.server.replies import API, excerpt, find_server_address, parse_rest, plain
 from mydata_like.server.wire import BODY_LIMIT, Reply, proxy_wants_password
 
@@ -28,6 +29,12 @@ class StrangeAnswerError(TransientError):
     """The server's answer makes no sense; the second in a row is no accident."""
 
     code = "server.strange-answer"
+
+
+class StrangeRecordError(TransientError):
+    """One record of a listing makes no sense: its dataset waits, the run goes on."""
+
+    code = "server.strange-record"
 
 
 class MovedError(SettingsError):
@@ -69,6 +76,11 @@ class Meaning:
             self._raise_web_page()
         try:
             return parse(parse_json(reply.body, longest=BODY_LIMIT, whole_text=True))
+        except RecordError as error:
+            raise StrangeRecordError(
+                f"A record of {self._host} makes no sense: {plain(str(error), 200)}.",
+                hint="Tell the server's administrator; the files of other datasets go on.",
+            ) from error
         except ValueError as error:
             logger.debug("strange answer: %s", error)
             raise StrangeAnswerError(
