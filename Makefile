@@ -13,7 +13,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: setup demo test format lint types contracts docs tests translations screenshots bench \
-	kill-test claim-test free-test pages wheel package test-package lock clean
+	kill-test claim-test free-test fuzz pages wheel package test-package lock clean
 
 setup: .venv/ready
 
@@ -71,6 +71,9 @@ bench: setup
 
 kill-test: setup
 	$(BIN)/python -m tests.killtest --rounds 40
+
+fuzz: setup
+	$(BIN)/python -m tests.fuzz --seconds 300
 
 claim-test: setup
 	$(BIN)/python -m tests.claimtrials --rounds 3

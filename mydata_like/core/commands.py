@@ -3,7 +3,6 @@
 The names and fields are described in docs/events.md.
 """
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
@@ -12,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.format import format_path
+from mydata_like.core.parsing import parse_json
 from mydata_like.core.sources import Destination, Offer
 from mydata_like.core.values import dataclass
 
@@ -149,8 +149,8 @@ def parse_command(line: bytes) -> Asked:
     if len(line) > LONGEST:
         return Asked(None, "", _unreadable(f"it is longer than {LONGEST} bytes"))
     try:
-        record = json.loads(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
+        record = parse_json(line, longest=LONGEST)
+    except ValueError:
         return Asked(None, "", _unreadable("it is no JSON"))
     if not isinstance(record, dict):
         return Asked(None, "", _unreadable("it is no JSON object"))

@@ -41,8 +41,9 @@ _WRITE: Final = (
     b"dd if=random of=written bs=1048576 conv=fsync 2>/dev/null"
     b" || { cat random > written && sync; }"
 )
+_LONGEST: Final = 64 * 1024  # bytes that a host prints before the word that is awaited
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-_TIMES: Final = re.compile(rb"(\d+)m(\d+\.\d+)s")  # as POSIX has the words of `times`
+_TIMES: Final = re.compile(rb"(\d{1,9})m(\d{1,2}\.\d{1,9})s")  # as POSIX has the words of `times`
 _MARK: Final = b"\nmydata\n"  # after which our own words come, not those of login scripts
 _ABOUT: Final = b"""printf "\\nmydata\\n"
 echo "boot $(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
@@ -179,7 +180,7 @@ def _await(stream: Stream, word: bytes = b"") -> bytes:
     """Return what the host prints up to a word, and read nothing after it; all without one."""
     said = b""
     while not word or not said.endswith(word):
-        if more := stream.read(1):
+        if (more := stream.read(1)) and len(said) < _LONGEST:
             said += more
         elif word:
             raise RejectedError("The staging host did not do as it was asked.")

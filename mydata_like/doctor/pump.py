@@ -16,6 +16,7 @@ from threading import Lock, Thread
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, Session, Stream
 from mydata_like.transfer.pipe import Pipe, take_standard_streams
@@ -191,6 +192,9 @@ class _Stopwatch:
             return seconds < self._flood.seconds and self._moved < self._flood.most
 
 
+_REPORT: Final = 64 * 1024  # bytes of what a host prints of a session; two lines are wanted
+
+
 def count_there(said: list[bytes]) -> Worked | None:
     """Return what the host's sshd did for this session, if it could be asked.
 
@@ -198,7 +202,7 @@ def count_there(said: list[bytes]) -> Worked | None:
     for it. A session is one process without further threads.
     """
     try:
-        reports = [[line for line in text.splitlines() if line.strip()] for text in said]
+        reports = [[line for line in text[:_REPORT].splitlines() if line.strip()] for text in said]
         before = min(_read_line(report[0]) for report in reports)
         after = max(_read_line(report[1]) for report in reports)
     except (IndexError, ValueError):
@@ -209,5 +213,7 @@ def count_there(said: list[bytes]) -> Worked | None:
 
 
 def _read_line(line: bytes) -> Worked:
-    at_work, waited = line.split()[:2]
-    return Worked(int(at_work) / 1e9, int(waited) / 1e9)
+    at_work, waited = map(parse_count, line.split()[:2])
+    if at_work is None or waited is None:
+        raise ValueError("no line of schedstat")
+    return Worked(at_work / 1e9, waited / 1e9)

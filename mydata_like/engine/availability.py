@@ -1,6 +1,7 @@
 """Tells a data directory whose drive is away from one whose files were deleted."""
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Set
 from itertools import islice
@@ -9,7 +10,10 @@ from typing import Final, Protocol
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.format import format_path
 from mydata_like.core.model import FileGroup, LocalFile
+from mydata_like.core.parsing import parse_json
 from mydata_like.engine.root import status_of
+
+logger = logging.getLogger(__name__)
 
 _MOUNTS: Final = "mounts"  # the ledger's key of the mount points that files were found on
 _EMPTIED: Final = "emptied"  # ... of the user's word that nothing is to be found
@@ -112,7 +116,11 @@ class Availability:
 
     def _load_mounts(self) -> set[bytes]:
         text = self._memory.find_meta(_MOUNTS)
-        return {os.fsencode(name) for name in json.loads(text)} if text else set()
+        try:
+            return {os.fsencode(name) for name in parse_json(text)} if text else set()
+        except (ValueError, TypeError):  # not as we write it: to be learnt again
+            logger.warning("What the ledger says of mounted folders makes no sense")
+            return set()
 
     def _keep_mounts(self, root: bytes, before: set[bytes], found: int) -> None:
         now = {mount for mount in self._seen.values() if mount}

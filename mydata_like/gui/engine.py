@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, Signal, Slot
 
 from mydata_like import bootstrap
+from mydata_like.core.parsing import parse_json
 from mydata_like.gui.look import words
 
 logger = logging.getLogger(__name__)
@@ -17,6 +18,7 @@ Record = dict[str, Any]  # an event as docs/events.md describes it
 _LET_GO: list[QProcess] = []
 # It also waits until the process has ended: half a minute, where a dead mount holds it.
 _GIVEN_UP: list["Engine"] = []
+LONGEST_EVENT = 16 * 1024 * 1024  # bytes of a line; one of a speed test has some 10 kB
 SAID_AT_MOST = 4000  # characters that are kept of what it wrote to standard error
 
 
@@ -108,8 +110,9 @@ class Engine(QObject):
     @Slot()
     def _read_events(self) -> None:
         lines = (self._rest + self._process.readAllStandardOutput().data()).split(b"\n")
-        self._rest = lines.pop()
-        records = [record for line in lines if (record := _parse(line)) is not None]
+        # Of a line without end one byte too many is kept, so that it is refused as too long.
+        self._rest = lines.pop()[: LONGEST_EVENT + 1]
+        records = [record for line in lines if (record := parse_event(line)) is not None]
         if records:
             self.told.emit(records)
 
@@ -133,9 +136,10 @@ class Engine(QObject):
             self.ended.emit(None)
 
 
-def _parse(line: bytes) -> Record | None:
+def parse_event(line: bytes) -> Record | None:
+    """Return the event of a line; None for what is none."""
     try:
-        record = json.loads(line)
+        record = parse_json(line, longest=LONGEST_EVENT)
     except ValueError:
         logger.warning("The engine wrote a line that is no event: %s", words.plain(line[:200]))
         return None

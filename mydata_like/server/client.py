@@ -20,7 +20,12 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import Notice
 from mydata_like.core.ids import Ids
 from mydata_like.core.ports import Cancel, Clock, Emit, WriteLog
-from mydata_like.server.meaning import Meaning, OtherBytesError, StrangeAnswerError
+from mydata_like.server.meaning import (
+    Meaning,
+    OtherBytesError,
+    StrangeAnswerError,
+    StrangeRecordError,
+)
 from mydata_like.server.records import Account, page_parser, parse_account
 from mydata_like.server.replies import parse_rest
 from mydata_like.server.wire import (
@@ -321,7 +326,7 @@ def _unavailable(error: TransientError) -> ServerUnavailableError:
 
 
 def _may_pass(error: TransientError) -> bool:
-    return not isinstance(error, BrokenOffError | OtherBytesError)
+    return not isinstance(error, BrokenOffError | OtherBytesError | StrangeRecordError)
 
 
 def _is_untouched(error: TransientError) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final, NamedTuple, Self
 
+from mydata_like.core.parsing import parse_json
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.server.replies import plain
 
@@ -36,7 +37,7 @@ class Mark(NamedTuple):
     def parse(cls, text: str) -> Self | None:
         """Return the mark of a setting; None for what nobody can read, or for none."""
         try:
-            found = json.loads(text)
+            found = parse_json(text)
             return cls(
                 frozenset(map(str, found["folders"])),
                 plain(found["who"], _WHO),
@@ -44,7 +45,7 @@ class Mark(NamedTuple):
                 Shard(*map(int, found["shard"])),
                 int(found["renewals"]),
             )
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
     def format(self) -> str:

@@ -1,6 +1,5 @@
 """What a server's reply means: an answer, a refusal, a server that is busy or is none."""
 
-import json
 import logging
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar
@@ -12,10 +11,11 @@ from mydata_like.core.errors import (
     TransientError,
     UnansweredError,
 )
+from mydata_like.core.parsing import parse_json
 from mydata_like.core.ports import Clock
-from mydata_like.server.records import ShapeError
+from mydata_like.server.records import RecordError
 from mydata_like.server.replies import API, excerpt, find_server_address, parse_rest, plain
-from mydata_like.server.wire import Reply, proxy_wants_password
+from mydata_like.server.wire import BODY_LIMIT, Reply, proxy_wants_password
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -38,6 +38,12 @@ class OtherBytesError(TransientError):
     """
 
     code = "server.strange-answer"
+
+
+class StrangeRecordError(TransientError):
+    """One record of a listing makes no sense: its dataset waits, the run goes on."""
+
+    code = "server.strange-record"
 
 
 class MovedError(SettingsError):
@@ -78,8 +84,13 @@ class Meaning:
         if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
             self._raise_web_page()
         try:
-            return parse(json.loads(reply.body))
-        except (ShapeError, ValueError, RecursionError) as error:
+            return parse(parse_json(reply.body, longest=BODY_LIMIT, whole_text=True))
+        except RecordError as error:
+            raise StrangeRecordError(
+                f"A record of {self._host} makes no sense: {plain(str(error), 200)}.",
+                hint="Tell the server's administrator; the files of other datasets go on.",
+            ) from error
+        except ValueError as error:
             logger.debug("strange answer: %s", error)
             raise StrangeAnswerError(
                 f"{self._host} gives an answer that makes no sense: {self.excerpt(reply)}",

@@ -30,6 +30,10 @@ class ShapeError(ValueError):
     """An answer does not look like what was asked for."""
 
 
+class RecordError(ShapeError):
+    """One datafile's record makes no sense, in a listing that does."""
+
+
 class Page(NamedTuple, Generic[T]):
     """One page of a listing: ids and rows; `total` counts the rows of all pages."""
 
@@ -159,6 +163,15 @@ def parse_stats(answer: Any) -> DatasetStats | None:
 
 
 def parse_datafile(row: Any) -> Datafile:
+    """Return one record; raises `RecordError` for one that makes no sense but for its id."""
+    number = expect(row, "id", int)
+    try:
+        return _parse_datafile(row)
+    except ShapeError as error:
+        raise RecordError(f"datafile {number}: {error}") from error
+
+
+def _parse_datafile(row: Any) -> Datafile:
     """Return one record; sizes are texts on older servers."""
     try:
         directory, checksum = row["directory"], row["md5sum"]

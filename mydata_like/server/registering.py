@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from mydata_like.core.errors import RejectedError, TransientError, UnansweredError
+from mydata_like.core.parsing import parse_json
 from mydata_like.server.client import Client
 from mydata_like.server.drafts import Document
-from mydata_like.server.wire import Reply, Request
+from mydata_like.server.wire import BODY_LIMIT, Reply, Request
 
 # Nothing in a record holds itself, which need not be looked for.
 _COMPACT: Final = json.JSONEncoder(check_circular=False, separators=(",", ":"))
@@ -25,7 +26,7 @@ def send_registration(client: Client, documents: Sequence[Document]) -> None:
         reply = client.submit(request)
     except TransientError as error:
         raise _unknown(error) from error
-    if reply.status == 500 and _is_from_the_application(reply):
+    if reply.status == 500 and is_from_the_application(reply):
         _refuse(client, reply)
     try:
         client.check(reply, (202,))
@@ -41,11 +42,11 @@ def _encode(documents: Sequence[Document]) -> bytes:
     return _COMPACT.encode({"objects": documents}).encode()
 
 
-def _is_from_the_application(reply: Reply) -> bool:
+def is_from_the_application(reply: Reply) -> bool:
     """Tell MyTardis's own 500, after which nothing is stored, from one of a proxy before it."""
     try:
-        answer = json.loads(reply.body)
-    except (ValueError, RecursionError):
+        answer = parse_json(reply.body, longest=BODY_LIMIT)
+    except ValueError:
         return False
     return isinstance(answer, dict) and "error_message" in answer
 

@@ -1,5 +1,6 @@
 """What a reply says beside its JSON: its beginning as plain text, the rest that it asks for."""
 
+import math
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -45,7 +46,9 @@ def parse_rest(reply: Reply, now: datetime) -> float:
     asked = reply.headers.get("Retry-After", "").strip()
     try:
         seconds = float(asked) if asked[:1] in "-0123456789" else _until(asked, now)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, TypeError, IndexError):  # of the library's dates, too
+        return 0.0
+    if math.isnan(seconds):
         return 0.0
     return min(max(seconds, 0.0), LONGEST_REST)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, NamedTuple, Self
 
+from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.server.replies import plain
 
 KEY: Final = "mydata_like_computer"  # of the setting; MyData ignores what it does not know
@@ -42,14 +43,14 @@ class Seat(NamedTuple):
     def parse(cls, text: str) -> Self | None:
         """Return the computer that a setting names; None for what nobody can read."""
         try:
-            found = json.loads(text)
+            found = parse_json(text)
             return cls(
                 plain(found["hostname"], _NAME),
                 str(found["system"]),
                 frozenset(map(str, found["interfaces"])),
-                datetime.fromisoformat(found["since"]).date().isoformat(),
+                parse_moment(found["since"]).date().isoformat(),
             )
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
     def format(self, now: datetime) -> str:

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _LARGEST = 1024 * 1024
 _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _LOCKED = "locked"
+_ENDINGS = ("]", '"""', "'''")  # of statements that are longer than a line
+_TRIES = 20  # before a statement is tried only when it is twice as long
 
 
 class SettingsFile(NamedTuple):
@@ -134,29 +137,42 @@ def _find_lines(text: str) -> dict[str, int]:
     """Return the line of every key and table of a valid TOML text.
 
     Each statement of TOML is a valid document of its own, so statements are the shortest
-    runs of lines that can be parsed.
+    runs of lines that can be parsed. Where one is nested too deeply there are no further lines.
     """
     lines: dict[str, int] = {}
     table = ""
-    for number, statement in _statements(text):
-        header = statement.lstrip().startswith("[")
-        for key in _paths(tomllib.loads(statement)):
-            full = key if header or not table else f"{table}.{key}"
-            lines.setdefault(full, number)
-            table = key if header else table
+    with suppress(RecursionError):
+        for number, header, content in _statements(text):
+            for key in _paths(content):
+                full = key if header or not table else f"{table}.{key}"
+                lines.setdefault(full, number)
+                table = key if header else table
     return lines
 
 
-def _statements(text: str) -> Iterator[tuple[int, str]]:
-    pending, first = "", 1
-    for number, line in enumerate(text.split("\n"), start=1):
-        pending = f"{pending}{line}\n"
+def _statements(text: str) -> Iterator[tuple[int, bool, dict[str, Any]]]:
+    """Yield of each statement its line, whether it is the header of a table, and what it says.
+
+    A long one is not tried at each of its lines, which would take the square of its length:
+    first where one may end, later where it has become twice as long.
+    """
+    pending: list[str] = []
+    first, tries, tried = 1, 0, 0
+    every = text.split("\n")
+    for number, line in enumerate(every, start=1):
+        pending.append(line)
+        may_end = len(pending) == 1 or any(mark in line for mark in _ENDINGS)
+        small = tries < _TRIES or len(pending) >= 2 * tried
+        if not (may_end and small) and number < len(every):
+            continue
+        tries, tried = tries + 1, len(pending)
+        statement = "\n".join(pending) + "\n"
         try:
-            tomllib.loads(pending)
+            content = tomllib.loads(statement)
         except ValueError:
             continue
-        yield first, pending
-        pending, first = "", number + 1
+        yield first, statement.lstrip().startswith("["), content
+        pending, first, tries, tried = [], number + 1, 0, 0
 
 
 def _paths(table: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 UNKNOWN: Final = "host-key.unknown"
 CHANGED: Final = "host-key.changed"
+_LARGEST: Final = 1024 * 1024  # characters that are looked at: some 5,000 keys
 _PATIENCE: Final = 10.0  # seconds to wait for another process that writes the file
 
 
@@ -54,13 +55,15 @@ def preferred_types(endpoint: Endpoint) -> tuple[str, ...]:
 def known_keys(endpoint: Endpoint) -> list[PublicKey]:
     """Return the keys that the file of known hosts has for this host and port."""
     try:
-        lines = read_plain(endpoint.known_hosts).decode("utf-8", "replace").splitlines()
+        require_plain(endpoint.known_hosts)
+        file = endpoint.known_hosts.open(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
     names = {_name(endpoint.host, endpoint.port)}
     if endpoint.port == 22:
         names.add(endpoint.host.lower())
-    return list(_matching(lines, names))
+    with file:
+        return list(_matching(file.read(_LARGEST).splitlines(), names))
 
 
 def accept_host_key(known_hosts: Path, host: str, port: int, key: PublicKey) -> None:

@@ -19,6 +19,11 @@ LOST: Final = "link.lost"
 STALLED: Final = "link.stalled"
 NO_CHANNEL: Final = "channel.refused"
 
+# Bytes of a command's output that nobody has read yet. The longest that is wanted names 10,000
+# members of a batch; nobody reads more of a complaint than its last lines.
+MOST_OUTPUT: Final = 32 * 1024 * 1024
+MOST_ERRORS: Final = 16 * 1024 * 1024
+
 # Seconds between requests for a channel: a server at its limit needs a moment to notice that
 # the command before has ended.
 GRACE: Final = (0.02, 0.1, 0.0)
@@ -110,6 +115,24 @@ def stalled(endpoint: Endpoint, seconds: float) -> TransientError:
     return TransientError(
         f"Nothing moved between here and {endpoint.host} for {seconds:g} seconds.", code=STALLED
     )
+
+
+def keep_output(endpoint: Endpoint, kept: bytearray, more: bytes) -> None:
+    """Add what a command has printed; raises `TransientError` where there is no end of it."""
+    kept += more
+    if len(kept) > MOST_OUTPUT:
+        raise TransientError(
+            f"{endpoint.host} prints more than any command of ours does.",
+            hint="A login script of the staging account may print without end.",
+            code="staging.flood",
+        )
+
+
+def keep_errors(kept: bytearray, more: bytes) -> None:
+    """Add what a command complains of; of a flood its end is kept."""
+    kept += more
+    if len(kept) > MOST_ERRORS:
+        del kept[: -MOST_ERRORS // 2]
 
 
 def exec_refused(endpoint: Endpoint) -> RejectedError:

@@ -12,12 +12,14 @@ from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, StagingError, TransientError
 from mydata_like.core.format import format_path
+from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.session import Finished, Session, Stream
 
 _NO_GROUND: Final = 92  # the location cannot be entered
 _NO_FILES: Final = 93  # it takes no files
 _SAMPLE: Final = bytes(range(256)) * 16
 _SAMPLE_NAME: Final = ".mydata-probe"
+_ANSWER: Final = 64 * 1024  # bytes of what a probe tells that are looked at
 _SAYING: Final = 200  # characters of what a host said that are passed on
 _MODE: Final = 0o2770
 
@@ -99,7 +101,7 @@ def _probe_shell(session: Session, location: bytes) -> Rung:
         raise RejectedError(_saying(finished))
     if finished.status in (_NO_GROUND, _NO_FILES):
         raise _no_files(location, finished.errors)
-    facts = dict(line.partition(b" ")[::2] for line in said.splitlines())
+    facts = dict(line.partition(b" ")[::2] for line in said[:_ANSWER].splitlines())
     tar = _flavour(facts)
     return Rung(
         "shell",
@@ -159,8 +161,8 @@ def _known(command: bytes) -> bytes:
 
 
 def _cpus(facts: dict[bytes, bytes]) -> int | None:
-    said = facts.get(b"cpus", b"")
-    return int(said) if said.isdigit() and 0 < int(said) < 10_000 else None
+    count = parse_count(facts.get(b"cpus", b"")) or 0
+    return count if 0 < count < 10_000 else None
 
 
 def _probe_scp(session: Session, location: bytes) -> Rung:
@@ -226,12 +228,13 @@ def _sample_path(location: bytes) -> bytes:
 def _saying(finished: Finished, before: bytes = b"") -> str:
     """Return what a host said instead of what was hoped for, fit for a message."""
     said = finished.errors.strip() or (before + finished.output).strip()
-    text = format_path(b" ".join(said.split()))[:_SAYING]
+    text = format_path(b" ".join(said[:_ANSWER].split()))[:_SAYING]
     return text or "it said nothing"
 
 
 def _no_files(location: bytes, said: bytes) -> StagingError:
-    reason = format_path(b" ".join(said.split()))[:_SAYING].rstrip(".") or "no reason given"
+    words = b" ".join(said[:_ANSWER].split())
+    reason = format_path(words)[:_SAYING].rstrip(".") or "no reason given"
     return StagingError(
         f"The staging area's folder {format_path(location)} takes no files: {reason}.",
         hint="The server's administrator can mend its permissions, or make room.",

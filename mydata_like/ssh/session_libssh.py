@@ -214,7 +214,7 @@ class Line(Vigil):
                 raise self._broken(error) from error
         return True
 
-    def read(self, channel: Channel, from_errors: bool) -> bytes:  # noqa: FBT001 - the library's
+    def read(self, channel: Channel, *, from_errors: bool) -> bytes:
         """Return output that has arrived, or nothing; in a turn."""
         try:
             more: bytes = channel.read_nonblocking(_READ, from_errors)[1]

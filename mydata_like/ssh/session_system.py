@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 from mydata_like.core.errors import TransientError
+from mydata_like.ssh import links
 from mydata_like.ssh.master import Ends, Master
 from mydata_like.ssh.mux import parse_exit
 from mydata_like.ssh.session import Finished
@@ -157,9 +158,15 @@ class SystemStream:
         with suppress(BlockingIOError):
             with suppress(ConnectionResetError):  # of a request whose ssh is gone
                 while more := os.read(end, _CHUNK):
-                    self._gathered[end] += more
+                    self._keep(end, more)
                     self._master.note_movement()
             self._end_output(end)
+
+    def _keep(self, end: int, more: bytes) -> None:
+        if end == self._stdout:
+            links.keep_output(self._master.endpoint, self._output, more)
+        else:
+            links.keep_errors(self._gathered[end], more)
 
     def _end_input(self) -> None:
         if self._stdin is not None:

@@ -52,10 +52,15 @@ class Sftp:
         while True:
             place = struct.pack(">QI", len(content), wire.READ_AT_ONCE)
             answer = self.ask(wire.READ, handle + place)
-            if answer.kind != wire.DATA:
+            data = wire.split(answer.body)[0] if answer.kind == wire.DATA else b""
+            if not data:
                 break
-            content += wire.split(answer.body)[0]
+            content += data
+            if len(content) > wire.SMALL_FILE:
+                raise wire.confused()
         self.ask(wire.CLOSE, handle)
+        if answer.kind == wire.DATA:  # of nothing, which is no end of a file
+            raise wire.confused()
         if wire.read_code(answer) != wire.END:
             raise wire.rejected(answer, path)
         return bytes(content)
@@ -238,7 +243,7 @@ class Sftp:
     def receive(self) -> wire.Answer:
         """Wait for the next answer."""
         packet = self._receive_packet()
-        kind, number = struct.unpack_from(">BI", packet.ljust(5, b"\0"))
+        kind, number = struct.unpack_from(">BI", packet)
         return wire.Answer(kind, number, packet[5:])
 
     def _greet(self) -> frozenset[bytes]:
@@ -248,16 +253,18 @@ class Sftp:
         try:
             first = self._take(5)
             self.round_trip = time.perf_counter() - asked
-            if first[4:] != bytes([wire.VERSION]):  # a login script's words, rather
+            length = int.from_bytes(first[:4], "big")
+            # A login script's words, rather: as a length they are up to two gigabytes.
+            if first[4:] != bytes([wire.VERSION]) or not 5 <= length <= wire.LARGEST:
                 said = format_path(first + self._stream.read_ready())[:200]
                 raise RejectedError(f"The server answered SFTP with: {said}.", code=wire.REFUSED)
-            return wire.read_extensions(self._take(int.from_bytes(first[:4], "big") - 1))
+            return wire.read_extensions(self._take(length - 1))
         except wire.EndedError as error:
             raise RejectedError(error.message, code=wire.REFUSED) from error
 
     def _receive_packet(self) -> bytes:
         (length,) = struct.unpack(">I", self._take(4))
-        if length > wire.LARGEST:
+        if not wire.SMALLEST <= length <= wire.LARGEST:
             raise wire.confused()
         return self._take(length)
 

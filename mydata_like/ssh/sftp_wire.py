@@ -25,7 +25,9 @@ PIECE: Final = 32_640  # bytes of one write request; with its head it fits one S
 UNANSWERED: Final = 64  # write requests under way, 2 MiB: what the SSH window holds
 UNDER_WAY: Final = 256  # requests for small files; three to five belong to one of them
 READ_AT_ONCE: Final = 32 * 1024  # bytes that every server gives
-LARGEST: Final = 256 * 1024  # of an answer
+SMALLEST: Final = 5  # bytes of an answer: its kind and its number
+LARGEST: Final = 256 * 1024  # bytes of an answer; OpenSSH's own limit (sftp-common.h)
+SMALL_FILE: Final = 16 * 1024 * 1024  # bytes; the map of 64 TB has one for each 4 MiB
 REFUSED: Final = "ssh.sftp-refused"
 POSIX_RENAME: Final = b"posix-rename@openssh.com"
 
@@ -142,12 +144,12 @@ def split(packet: bytes) -> tuple[bytes, bytes]:
 
 def read_extensions(greeting: bytes) -> frozenset[bytes]:
     """Return the names of the extensions that a server greets with, after its version."""
-    names, rest = set(), greeting[4:]
-    while rest:
-        name, rest = split(rest)
-        _, rest = split(rest)
-        names.add(name)
-    return frozenset(names)
+    texts, place = [], 4
+    while place < len(greeting):
+        length = int.from_bytes(greeting[place : place + 4], "big")
+        texts.append(greeting[place + 4 : place + 4 + length])
+        place += 4 + length
+    return frozenset(texts[::2])  # every other one is a version
 
 
 def read_code(answer: Answer) -> int:

@@ -157,6 +157,7 @@ class LibsshStream:
         To read one kind makes the library take in the other, too. The output comes last, so
         that none of it stays there while we wait for more to arrive.
         """
-        for kept, from_errors in ((self._errors, True), (self._output, False)):
-            while more := self._line.read(self._channel, from_errors):
-                kept += more
+        while more := self._line.read(self._channel, from_errors=True):
+            links.keep_errors(self._errors, more)
+        while more := self._line.read(self._channel, from_errors=False):
+            links.keep_output(self._line.endpoint, self._output, more)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import paramiko
 
+from mydata_like.ssh import links
 from mydata_like.ssh.session import Finished
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class ParamikoStream:
     def _receive(self) -> None:
         """Wait a moment for output, and take in all that is there."""
         with self._line.failures(), suppress(TimeoutError):
-            self._output += self._channel.recv(_READ)
+            self._keep(self._channel.recv(_READ))
         self._drain()
 
     def _drain(self) -> None:
@@ -104,10 +105,13 @@ class ParamikoStream:
         channel = self._channel
         with self._line.failures(), suppress(TimeoutError):
             while channel.recv_ready():
-                self._output += channel.recv(_READ)
+                self._keep(channel.recv(_READ))
             while channel.recv_stderr_ready():
-                self._errors += channel.recv_stderr(_READ)
+                links.keep_errors(self._errors, channel.recv_stderr(_READ))
         self._line.check()
+
+    def _keep(self, more: bytes) -> None:
+        links.keep_output(self._line.endpoint, self._output, more)
 
     def _is_silent(self) -> bool:
         """Return whether no more output will come."""

@@ -9,6 +9,7 @@ from typing import Final, Self
 from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.format import format_path
 from mydata_like.core.freeing import Freed
+from mydata_like.core.parsing import LONGEST_FILE, parse_json
 from mydata_like.core.ports import Clock
 from mydata_like.settings.writing import make_private_file, require_plain
 
@@ -23,9 +24,10 @@ def load_freed(file: Path) -> frozenset[tuple[str, str]]:
     freed: dict[str, str] = {}
     require_plain(file)
     try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                _follow(line, freed)
+        with file.open("rb") as log:
+            while line := log.readline(LONGEST_FILE):
+                if line.startswith(b"{"):
+                    _follow(line, freed)
     except FileNotFoundError:
         return frozenset()
     except OSError as error:
@@ -37,10 +39,10 @@ def load_freed(file: Path) -> frozenset[tuple[str, str]]:
     return frozenset(freed.items())
 
 
-def _follow(line: str, freed: dict[str, str]) -> None:
+def _follow(line: bytes, freed: dict[str, str]) -> None:
     """Add what a line says was deleted; take out what it says is still there."""
     try:
-        record = json.loads(line)
+        record = parse_json(line)
         if record["deleted"]:
             freed[record["path"]] = record["md5"]
         else:

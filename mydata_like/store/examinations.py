@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from mydata_like.settings.writing import read_plain, write_private
+from mydata_like.core.parsing import parse_json
+from mydata_like.settings.loading import load_limited
+from mydata_like.settings.writing import write_private
 
 logger = logging.getLogger(__name__)
 
 KEPT: Final = 50
+_LARGEST: Final = 4 * 1024 * 1024  # bytes; one speed test has about 10 kB
 
 
 def keep_examination(file: Path, record: Mapping[str, object]) -> None:
@@ -29,16 +32,16 @@ def keep_examination(file: Path, record: Mapping[str, object]) -> None:
 def load_examinations(file: Path) -> list[Mapping[str, Any]]:
     """Return all speed tests that can be read, the latest last."""
     try:
-        lines = read_plain(file).decode("utf-8").splitlines()
+        lines = load_limited(file, _LARGEST).splitlines()
     except FileNotFoundError:
         return []
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         logger.warning("%s cannot be read: %s", file, error)
         return []
     found: list[Mapping[str, Any]] = []
     for line in lines:
         try:
-            record = json.loads(line)
+            record = parse_json(line)
         except ValueError:
             continue  # it was cut off, or somebody has edited the file
         if isinstance(record, dict):

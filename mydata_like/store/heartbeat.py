@@ -3,12 +3,14 @@
 import json
 import logging
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import read_plain, write_private
+from mydata_like.core.parsing import parse_moment
+from mydata_like.settings.loading import load_json
+from mydata_like.settings.writing import write_private
 
 logger = logging.getLogger(__name__)
 
@@ -48,14 +50,14 @@ def write_heartbeat(file: Path, beat: Heartbeat) -> None:
 def read_heartbeat(file: Path) -> Heartbeat | None:
     """Return the last sign of life, or None where there is none that can be read."""
     try:
-        record = json.loads(read_plain(file))
+        record = load_json(file)
         return Heartbeat(
-            _moment(record["at"]),
+            parse_moment(record["at"]),
             int(record["pid"]),
             str(record["version"]),
             str(record["state"]),
-            _moment(record["since"]),
-            _moment(record["next_start"]) if record["next_start"] else None,
+            parse_moment(record["since"]),
+            parse_moment(record["next_start"]) if record["next_start"] else None,
             record["problem"],
             record["last"],
         )
@@ -64,7 +66,3 @@ def read_heartbeat(file: Path) -> Heartbeat | None:
     except (OSError, ValueError, TypeError, KeyError) as error:
         logger.warning("%s cannot be read: %s", file, error)
         return None
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,17 +1,16 @@
 """Rows of the ledger in an order of one's own, while another process writes it."""
 
-import json
 import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Final, Self
 
 from mydata_like.core.errors import Cancelled, RunError, SettingsError
+from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.core.views import FileRow, Row, RunRow, Table, View
 from mydata_like.store import schema
 from mydata_like.store.ledger import KEYS_AT_ONCE, NO_ROOT
@@ -196,8 +195,8 @@ def _check_version(connection: sqlite3.Connection) -> None:
 def _parse_run(row: Sequence[Any]) -> RunRow:
     key, started, finished, summary = row
     try:
-        record = json.loads(summary)
-        times = [datetime.fromisoformat(time) if time else None for time in (started, finished)]
+        record = parse_json(summary)
+        times = [parse_moment(time) if time else None for time in (started, finished)]
         return RunRow(key, times[0], times[1], record if isinstance(record, dict) else {})
     except (ValueError, TypeError):
         logger.warning("The ledger has a run that makes no sense")

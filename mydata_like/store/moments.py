@@ -11,7 +11,9 @@ from pathlib import Path
 from threading import Lock
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import read_plain, write_private
+from mydata_like.core.parsing import parse_moment
+from mydata_like.settings.loading import load_json
+from mydata_like.settings.writing import write_private
 
 logger = logging.getLogger(__name__)
 
@@ -59,11 +61,8 @@ class Moments:
 
     def _load(self) -> Mapping[str, datetime]:
         try:
-            record = json.loads(read_plain(self._file))
-            return {
-                str(name): datetime.fromisoformat(text).astimezone(UTC)
-                for name, text in record.items()
-            }
+            record = load_json(self._file)
+            return {str(name): parse_moment(text) for name, text in record.items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, AttributeError) as error:

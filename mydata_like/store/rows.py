@@ -1,14 +1,14 @@
 """Rows of the ledger as values; what we cannot have written is left out."""
 
-import json
 import logging
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from types import NoneType
 from typing import Any, NamedTuple
 
 from mydata_like.core.archives import Archive
 from mydata_like.core.model import Entry, EntryState
+from mydata_like.core.parsing import moment_of, parse_json, parse_moment
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +33,8 @@ class PastRun(NamedTuple):
 
 
 def moment(seconds: int) -> datetime:
-    """Return the time that a row tells in whole seconds since 1970."""
-    return datetime.fromtimestamp(seconds, UTC)
+    """Return the time that a row tells in whole seconds since 1970, the nearest there is."""
+    return moment_of(seconds if isinstance(seconds, int | float) else 0)
 
 
 def parse_entry(row: tuple[Any, ...]) -> Entry | None:
@@ -60,8 +60,8 @@ def parse_run(row: tuple[object, ...]) -> PastRun | None:
     """Return a row as a run, or None for one that we cannot have written."""
     try:
         run, started, finished, summary = (str(value) if value else "" for value in row)
-        end = datetime.fromisoformat(finished) if finished else None
-        return PastRun(run, datetime.fromisoformat(started), end, dict(json.loads(summary)))
+        end = parse_moment(finished) if finished else None
+        return PastRun(run, parse_moment(started), end, dict(parse_json(summary)))
     except (ValueError, TypeError):
         logger.warning("The ledger has a run that makes no sense; it is left out")
         return None

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import read_plain, write_private
+from mydata_like.core.parsing import parse_moment
+from mydata_like.settings.loading import load_json
+from mydata_like.settings.writing import write_private
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +80,7 @@ def parse_naive(text: str) -> datetime | None:
 def load_server_settings(file: Path) -> ServerSettings | None:
     """Return what was kept; a missing or damaged file keeps nothing."""
     try:
-        return _parse(json.loads(read_plain(file)))
+        return _parse(load_json(file))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -103,7 +105,7 @@ def _parse(record: dict[str, Any]) -> ServerSettings:
     return ServerSettings(
         {str(key): str(text) for key, text in record["texts"].items()},
         str(record["updated"]),
-        datetime.fromisoformat(changed_at).astimezone(UTC) if changed_at else None,
-        datetime.fromisoformat(record["seen_at"]).astimezone(UTC),
+        parse_moment(changed_at) if changed_at else None,
+        parse_moment(record["seen_at"]),
         None if offset is None else float(offset),
     )

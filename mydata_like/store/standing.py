@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from mydata_like.core.errors import Problem, SettingsError
+from mydata_like.core.parsing import parse_moment
 from mydata_like.core.values import dataclass
-from mydata_like.settings.writing import read_plain, write_private
+from mydata_like.settings.loading import load_json
+from mydata_like.settings.writing import write_private
 
 logger = logging.getLogger(__name__)
 
@@ -48,10 +50,10 @@ class Standing:
     def load(cls, file: Path) -> Self:
         """Return what is remembered; a missing or damaged file remembers nothing."""
         try:
-            return cls._of(json.loads(read_plain(file)))
+            return cls._of(load_json(file))
         except FileNotFoundError:
             return cls()
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             logger.warning("%s cannot be read: %s", file, error)
             return cls()
 
@@ -67,7 +69,7 @@ class Standing:
         told_at, awaited = record["told_at"], record["awaited"]
         return cls(
             str(record["told"]),
-            datetime.fromisoformat(told_at) if told_at else None,
+            parse_moment(told_at) if told_at else None,
             _awaited(awaited) if awaited else None,
             str(record.get("let_in", "")),
         )
@@ -83,4 +85,4 @@ class Standing:
 
 def _awaited(record: dict[str, Any]) -> Awaited:
     problem = Problem(**{name: str(value) for name, value in record["problem"].items()})
-    return Awaited(str(record["fingerprint"]), datetime.fromisoformat(record["since"]), problem)
+    return Awaited(str(record["fingerprint"]), parse_moment(record["since"]), problem)

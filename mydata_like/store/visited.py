@@ -6,11 +6,12 @@ Losing it costs nothing but that what was left behind there is never removed.
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from threading import Lock
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.core.ports import Clock
 from mydata_like.settings.writing import make_private_file, read_plain, write_private
 
@@ -68,8 +69,8 @@ class VisitedFolders:
         found: dict[str, datetime] = {}
         for line in lines:
             try:
-                record = json.loads(line)
-                at = datetime.fromisoformat(record["at"]).astimezone(UTC)
+                record = parse_json(line)
+                at = parse_moment(record["at"])
                 folder = str(record["folder"])
             except (ValueError, TypeError, KeyError):
                 continue

@@ -11,6 +11,7 @@ from typing import NamedTuple, Self
 import psutil
 
 from mydata_like.core.format import format_text
+from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.core.ports import Clock
 from mydata_like.system.machine import read_account, read_system_id
 
@@ -50,17 +51,17 @@ class Holder(NamedTuple):
     def parse(cls, text: str | bytes) -> Self | None:
         """Return the holder that a text names; None for what nobody can read."""
         try:
-            facts = json.loads(text)
+            facts = parse_json(text)
             return cls(
                 int(facts["pid"]),
                 _shown(facts["host"]),
-                datetime.fromisoformat(facts["started"]),
+                parse_moment(facts["started"]),
                 _shown(facts.get("account", "")),
                 str(facts.get("system", "")),
                 float(facts.get("born", 0.0)),
                 str(facts.get("nonce", "")),
             )
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
     def format(self) -> str:

@@ -25,8 +25,9 @@ FORMAT: Final = "mydata-like archive 1"
 ENDING: Final = b".tar"
 INDEX_ENDING: Final = b".index.json"
 
-_INDEX_HEAD: Final = b'{"format": "%b", "members": [\n' % FORMAT.encode()
-_INDEX_TAIL: Final = b"\n]}\n"
+# Each line between them is one member, in the order of the headers.
+INDEX_HEAD: Final = b'{"format": "%b", "members": [\n' % FORMAT.encode()
+INDEX_TAIL: Final = b"\n]}\n"
 _UNKNOWN: Final = "0" * 32
 _CHUNK: Final = 256 * 1024
 
@@ -170,7 +171,7 @@ class _Places:
         """Return the index; an empty checksum marks a member as changed."""
         placed = zip(self._members, self._offsets, checksums, strict=True)
         lines = (_index_line(*each) for each in placed)
-        return _INDEX_HEAD + ",\n".join(lines).encode("ascii") + _INDEX_TAIL
+        return INDEX_HEAD + ",\n".join(lines).encode("ascii") + INDEX_TAIL
 
 
 def _index_line(member: ArchiveMember, offset: int, checksum: str) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
 from mydata_like.core.openat import Folders
+from mydata_like.ssh.links import MOST_OUTPUT
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Stream
 from mydata_like.transfer import tar
@@ -148,7 +149,7 @@ class _Coalesced:
     def _pass_on(self, piece: bytes | memoryview) -> None:
         self._feed.write(piece)
         self._moving(len(piece))
-        self.output += self._stream.read_ready()
+        self._keep(self._stream.read_ready())
 
     def finish(self) -> tuple[int | None, bytes]:
         """Write what is left, end the stream, and return its status and all output."""
@@ -161,11 +162,18 @@ class _Coalesced:
         finished = finish_refused(self._stream, error)
         return finished.status, bytes(self.output + finished.output)
 
+    def _keep(self, more: bytes) -> None:
+        """Add to the output; raises `TransientError` where the host prints without end."""
+        self.output += more
+        if len(self.output) > MOST_OUTPUT:
+            message = "The staging host prints more than the names of a batch."
+            raise TransientError(message, code="staging.flood")
+
     def received(self) -> bytes:
         """Return what came back before the line broke."""
         with suppress(TransientError):
             while more := self._stream.read_ready():
-                self.output += more
+                self._keep(more)
         self._stream.close()
         return bytes(self.output)
 

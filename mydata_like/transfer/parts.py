@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from mydata_like.core.parsing import parse_count
 from mydata_like.transfer import striped
 from mydata_like.transfer.ground import Ground, parent_of
 from mydata_like.transfer.protocol import Member
@@ -10,6 +11,7 @@ from mydata_like.transfer.sealed import part_name
 from mydata_like.transfer.shell import MARK
 
 RESUMABLE: Final = 8 * 1024 * 1024  # less than this is faster sent again than compared
+_LISTING: Final = 1024 * 1024  # bytes of a host's answer that are looked at: 10,000 parts
 _STRIPED: Final = -1  # the size of what several streams left behind, which may have gaps
 _TELL: Final = (
     b'if [ -f "./$t" ]; then set -- $(ls -ldn "./$t"); a=; [ ! -f "./$t.at" ] || a=:striped; '
@@ -42,10 +44,10 @@ class Parts:
 
 
 def _read(output: bytes) -> Iterator[tuple[bytes, int]]:
-    for line in output.splitlines():
+    for line in output[:_LISTING].splitlines():
         mark, _, rest = line.partition(MARK)
         name, _, size = rest.partition(b":")
         if not mark and size.endswith(b":striped"):
             yield name, _STRIPED
-        elif not mark and size.isdigit():
-            yield name, int(size)
+        elif not mark and (count := parse_count(size)) is not None:
+            yield name, count

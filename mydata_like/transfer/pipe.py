@@ -3,7 +3,20 @@
 import os
 import pickle
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, Any, Final
+
+# What the library raises for bytes that are no message (its documentation names some of these).
+_TORN: Final = (
+    pickle.UnpicklingError,
+    ArithmeticError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class Pipe:
@@ -19,10 +32,10 @@ class Pipe:
         self._outgoing.flush()
 
     def receive(self) -> Any:
-        """Wait for a message; raises `EOFError` once there is no other end."""
+        """Wait for a message; raises `EOFError` once there is no other end, or one of no sense."""
         try:
             return pickle.load(self._incoming)  # noqa: S301 - only our own processes write it
-        except pickle.UnpicklingError as error:
+        except _TORN as error:
             raise EOFError("The other end died in the middle of a message.") from error
 
     def close(self) -> None:

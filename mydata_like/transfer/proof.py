@@ -11,7 +11,7 @@ come through one pipe, in order, and a member is named before its bytes are writ
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Problem, StagingError
@@ -39,6 +39,10 @@ _DENIED: Final = (
     b"Not a directory",
     b"Is a directory",
 )
+_ENDING: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # of a line
+_SAYS_FULL: Final = re.compile(_ENDING % b"|".join(_FULL)).search
+_SAYS_DENIED: Final = re.compile(_ENDING % b"|".join(_DENIED)).search
+_MOST_SAID: Final = 50  # lines of complaint about one member that are kept
 _ESCAPES: Final = {
     7: rb"\a", 8: rb"\b", 9: rb"\t", 10: rb"\n", 11: rb"\v", 12: rb"\f", 13: rb"\r", 92: rb"\\",
 }  # fmt: skip
@@ -86,15 +90,16 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
     if status == 0 and output == b"".join([name + b"\n" for name in names]):
         return all_proven(names)  # told at once
     named: list[int] = []
-    complaints: dict[int, bytes] = {}
-    lines = output.split(b"\n")[:-1]  # what follows the last newline may be cut
-    for place, line in _sort(names, lines):
+    said: dict[int, list[bytes]] = {}
+    for place, line in _sort(names, _lines(output)):
         if line:
-            complaints[place] = complaints.get(place, b"") + line + b"\n"
+            check_space(line)
+            its = said.setdefault(place, [])
+            its[_MOST_SAID:] = [line + b"\n"]  # of more, only the last one
         else:
             named.append(place)
-    check_space(b"".join(complaints.values()))
-    if status == 0 and len(lines) >= len(names):
+    complaints = {place: b"".join(its) for place, its in said.items()}
+    if status == 0 and output.count(b"\n") >= len(names):
         return all_proven(names)
     # busybox names its members late: what it complains of may stand before the name.
     if tar == "busybox" and status is not None:
@@ -102,7 +107,15 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
     return Verdict(frozenset(named[:-1]) - complaints.keys(), complaints)
 
 
-def _sort(names: Sequence[bytes], lines: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
+def _lines(output: bytes) -> Iterator[bytes]:
+    """Yield the lines; what follows the last newline may be cut."""
+    start = 0
+    while (end := output.find(b"\n", start)) >= 0:
+        yield output[start:end]
+        start = end + 1
+
+
+def _sort(names: Sequence[bytes], lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """Yield the place of each member named, and each other line with the place it follows."""
     places: dict[bytes, int] = {}
     for place, name in enumerate(names):
@@ -125,7 +138,7 @@ def printed(name: bytes) -> bytes:
 
 def check_space(text: bytes) -> None:
     """Raise `StagingError` when the remote text says that there is no room left."""
-    if any(line.rstrip().endswith(_FULL) for line in text.splitlines()):
+    if _SAYS_FULL(text):
         raise StagingError(
             "The staging area is full.",
             hint="Sending resumes by itself once the server has room again.",
@@ -135,7 +148,7 @@ def check_space(text: bytes) -> None:
 
 def is_denied(text: bytes) -> bool:
     """Return whether the remote text says that this path will not be accepted."""
-    return any(line.rstrip().endswith(_DENIED) for line in text.splitlines())
+    return _SAYS_DENIED(text) is not None
 
 
 def describe(remote: bytes, text: bytes) -> Problem:

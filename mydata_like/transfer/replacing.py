@@ -5,6 +5,7 @@ from typing import Final
 
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.format import format_path
+from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.remote import quote
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, MISSING, Done, Fate, Move
@@ -12,6 +13,7 @@ from mydata_like.transfer.shell import MARK, Shells, enter
 from mydata_like.transfer.tar import is_plain
 
 _SCRIPT: Final = 64 * 1024  # bytes of one script, about: a host takes no longer words
+_ANSWERS: Final = 1024 * 1024  # bytes of what it prints that are looked at
 # $1 gives way to $2 if it has $3 bytes, and $4 is told what came of it. After `set` the size that
 # is there is $9; without globs in between.
 _MOVE: Final = (
@@ -63,11 +65,11 @@ def _write_scripts(location: bytes, moves: Sequence[Move]) -> Iterator[bytes]:
 
 
 def _read(output: bytes) -> Iterator[tuple[int, bytes]]:
-    for line in output.splitlines():
+    for line in output[:_ANSWERS].splitlines():
         _, _, rest = line.partition(MARK)
         number, _, word = rest.partition(b":")
-        if number.isdigit():
-            yield int(number), word
+        if (index := parse_count(number)) is not None:
+            yield index, word
 
 
 def _judge(index: int, move: Move, word: bytes) -> Fate:

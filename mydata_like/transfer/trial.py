@@ -5,6 +5,7 @@ from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 from mydata_like.core.errors import AccessDeniedError, RejectedError, UploaderError
+from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.remote import Rung, probe, quote
 from mydata_like.ssh.session import Endpoint, Session
@@ -68,7 +69,7 @@ class Visit:
         said = self.session.run(rung.checksum + b" < " + where).output if rung.checksum else b""
         counted = size.output.strip()
         return Found(
-            int(counted) if size.status == 0 and counted.isdigit() else None,
+            parse_count(counted) if size.status == 0 else None,
             said.split(None, 1)[0].decode("ascii", "replace") if said.split() else "",
         )
 

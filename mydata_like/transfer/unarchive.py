@@ -5,8 +5,8 @@ so does an index that says other things than the headers do. Nothing is believed
 """
 
 import hashlib
-import json
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,12 +16,19 @@ from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError
 from mydata_like.core.files import ArchiveMember
 from mydata_like.core.format import format_path
-from mydata_like.transfer.archive import FORMAT, INDEX_ENDING, measure_archive
+from mydata_like.core.parsing import parse_json
+from mydata_like.transfer.archive import (
+    INDEX_ENDING,
+    INDEX_HEAD,
+    INDEX_TAIL,
+    measure_archive,
+)
 from mydata_like.transfer.tar import BLOCK, check_name, padding
 
-_LARGEST_INDEX: Final = 256 * 1024 * 1024
+_MOST_MEMBERS: Final = 100_000  # ten times as many as we put into one archive
 _LONGEST_NAME: Final = 64 * 1024
-_MOST_MEMBERS: Final = 1_000_000
+_LONGEST_NAMES: Final = 64 * 1024 * 1024  # bytes of all of them
+_LONGEST_LINE: Final = 6 * _LONGEST_NAME + 1024  # of an index: six characters may be one byte
 _CHUNK: Final = 256 * 1024
 _ZEROS: Final = bytes(BLOCK)
 _OCTAL: Final = re.compile(rb"([0-7]{11})\0")
@@ -180,19 +187,25 @@ class _Seekable:
 
 
 def _read_index(tape: _Tape) -> list[Indexed]:
+    """Read all headers, then the index, one line at a time: memory is only taken for names."""
     found: list[_Found] = []
-    text = b""
-    position = 0
+    position = names = 0
     while header := _read_header(tape):
         name, size, length = header
-        text, checksum = _read_body(tape, name, size)
+        if name.endswith(INDEX_ENDING) and b"/" not in name:
+            index = _agreed(_Lines(tape, size), found)
+            tape.skip(len(padding(size)))
+            if _read_header(tape):
+                raise _damaged("its index is not at its end")
+            return index
+        checksum = tape.skip(size)
+        tape.skip(len(padding(size)))
         found.append(_Found(name, size, position + length, checksum))
         position += length + size + len(padding(size))
-        if len(found) > _MOST_MEMBERS:
+        names += len(name)
+        if len(found) > _MOST_MEMBERS or names > _LONGEST_NAMES:
             raise _damaged("it has too many members")
-    if not found or not text:
-        raise _damaged("it has no index")
-    return _agreed(_parse_index(text), found[:-1])
+    raise _damaged("it has no index")
 
 
 def _read_header(tape: _Tape) -> tuple[bytes, int, int] | None:
@@ -236,24 +249,61 @@ def _checked(name: bytes, kind: bytes) -> bytes:
     return name
 
 
-def _read_body(tape: _Tape, name: bytes, size: int) -> tuple[bytes, str]:
-    """Pass a member's bytes; return those of an index, and the checksum of others."""
-    if not name.endswith(INDEX_ENDING) or b"/" in name:
-        checksum = tape.skip(size)
-        tape.skip(len(padding(size)))
-        return b"", checksum
-    if size > _LARGEST_INDEX:
-        raise _damaged("its index is too large")
-    return tape.read(size + len(padding(size)))[:size], ""
+class _Lines:
+    """The lines of an index, which is `size` bytes long, as they are read."""
+
+    def __init__(self, tape: _Tape, size: int) -> None:
+        self._tape = tape
+        self._left = size
+        self._whole: deque[bytes] = deque()
+        self._rest = b""
+
+    def take(self) -> bytes:
+        """Return the next line with its end, empty at the end of the index."""
+        while not self._whole and self._left:
+            if len(self._rest) > _LONGEST_LINE:
+                raise _damaged("its index has a line that is too long")
+            more = self._tape.read(min(self._left, _CHUNK))
+            self._left -= len(more)
+            *whole, self._rest = (self._rest + more).split(b"\n")
+            self._whole.extend(line + b"\n" for line in whole)
+        if self._whole:
+            return self._whole.popleft()
+        line, self._rest = self._rest, b""
+        return line
 
 
-def _parse_index(text: bytes) -> list[Indexed]:
+def _agreed(lines: _Lines, found: list[_Found]) -> list[Indexed]:
+    """Return the index, if it says what the headers and the bytes say, and each name once."""
+    if lines.take() != INDEX_HEAD:
+        raise _damaged("its index is of another version")
+    index = [
+        _compared(_parse_line(lines.take(), last=place == len(found)), there)
+        for place, there in enumerate(found, 1)
+    ]
+    if not found or lines.take() + lines.take() != INDEX_TAIL.lstrip(b"\n"):
+        raise _damaged("its index and its headers differ")
+    if len({each.name for each in index}) != len(index):
+        raise _damaged("it has a name twice")
+    return index
+
+
+def _compared(told: Indexed, there: _Found) -> Indexed:
+    """Return what the index says of a member, if its header and its bytes say the same."""
+    if told[:2] != there[:2] or told.offset != there.offset:
+        raise _damaged("its index and its headers differ")
+    if told.checksum and there.checksum not in ("", told.checksum):
+        raise _damaged(f"it has other bytes of {format_path(told.name)} than its index says")
+    return told._replace(name=there.name)  # one copy of it
+
+
+def _parse_line(line: bytes, *, last: bool) -> Indexed:
+    end = b"\n" if last else b",\n"
+    if not line.endswith(end):
+        raise _damaged("its index and its headers differ")
     try:
-        index = json.loads(text)
-        if index["format"] != FORMAT:
-            raise _damaged("its index is of another version")
-        return [_parse_member(member) for member in index["members"]]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return _parse_member(parse_json(line.removesuffix(end), longest=_LONGEST_LINE + _CHUNK))
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise _damaged("its index makes no sense") from None
 
 
@@ -262,21 +312,9 @@ def _parse_member(member: Any) -> Indexed:
     numbers = member["size"], member["modified_ns"], member["offset"]
     if not all(type(number) is int and abs(number) < _LARGEST for number in numbers):
         raise ValueError("not a number")
-    if checksum and not _CHECKSUM.fullmatch(checksum):
+    if type(checksum) is not str or (checksum and not _CHECKSUM.fullmatch(checksum)):
         raise ValueError("not a checksum")
     return Indexed(name.encode("utf-8", "surrogateescape"), *numbers, checksum)
-
-
-def _agreed(index: list[Indexed], found: list[_Found]) -> list[Indexed]:
-    """Return the index, if it says what the headers and the bytes say, and each name once."""
-    if [(each.name, each.size, each.offset) for each in index] != [it[:3] for it in found]:
-        raise _damaged("its index and its headers differ")
-    for told, there in zip(index, found, strict=True):
-        if told.checksum and there.checksum not in ("", told.checksum):
-            raise _damaged(f"it has other bytes of {format_path(told.name)} than its index says")
-    if len({each.name for each in index}) != len(index):
-        raise _damaged("it has a name twice")
-    return index
 
 
 def _damaged(what: str) -> ArchiveError:

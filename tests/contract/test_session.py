@@ -52,6 +52,13 @@ def test_output_comes_while_much_is_written(session):
     assert (status, len(output), len(errors)) == (0, len(content), len(content))
 
 
+def test_a_host_that_prints_without_end_is_given_up(session):
+    with pytest.raises(TransientError) as raised:
+        session.run(b"head -c 40000000 /dev/zero")
+
+    assert raised.value.problem_code == "staging.flood"
+
+
 def test_the_exit_status_and_both_outputs_come_back(session):
     assert session.run(b"echo out; echo err >&2; exit 7") == (7, b"out\n", b"err\n")
 

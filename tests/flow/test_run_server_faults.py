@@ -1,9 +1,17 @@
 """Whole runs against a server that fails: whatever it does, the next run completes all, once."""
 
+import json
+
 import pytest
 
 from mydata_like.core.errors import AccessDeniedError
-from mydata_like.core.events import FileRegistered, FileStaged, RunStarted
+from mydata_like.core.events import (
+    FileRegistered,
+    FileStaged,
+    FileWaiting,
+    FolderFailed,
+    RunStarted,
+)
 from mydata_like.demo.faults import EMPTY_LIST, Fault, Hang, Reply, Reset, Truncate
 from tests.invariants import check_carried, check_law
 from tests.site import make_data, open_site
@@ -53,6 +61,32 @@ def test_a_run_comes_through_a_burst_of_faults(site, faults):
     carried = site.carry("server.read_timeout=1")
 
     check_carried(site, carried)
+
+
+def test_a_record_that_makes_no_sense_holds_up_its_own_dataset_only(site):
+    check_carried(site, site.carry())
+    for file in site.ledgers:
+        file.unlink()
+    some = site.server.datafiles()[0]
+    row = {"id": some.id, "size": None, "replicas": []}
+    page = json.dumps({"meta": {"total_count": 1}, "objects": [row]})
+    listing = rf"dataset_file/\?.*dataset__id={some.dataset}\b"
+    headers = {"Content-Type": "application/json"}
+    site.server.faults.add(
+        Fault(action=Reply(200, page.encode(), headers), method="GET", path=listing, count=None)
+    )
+
+    carried = site.carry()
+
+    check_law(carried)
+    others = [file for file in site.server.datafiles() if file.dataset != some.dataset]
+    assert carried.sums.problem is None
+    assert carried.sums.verified == len(others) > 0
+    waiting = {event.problem.code for event in carried.of_kind(FileWaiting)}
+    waiting |= {event.problem.code for event in carried.of_kind(FolderFailed)}
+    assert waiting == {"server.strange-record"}
+    site.server.faults.clear()
+    check_carried(site, site.carry())
 
 
 @pytest.mark.parametrize("event", [RunStarted, FileStaged, FileRegistered])

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from mydata_like.core.parsing import parse_moment
+
 logger = logging.getLogger(__name__)
 
 # In the order in which bytes pass them; as `doctor.findings`, which the window does not load.
@@ -112,7 +114,7 @@ def read_report(record: Mapping[str, Any]) -> Report:
     findings, verdict = record["findings"], record["verdict"]
     here = findings["here"]
     return Report(
-        at=datetime.fromisoformat(record["at"]),
+        at=parse_moment(record["at"]),
         quick=record["quick"],
         figures=tuple(read_figure(one) for one in findings["stages"]),
         forecasts={one["workload"]: _read_forecast(one) for one in verdict["workloads"]},
@@ -133,7 +135,7 @@ def read_figure(record: Mapping[str, Any]) -> Figure:
 def _try_to_read(record: Mapping[str, Any]) -> Report | None:
     try:
         return read_report(record)
-    except (LookupError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         logger.warning("A speed test of another version cannot be shown: %r", error)
         return None
 

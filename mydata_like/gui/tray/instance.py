@@ -18,6 +18,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.core.parsing import parse_json
 from mydata_like.settings.writing import PRIVATE_FILE, make_private_folder, require_plain
 
 DEADLINE: Final = 2.0  # seconds in which the first instance has to answer
@@ -135,7 +136,7 @@ class _Visitor(QObject):
             if self._socket.bytesAvailable() >= _LONGEST:
                 self._socket.abort()
             return
-        call = _parse_call(bytes(self._socket.readLine().data()))
+        call = parse_call(bytes(self._socket.readLine().data()))
         if call is not None:
             self._socket.write(_ANSWER)
             self._socket.flush()
@@ -175,10 +176,10 @@ def _left(end: float) -> int:
     return max(1, round((end - time.monotonic()) * 1000))
 
 
-def _parse_call(line: bytes) -> Call | None:
+def parse_call(line: bytes) -> Call | None:
     """Return the call; None for what none of our programs says."""
     try:
-        fields = json.loads(line)
+        fields = parse_json(line)
         return Call(
             show=bool(fields["show"]),
             paths=tuple(str(path) for path in fields["paths"]),

@@ -32,6 +32,7 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Sent, Unsent
 from mydata_like.engine.archives import Verdict, judge_archive
+from mydata_like.transfer import tar
 from mydata_like.transfer.unarchive import TarArchives
 from tests.archives import members_of, write
 from tests.unit.engine import test_check, test_register, test_send, test_verify
@@ -262,7 +263,22 @@ def test_an_archive_that_is_not_verified_yet_is_waited_for(content):
     assert bench.ledger.archives == {}
 
 
-@pytest.mark.parametrize("spoilt", [b"no archive at all", b""])
+# An index with a name that is no text: whoever may write into one dataset can put it there.
+_LINE = b'{"name": 17, "size": 0, "modified_ns": 0, "offset": 512, "md5": ""}'
+_INDEX = b'{"format": "mydata-like archive 1", "members": [\n%b\n]}\n' % _LINE
+MALFORMED = b"".join(
+    (
+        tar.header(b"d/a", 0, 0),
+        tar.header(b"x.index.json", len(_INDEX), 0),
+        _INDEX + tar.padding(len(_INDEX)),
+        tar.END,
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "spoilt", [b"no archive at all", b"", MALFORMED], ids=["text", "nothing", "malformed"]
+)
 def test_what_only_has_the_name_of_an_archive_is_not_read_twice(content, spoilt):
     bench = forgetful(content)
     bench.server.contents[NAME] = spoilt

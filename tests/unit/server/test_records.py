@@ -11,7 +11,7 @@ from mydata_like.core.errors import StagingError
 from mydata_like.core.model import Datafile, Replica
 from mydata_like.server import records
 from mydata_like.server.approval import build_area, parse_approval
-from mydata_like.server.records import ShapeError, page_parser, parse_datafile
+from mydata_like.server.records import RecordError, ShapeError, page_parser, parse_datafile
 
 DATAFILE = {
     "id": 301,
@@ -167,3 +167,10 @@ def test_an_attribute_that_no_ssh_client_should_see_is_refused(key, value):
 
     with pytest.raises(StagingError, match=key):
         build_area(box)
+
+
+def test_a_datafile_that_makes_no_sense_is_named():
+    rows = [DATAFILE, {**DATAFILE, "id": 302, "size": None}]
+
+    with pytest.raises(RecordError, match="datafile 302: size is NoneType"):
+        page_parser(parse_datafile)({"meta": {"total_count": 2}, "objects": rows})

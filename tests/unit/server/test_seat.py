@@ -25,7 +25,13 @@ def test_nothing_that_is_written_names_the_computers_ids():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "[]", "1", "null", '{"hostname": 1}', '{"hostname": "a", "system": "b"}']
+    "text",
+    [
+        *("", "x", "[]", "1", "null", "[" * 100_000),
+        *('{"hostname": 1}', '{"hostname": "a", "system": "b"}'),
+        '{"hostname": "a", "system": "b", "interfaces": [], "since": "0000-01-01"}',
+        '{"hostname": "a", "system": "b", "interfaces": [], "since": "9999-12-31T23:59-23:59"}',
+    ],
 )
 def test_what_somebody_else_wrote_there_is_no_seat(text):
     assert Seat.parse(text) is None

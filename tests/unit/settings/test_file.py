@@ -97,6 +97,21 @@ def test_an_absurd_file_is_a_problem_and_no_crash(path, content):
     assert len(read(path, content).problems) == 1
 
 
+@pytest.mark.parametrize(
+    "statement",
+    ["includes = [\n%s]" % ('"a",\n' * 20_000), 'includes = """\n%s"""' % ("\n" * 20_000)],
+    ids=["list", "text"],
+)
+def test_a_statement_of_very_many_lines_is_read_in_a_moment(path, statement):
+    found = read(path, f"[filters]\n{statement}\n[server]\nurl = 'https://a.org'\n")
+
+    assert found.lines == {"filters.includes": 2, "server.url": statement.count("\n") + 4}
+
+
+def test_a_key_of_very_many_parts_is_a_problem_and_no_crash(path):
+    assert words(read(path, "[server]\nx" + ".a" * 5000 + " = 1\n"))[0][0] == "server.x"
+
+
 def test_a_folder_in_place_of_the_file_is_a_problem(path):
     path.mkdir()
 

@@ -2,11 +2,13 @@
 
 import hashlib
 import io
+import itertools
 import json
 import os
 import shutil
 import subprocess
 import tarfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,13 @@ from hypothesis import strategies as st
 from mydata_like.core.errors import ArchiveError, FileChangedError
 from mydata_like.core.model import ArchiveMember
 from mydata_like.transfer import tar
-from mydata_like.transfer.archive import ArchiveSource, index_name, measure_archive
+from mydata_like.transfer.archive import (
+    INDEX_HEAD,
+    INDEX_TAIL,
+    ArchiveSource,
+    index_name,
+    measure_archive,
+)
 from mydata_like.transfer.extraction import extract_member, verify_member
 from mydata_like.transfer.unarchive import ArchiveFile, read_index
 from tests.archives import MODIFIED_NS, NAME, members_of, write
@@ -329,11 +337,17 @@ def a_tar(*names: str, **changes: object) -> bytes:
 
 
 def index_text(**changes: object) -> bytes:
+    return index_of(index_line(**changes))
+
+
+def index_line(**changes: object) -> bytes:
     md5 = "d41d8cd98f00b204e9800998ecf8427e"  # of nothing
     member = {"name": "d/a", "size": 0, "modified_ns": 0, "offset": 512, "md5": md5}
-    return json.dumps(
-        {"format": "mydata-like archive 1", "members": [{**member, **changes}]}
-    ).encode()
+    return json.dumps({**member, **changes}).encode()
+
+
+def index_of(*lines: bytes) -> bytes:
+    return INDEX_HEAD + b",\n".join(lines) + INDEX_TAIL
 
 
 def with_index(text: bytes, *heads: bytes) -> bytes:
@@ -355,7 +369,19 @@ HOSTILE = {
     "no index": a_tar("d/a"),
     "an index of another format": with_index(b'{"format": "zip", "members": []}'),
     "an index of no json": with_index(b"["),
-    "a deep index": with_index(b"[" * 100_000),
+    "a deep index": with_index(index_of(b"[" * 100_000)),
+    "a name that is no text": with_index(index_text(name=17)),
+    "no name at all": with_index(index_text(name=None)),
+    "a list of names": with_index(index_text(name=["d/a"])),
+    "half a character": with_index(index_text(name="d/a\ud800")),
+    "no checksum but a number": with_index(index_text(md5=0)),
+    "no member": with_index(index_of(b"null")),
+    "a number without end": with_index(index_of(index_line().replace(b"512", b"1e999"))),
+    "a number of 5000 digits": with_index(index_of(index_line().replace(b"512", b"5" * 5000))),
+    "a member more": with_index(index_of(index_line(), index_line(name="d/b", offset=1024))),
+    "a member less": with_index(index_of()),
+    "two on a line": with_index(index_of(index_line() + b", " + index_line())),
+    "a line without end": with_index(INDEX_HEAD + b" " * 1_000_000),
     "another name": with_index(index_text(name="d/b")),
     "a name that leads elsewhere": with_index(index_text(name="../b")),
     "another size": with_index(index_text(size=1)),
@@ -365,11 +391,7 @@ HOSTILE = {
     "a truth instead of a number": with_index(index_text(size=False)),
     "a checksum that is none": with_index(index_text(md5="../../etc")),
     "a name twice": with_index(
-        b'{"format": "mydata-like archive 1", "members": [%b, %b]}'
-        % (
-            json.dumps(json.loads(index_text())["members"][0]).encode(),
-            json.dumps(json.loads(index_text(offset=1024))["members"][0]).encode(),
-        ),
+        index_of(index_line(), index_line(offset=1024)),
         tar.header(b"d/a", 0, 0),
         tar.header(b"d/a", 0, 0),
     ),
@@ -391,6 +413,28 @@ def test_what_we_did_not_write_is_refused(tmp_path, content):
         ArchiveFile(path)
     with pytest.raises(ArchiveError):
         read_index([content])
+
+
+def test_an_index_takes_no_more_memory_than_its_members(tmp_path):
+    # 200,000 members in an archive that has one.
+    bomb = with_index(index_of(*[index_line()] * 200_000))
+    pieces = [bomb[start : start + 65_536] for start in range(0, len(bomb), 65_536)]
+    tracemalloc.start()
+    try:
+        with pytest.raises(ArchiveError):
+            read_index(pieces)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 4_000_000
+
+
+def test_an_archive_of_too_many_members_is_refused():
+    heads = itertools.repeat(tar.header(b"d/a", 0, 0))
+
+    with pytest.raises(ArchiveError, match="too many members"):
+        read_index(heads)
 
 
 def test_an_index_that_claims_other_bytes_than_there_are_is_refused():

@@ -1,0 +1,286 @@
+"""What staging hosts say: SFTP, the answers of shells and of scp, messages of a sharing ssh."""
+
+import io
+import shlex
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from mydata_like.core.errors import RejectedError, UploaderError
+from mydata_like.doctor.pump import count_there
+from mydata_like.server.wire import Request, Wire
+from mydata_like.settings.schema import Server
+from mydata_like.ssh import links, mux, sftp_wire
+from mydata_like.ssh.remote import probe
+from mydata_like.ssh.session import Endpoint, Finished
+from mydata_like.ssh.sftp import Sftp
+from mydata_like.system.clock import SystemClock
+from mydata_like.transfer.ground import Ground
+from mydata_like.transfer.parts import Parts
+from mydata_like.transfer.proof import judge
+from mydata_like.transfer.protocol import Member, Move
+from mydata_like.transfer.replacing import replace_by_shell
+from mydata_like.transfer.shell import Shells, read_answer
+from tests.fuzz.target import Parse, Target, plain
+
+MEMBER_NAMES: Final = [b"a", b"b c", b"d"]
+ENDLESS: Final = 1 << 30  # bytes that a host sends after all
+
+
+class _Answering:
+    """A stream on which a host says what the input holds, and then zeros as if for ever."""
+
+    shut = 0.0
+
+    def __init__(self, said: bytes, filling: int = 0) -> None:
+        self._said = io.BytesIO(said)
+        self._filling = filling
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Take what we say."""
+
+    def read(self, size: int) -> bytes:
+        return self._said.read(size) or self._fill(size)
+
+    def read_ready(self) -> bytes:
+        return self._said.read(1000)
+
+    def finish(self) -> Finished:
+        output = bytearray()
+        while more := self.read(1 << 20):
+            links.keep_output(ENDPOINT, output, more)
+        return Finished(0, bytes(output), b"")
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _fill(self, size: int) -> bytes:
+        count = min(size, self._filling)
+        self._filling -= count
+        return bytes(count)
+
+
+ENDPOINT: Final = Endpoint("host", 22, "user", Path("key"), Path("known_hosts"))
+
+
+class _Session:
+    """A session whose every command answers with the input."""
+
+    stack = "libssh"
+    cipher = ""
+
+    def __init__(self, said: bytes) -> None:
+        self._said = said
+
+    def start(self, command: bytes) -> _Answering:
+        return _Answering(self._said)
+
+    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+        return Finished(0, self._said, b"")
+
+    def open_sftp(self) -> Any:
+        raise RejectedError("There is no SFTP.")
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def _use_sftp(data: bytes) -> bytes:
+    sftp = Sftp(_Answering(data, ENDLESS))
+    sftp.find_size(b"/a")
+    content = sftp.read_file(b"/a")
+    sftp_wire.read_size(sftp.receive())
+    return content
+
+
+def _packet(kind: int, body: bytes) -> bytes:
+    return (len(body) + 1).to_bytes(4, "big") + bytes([kind]) + body
+
+
+GREETING = _packet(
+    2, b"\0\0\0\3" + sftp_wire.pack(b"posix-rename@openssh.com") + sftp_wire.pack(b"1")
+)
+ATTRIBUTES = b"\0\0\0\1" + (12).to_bytes(8, "big")
+SFTP = GREETING + b"".join(
+    _packet(kind, number.to_bytes(4, "big") + body)
+    for number, (kind, body) in enumerate(
+        (
+            (sftp_wire.ATTRIBUTES, ATTRIBUTES),
+            (sftp_wire.ATTRIBUTES, ATTRIBUTES),
+            (sftp_wire.HANDLE, sftp_wire.pack(b"h")),
+            (sftp_wire.DATA, sftp_wire.pack(b"content")),
+            (sftp_wire.STATUS, b"\0\0\0\1" + sftp_wire.pack(b"end") + sftp_wire.pack(b"")),
+            (sftp_wire.STATUS, b"\0\0\0\0" + sftp_wire.pack(b"") + sftp_wire.pack(b"")),
+            (sftp_wire.ATTRIBUTES, ATTRIBUTES),
+        ),
+        1,
+    )
+)
+
+
+def _probe(data: bytes) -> object:
+    """Probe a host whose shell answers with the input after our own nonce."""
+    session = _Session(data)
+
+    def start(command: bytes) -> _Answering:
+        return _Echoing(data)
+
+    session.start = start  # type: ignore[method-assign]
+    return probe(session, b"/data")
+
+
+class _Echoing(_Answering):
+    """What answers a probe: the nonce that it was sent, and the input."""
+
+    def write(self, data: bytes | memoryview) -> None:
+        words = shlex.split(bytes(data).partition(b"\n")[0].decode("latin-1"))
+        nonce = words[words.index("printf") + 2].removesuffix(";").encode()
+        self._said = io.BytesIO(b"\n" + nonce + b"\n" + self._said.getvalue())
+
+
+MEMBER: Final = Member(b"/a", 20_000_000, 1, 1, 1, b"a/b")
+
+
+def _find_parts(data: bytes) -> object:
+    return Parts(Ground(Shells(_Session(data)), b"/data")).find(MEMBER) or True
+
+
+def _replace(data: bytes) -> object:
+    moves = [Move(b"a", b"b", 1), Move(b"c", b"", 1)]
+    return replace_by_shell(Shells(_Session(data)), b"/data", moves)
+
+
+def _read_answer(data: bytes) -> object:
+    return read_answer(_Answering(data)) or True
+
+
+def _open_mux(folder: Path) -> Parse:
+    """Ask a sharing ssh that answers with the input."""
+    path = folder / "s"
+
+    def parse(data: bytes) -> object:
+        with suppress(FileNotFoundError):
+            path.unlink()
+        with socket.socket(socket.AF_UNIX) as listener, Path("/dev/null").open("rb") as nothing:
+            listener.bind(str(path))
+            listener.listen()
+            thread = threading.Thread(target=_answer, args=(listener, data))
+            thread.start()
+            try:
+                own = nothing.fileno()
+                found = mux.Shared(path, _pause).start(b"true", (own, own, own), subsystem=False)
+                if found is not None:
+                    socket.socket(fileno=found).close()
+            finally:
+                thread.join()
+        mux.parse_exit(data)
+        return found is not None
+
+    return parse
+
+
+def _pause() -> None:
+    """Wait on."""
+
+
+def _answer(listener: socket.socket, data: bytes) -> None:
+    """Say the input to whoever comes, once something was asked."""
+    connection, _ = listener.accept()
+    with connection, suppress(OSError):
+        connection.settimeout(2)
+        connection.recv(1 << 16)
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(1 << 16):
+            pass
+
+
+def _open_http(folder: Path) -> Parse:
+    """Ask a server on the loopback that answers with the bytes of the input."""
+
+    def parse(data: bytes) -> object:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=_answer, args=(listener, data))
+            thread.start()
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            wire = Wire(Server(url=url, read_timeout=2.0), "key", SystemClock(), threading.Event())
+            try:
+                return wire.exchange(Request("GET", "dataset/"))
+            finally:
+                wire.close()
+                thread.join()
+
+    return parse
+
+
+def _message(kind: int, body: bytes) -> bytes:
+    return (len(body) + 4).to_bytes(4, "big") + kind.to_bytes(4, "big") + body
+
+
+REPLY: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+MUX: Final = _message(1, b"\0\0\0\4") + _message(0x80000006, b"\0\0\0\1" * 2)
+FACTS: Final = b"""extracted 4096
+tar tar (GNU tar) 1.34
+checksum md5sum
+zstd mydata
+cpus 8
+"""
+
+
+def _list_all() -> list[Target]:
+    def target(name: str, open_it: Callable[[Path], Parse], *samples: bytes) -> Target:
+        return Target(name=name, samples=samples, open=open_it, declared=(UploaderError,))
+
+    return [
+        Target(
+            name="SFTP",
+            samples=(SFTP,),
+            others=(GREETING, b"\xff\xff\xff\xff\2\0\0\0\3", b"Welcome to this host!\n"),
+            open=plain(_use_sftp),
+            declared=(UploaderError,),
+        ),
+        Target(
+            name="tar on the host",
+            samples=(b"a\nb c\nd\n",),
+            others=(b"x a\nx b c\ntar: d: Cannot open: No space left on device\n",),
+            open=plain(lambda data: judge(MEMBER_NAMES, data, 2, "GNU")),
+            declared=(UploaderError,),
+        ),
+        target("probe of a host", plain(_probe), FACTS),
+        target("parts on a host", plain(_find_parts), b"mydata:.mydata-0.part:12345\n"),
+        target("renaming on a host", plain(_replace), b"mydata:0:moved\nmydata:1:gone\n"),
+        target("answers of a shell", plain(_read_answer), b"Welcome\nmydata:ready\n"),
+        target(
+            "schedstat of a host",
+            plain(lambda data: count_there([data]) or True),
+            b"1000 20 3\n2000 40 6\n",
+        ),
+        Target(
+            name="sharing ssh",
+            samples=(MUX,),
+            others=(_message(0x80000004, b"\0\0\0\1\0\0\0\0"),),
+            open=_open_mux,
+            declared=(OSError,),
+            slow=True,
+        ),
+        Target(
+            name="HTTP replies",
+            samples=(
+                REPLY + b"Content-Length: 2\r\n\r\n{}",
+                REPLY + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            ),
+            others=(
+                REPLY + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00",
+                b"HTTP/1.1 100 Continue\r\n\r\n",
+            ),
+            open=_open_http,
+            declared=(UploaderError,),
+            slow=True,
+        ),
+    ]
+
+
+TARGETS: Final = tuple(_list_all())

@@ -1,0 +1,114 @@
+"""What our own programs and files say: events, messages of workers, rows of the ledger."""
+
+import io
+import pickle
+from typing import Final
+
+from mydata_like.core.errors import UploaderError
+from mydata_like.gui.engine import parse_event
+from mydata_like.gui.speed_test.report import read_reports
+from mydata_like.gui.tray.instance import parse_call
+from mydata_like.server.registering import is_from_the_application
+from mydata_like.server.wire import Reply
+from mydata_like.settings.legacy import translate
+from mydata_like.store.rows import moment, parse_archive, parse_entry, parse_run
+from mydata_like.transfer.pipe import Pipe
+from mydata_like.transfer.protocol import Done, Fate, Said
+from tests.fuzz.target import MD5, TIME, Target, load_values, plain, to_json
+
+SPEED_TEST: Final = {
+    "at": TIME,
+    "quick": True,
+    "findings": {"here": {"busy": 0.1}, "stages": [], "unknown": [], "one_machine": False},
+    "verdict": {"workloads": [], "advice": []},
+    "proof": None,
+}
+RUN: Final = ["run-1", TIME, TIME, '{"found": 1}']
+MYDATA: Final = {
+    "username": "me",
+    "max_upload_threads": "7",
+    "timer_minutes": "15",
+    "scheduled_date": "2016-01-01",
+    "scheduled_time": "10:00:00",
+    "folder_structure": "Username / Dataset",
+    "ignore_interval_number": "3",
+    "ignore_interval_unit": "months",
+}
+
+
+def _receive(data: bytes) -> object:
+    return Pipe(io.BytesIO(data), io.BytesIO()).receive()
+
+
+def _read_rows(data: bytes) -> object:
+    """Read a list as each kind of row; SQLite holds no values but these."""
+    values = load_values(data)
+    kinds = str | int | float | None
+    row = tuple(it for it in values if isinstance(it, kinds)) if isinstance(values, list) else ()
+    if row:
+        moment(row[0])
+    if len(row) == len(RUN):
+        parse_run(row)
+    if len(row) > 4:
+        parse_entry(row)
+        parse_archive(row)
+    return True
+
+
+def _read_reports(data: bytes) -> object:
+    record = load_values(data)
+    return read_reports([record]) if isinstance(record, dict) else True
+
+
+def _translate(data: bytes) -> object:
+    given = load_values(data)
+    if not isinstance(given, dict):
+        return True
+    return translate({key: text for key, text in given.items() if isinstance(text, str)})
+
+
+TARGETS: Final = (
+    Target(
+        name="worker messages",
+        samples=(pickle.dumps(Said(1, Done((Fate(0, MD5),))), pickle.HIGHEST_PROTOCOL),),
+        open=plain(_receive),
+        declared=(EOFError,),
+    ),
+    Target(
+        name="engine events",
+        samples=(to_json({"event": "notice", "at": TIME, "problem": {"code": "a.b"}}),),
+        open=plain(parse_event),
+        has_json=True,
+    ),
+    Target(
+        name="calls of programs",
+        samples=(to_json({"show": True, "paths": ["/a"], "token": "x"}),),
+        open=plain(parse_call),
+        has_json=True,
+    ),
+    Target(
+        name="speed test records",
+        samples=(to_json(SPEED_TEST),),
+        open=plain(_read_reports),
+        has_json=True,
+    ),
+    Target(
+        name="registration replies",
+        samples=(to_json({"error_message": "IntegrityError", "traceback": ""}),),
+        open=plain(lambda data: is_from_the_application(Reply(500, {}, data))),
+        has_json=True,
+    ),
+    Target(
+        name="ledger rows",
+        samples=(to_json(RUN), to_json([1, "a.tar", 2, 3, "verified", MD5, "r", None])),
+        open=plain(_read_rows),
+        has_json=True,
+    ),
+    Target(
+        name="values of MyData",
+        samples=(to_json(MYDATA),),
+        open=plain(_translate),
+        declared=(UploaderError,),
+        has_json=True,
+    ),
+)
