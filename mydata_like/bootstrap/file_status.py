@@ -34,6 +34,7 @@ from mydata_like.core.file_status import (
     choose_evidence,
     compare,
 )
+from mydata_like.core.files import bounded_ns
 from mydata_like.core.openat import is_link
 from mydata_like.core.shards import WHOLE
 from mydata_like.core.sources import lies_in
@@ -160,7 +161,9 @@ class _Disk:
                     problem = target  # what follows is looked at all the same, and not by a scan
                 else:
                     path, status = target.path, target.status
-        facts = LocalFacts(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        facts = LocalFacts(
+            status.st_size, bounded_ns(status.st_mtime_ns), status.st_ctime_ns, status.st_ino
+        )
         return _Look(LocalState.NEW, facts, stat.S_ISDIR(status.st_mode), problem)
 
 

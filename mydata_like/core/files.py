@@ -29,6 +29,14 @@ def signed(inode: int) -> int:
     return inode & 0x7FFF_FFFF_FFFF_FFFF
 
 
+def bounded_ns(moment_ns: int) -> int:
+    """Return a file's time as the ledger keeps it, in 64 bits: the years from 1678 to 2261.
+
+    File systems have others: NTFS begins in 1601, ext4 ends in 2446.
+    """
+    return min(max(moment_ns, -(2**63)), 2**63 - 1)
+
+
 class ArchiveMember(NamedTuple):
     """One local file of an archive, and the name that it has there."""
 

@@ -14,6 +14,7 @@ from mydata_like.core.events import (
     FolderFailed,
     FolderSkipped,
 )
+from mydata_like.core.files import bounded_ns
 from mydata_like.core.model import DatasetFolder, FileGroup, LocalFile
 from mydata_like.core.openat import Listing, join, look
 from mydata_like.core.ports import Cancel, Clock, Emit
@@ -242,7 +243,7 @@ class _FolderWalk:
         if refused:
             batch.leave(FileSkipped(path=key, size=size, problem=refused))
             return
-        modified_ns = status.st_mtime_ns
+        modified_ns = bounded_ns(status.st_mtime_ns)
         if modified_ns > batch.settled_ns:
             waiting = self._walk.unsettled(modified_ns)
             if waiting:

@@ -5,7 +5,7 @@ import logging
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain, product
 from math import ceil
 from operator import attrgetter
@@ -276,7 +276,7 @@ class SqliteLedger:
             rows = cursor.execute(statements.FIND_WRITES, (self._root,)).fetchall()
             return {
                 dataset: EarlierWrite(
-                    datetime.fromtimestamp(until, UTC),
+                    moment(until),
                     frozenset(cursor.execute(statements.FIND_STAGED, (self._root, dataset))),
                 )
                 for dataset, until in rows
@@ -330,8 +330,8 @@ class SqliteLedger:
         query = statements.RISK if below is None else statements.RISK_BELOW
         with self._file.used() as cursor:
             files, size, oldest = cursor.execute(query, self._below(below or b"")).fetchone()
-        moment = datetime.fromtimestamp(oldest // 10**9, UTC) if oldest else None
-        return AtRisk(files, size or 0, moment)
+        oldest_at = moment(oldest // 10**9) if oldest else None
+        return AtRisk(files, size or 0, oldest_at)
 
     def record_folders(self, folders: Sequence[FolderSums]) -> None:
         """Keep how the files of these dataset folders stand."""

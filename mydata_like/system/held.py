@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.errors import Cancelled, FileChangedError, Problem
+from mydata_like.core.files import bounded_ns
 from mydata_like.core.format import format_path
 from mydata_like.core.model import Entry
 from mydata_like.core.openat import NO_LINK
@@ -45,7 +46,7 @@ class _Stamp(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Self:
-        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        return cls(status.st_dev, status.st_ino, status.st_size, bounded_ns(status.st_mtime_ns))
 
 
 class HeldFile:

@@ -12,6 +12,7 @@ come through one pipe, in order, and a member is named before its bytes are writ
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Problem, StagingError
@@ -42,6 +43,8 @@ _DENIED: Final = (
 _ENDING: Final = rb"(?:%b)[ \t\v\f]*(?:[\r\n]|\Z)"  # of a line
 _SAYS_FULL: Final = re.compile(_ENDING % b"|".join(_FULL)).search
 _SAYS_DENIED: Final = re.compile(_ENDING % b"|".join(_DENIED)).search
+# Beyond the names; a member that is named later is not proven, and sent again.
+_MOST_LINES: Final = 100_000
 _MOST_SAID: Final = 50  # lines of complaint about one member that are kept
 _ESCAPES: Final = {
     7: rb"\a", 8: rb"\b", 9: rb"\t", 10: rb"\n", 11: rb"\v", 12: rb"\f", 13: rb"\r", 92: rb"\\",
@@ -91,9 +94,11 @@ def judge(names: Sequence[bytes], output: bytes, status: int | None, tar: str) -
         return all_proven(names)  # told at once
     named: list[int] = []
     said: dict[int, list[bytes]] = {}
-    for place, line in _sort(names, _lines(output)):
+    may_be_full = _SAYS_FULL(output) is not None  # or a member has such a name
+    for place, line in _sort(names, islice(_lines(output), len(names) + _MOST_LINES)):
         if line:
-            check_space(line)
+            if may_be_full:
+                check_space(line)
             its = said.setdefault(place, [])
             its[_MOST_SAID:] = [line + b"\n"]  # of more, only the last one
         else:

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.files import LocalFile, Reading
+from mydata_like.core.files import LocalFile, Reading, bounded_ns
 from mydata_like.core.format import format_path
 from mydata_like.core.openat import NO_LINK, Folders
 from mydata_like.transfer import caching
@@ -214,7 +214,7 @@ def _check_seen(seen: Seen, now: os.stat_result) -> None:
     same_inode = not seen.inode or seen.inode == now.st_ino
     if not (stat.S_ISREG(now.st_mode) and same_device and same_inode):
         raise _replaced(seen.path)
-    if now.st_size != seen.size or now.st_mtime_ns != seen.modified_ns:
+    if now.st_size != seen.size or bounded_ns(now.st_mtime_ns) != seen.modified_ns:
         raise changed(seen.path)
 
 

@@ -1,9 +1,8 @@
 """The columns of tables of files and folders."""
 
-from datetime import UTC, datetime
-
 from PySide6.QtCore import QCoreApplication
 
+from mydata_like.core.parsing import moment_of
 from mydata_like.core.views import FileRow
 from mydata_like.gui.look import words
 from mydata_like.gui.tables.columns import Column
@@ -35,7 +34,7 @@ def problem_columns() -> list[Column]:
 
 def moment(seconds: int | None) -> str:
     """Return a time of the ledger, in words; nothing where it is not known."""
-    return words.moment(datetime.fromtimestamp(seconds, UTC)) if seconds is not None else ""
+    return words.moment(moment_of(seconds)) if seconds is not None else ""
 
 
 def _name(row: FileRow) -> str:

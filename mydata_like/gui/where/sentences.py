@@ -15,6 +15,7 @@ from mydata_like.core.file_status import (
 )
 from mydata_like.core.freeing import Freed, Spared
 from mydata_like.core.model import EntryState
+from mydata_like.core.parsing import moment_of
 from mydata_like.gui.look import words
 from mydata_like.gui.look.palette import Status
 from mydata_like.gui.where.source import Fates
@@ -52,7 +53,7 @@ class Verdict(NamedTuple):
 def list_steps(status: FileStatus) -> list[Step]:
     """Return the steps of a file, those that it has not taken yet as well."""
     reached, times = _count_reached(status), status.evidence.times
-    modified = datetime.fromtimestamp(status.modified_ns // 10**9, UTC)
+    modified = moment_of(status.modified_ns // 10**9)
     names = [
         (translate("where", "Changed here"), words.moment(modified) if status.modified_ns else ""),
         (translate("where", "Seen by a run"), _tell_seen(status)),
@@ -116,7 +117,7 @@ def _tell_seen(status: FileStatus) -> str:
 
 
 def _tell_moment(seconds: int | None) -> str:
-    return words.moment(datetime.fromtimestamp(seconds, UTC)) if seconds is not None else ""
+    return words.moment(moment_of(seconds)) if seconds is not None else ""
 
 
 def judge(status: PathStatus) -> Verdict:
