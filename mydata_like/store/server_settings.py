@@ -66,7 +66,10 @@ def to_utc(text: str, offset: float | None) -> datetime | None:
     naive = parse_naive(text)
     if naive is None or offset is None:
         return None
-    return naive.replace(tzinfo=UTC) - timedelta(seconds=offset)
+    try:
+        return naive.replace(tzinfo=UTC) - timedelta(seconds=offset)
+    except (OverflowError, ValueError):  # beyond every calendar, or no number of seconds
+        return None
 
 
 def parse_naive(text: str) -> datetime | None:

@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 RENEWAL: Final = 30.0  # seconds
 EXPIRY: Final = 180.0  # seconds after which one that was not renewed counts no longer
+_LONGEST: Final = 64 * 1024  # bytes that are read of a lock file; ours have less than 1 kB
 
 
 class Lease:
@@ -77,7 +78,7 @@ class Lease:
         if not self._held:
             return True
         try:
-            if self._file.read_bytes() != self._content:
+            if _load(self._file) != self._content:
                 self._held = False
                 return False
             self._write("r+b")
@@ -93,7 +94,7 @@ class Lease:
             return
         self._held = False
         try:
-            if self._file.read_bytes() == self._content:
+            if _load(self._file) == self._content:
                 with self._times_kept():
                     self._file.unlink()
         except OSError as error:
@@ -171,7 +172,7 @@ class Lease:
         aside = self._directory / f".mydata-like-{secrets.token_hex(8)}.lock"
         with suppress(OSError), self._times_kept():
             file.rename(aside)
-            if aside.read_bytes() == seen:
+            if _load(aside) == seen:
                 aside.unlink()
             else:  # it has been taken over since we looked
                 aside.rename(file)
@@ -199,8 +200,18 @@ def _show_to_all(descriptor: int) -> None:
 def _read(file: Path) -> bytes | None:
     """Return what a lock file says, None where it has just been deleted."""
     try:
-        return file.read_bytes()
+        return _load(file)
     except FileNotFoundError:
         return None
     except OSError:
         return b""
+
+
+def _load(file: Path) -> bytes:
+    """Return the beginning of a file that anybody may have put there, or raise OSError.
+
+    A pipe is not waited for: it says nothing, or raises BlockingIOError.
+    """
+    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as stream:
+        return stream.read(_LONGEST) or b""

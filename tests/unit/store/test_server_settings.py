@@ -67,6 +67,17 @@ def test_a_change_is_noticed_even_where_the_clock_is_unknown():
     assert kept.changed_at == NOON + HOUR
 
 
+@pytest.mark.parametrize("updated", ["0001-01-01T00:00:00", "9999-12-31T23:59:59"])
+@pytest.mark.parametrize("offset", [-86_400.0, 86_400.0, 1e300, float("nan")])
+def test_a_time_beyond_every_calendar_is_not_known(updated, offset):
+    kept = known()._replace(offset=offset)
+
+    later = kept.renew(TEXTS, updated, NOON + HOUR)
+
+    assert NOON <= later.changed_at <= NOON + HOUR
+    assert (later.texts, later.updated) == (TEXTS, updated)
+
+
 def test_it_is_there_again_next_time(tmp_path):
     file = tmp_path / "state" / "server-settings.json"
     save_server_settings(file, known())

@@ -269,3 +269,38 @@ def test_a_folder_that_cannot_be_written_is_locked_for_this_computer(tmp_path, d
     assert ", process " in told
     assert "no lock file" in told
     assert "missing: False" in told  # of what no other computer reaches
+
+
+def test_a_lock_file_of_any_size_is_read_within_bounds(data):
+    lock = data / LOCK
+    lock.touch()
+    os.truncate(lock, 2**40)  # a sparse file: no disk could hold it
+
+    with pytest.raises(AlreadyRunningError):
+        lease_of(data, here()).look()
+
+    old = time.time() - 2 * EXPIRY
+    os.utime(lock, (old, old))
+    lease_of(data, here()).look()
+    assert not lock.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_lock_that_is_a_pipe_is_not_waited_for(data):
+    os.mkfifo(data / LOCK)
+    look = (
+        "import os, sys\n"
+        "from mydata_like.core.errors import AlreadyRunningError\n"
+        "from mydata_like.core.shards import WHOLE\n"
+        "from mydata_like.system.holder import Holder\n"
+        "from mydata_like.system.lease import Lease\n"
+        "from tests.fakes.clock import FakeClock\n"
+        "try: Lease(os.fsencode(sys.argv[1]), WHOLE, Holder.here(FakeClock())).look()\n"
+        "except AlreadyRunningError: print('refused')\n"
+    )
+
+    said = subprocess.run(
+        [sys.executable, "-c", look, data], capture_output=True, text=True, timeout=20, check=True
+    )
+
+    assert said.stdout == "refused\n"
