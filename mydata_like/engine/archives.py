@@ -157,12 +157,16 @@ class Recall:
                 lambda: self._server.read_datafile(record, self._form.read_index)
             )
         except ArchiveError as error:
-            logger.info("Datafile %d is no archive of ours: %s", record.id, error)
+            self._report(f"The archive {record.name} on the server is left out: {error.message}")
         except RejectedError as error:
-            message = f"The server does not let us read the archive {record.name}: {error.message}"
-            hint = "What it holds is sent again, since nobody can tell what that is."
-            self._emit(Notice(problem=Problem("archive.unreadable", message, hint)))
+            self._report(
+                f"The server does not let us read the archive {record.name}: {error.message}"
+            )
         return None
+
+    def _report(self, message: str) -> None:
+        hint = "What it holds is sent again, since nobody can tell what that is."
+        self._emit(Notice(problem=Problem("archive.unreadable", message, hint)))
 
 
 def _unknown(records: Records, known: Mapping[str, Archive]) -> list[Datafile]:

@@ -9,6 +9,7 @@ import pytest
 from mydata_like.core.events import FileStaged, FileVerified, FileWaiting, Notice
 from mydata_like.demo.archived import list_archived
 from mydata_like.demo.faults import Fault, Hang, Reply
+from mydata_like.transfer import tar
 from tests.invariants import check_carried, check_idle, check_law, check_untouched, find_falsehoods
 from tests.settled import settle
 from tests.site import Picture, kill_group, open_site, wait_for
@@ -172,6 +173,32 @@ def test_an_archive_that_the_server_does_not_give_back_is_sent_again_under_anoth
     assert first.filename != second.filename
     assert first.md5sum != second.md5sum or first.path != second.path
     check_idle(site, RULES)
+
+
+@pytest.mark.parametrize("name", ["17", "null", "[]", '"\\ud800"'])
+def test_an_archive_whose_index_makes_no_sense_fails_alone(site, name):
+    # Somebody who may write into one dataset has put it there, under the name of an archive.
+    index = (
+        '{"format": "mydata-like archive 1", "members": [\n'
+        f'{{"name": {name}, "size": 0, "modified_ns": 0, "offset": 512, "md5": ""}}\n]}}\n'
+    ).encode()
+    parts = (
+        tar.header(b"raw/a", 0, 0),
+        tar.header(b"raw-0123abcd-0001.index.json", len(index), 0),
+        index + tar.padding(len(index)),
+        tar.END,
+    )
+    settle(write(site.data / FOLDER / "raw" / "raw-0123abcd-0001.tar", b"".join(parts)))
+    assert site.carry(RULES).code == 0
+    for file in site.ledgers:
+        file.unlink()
+    settle(*make_tiny(site.data, 1, prefix="new"))
+
+    carried = site.carry(RULES)
+
+    check_law(carried)
+    assert (carried.code, carried.sums.problem, carried.sums.sent) == (0, None, 1)
+    assert [event.problem.code for event in carried.of_kind(Notice)] == ["archive.unreadable"]
 
 
 def test_without_the_ledger_unverified_archives_are_waited_for(site):
