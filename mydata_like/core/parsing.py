@@ -1,6 +1,6 @@
 """Text from outside as values: bounded in size and depth, and `ValueError` is all that is raised.
 
-Whoever reads a reply, a file or a line that others may have written begins here. JSON is that of
+All that reads a reply, a file or a line which others may have written begins here. JSON is that of
 RFC 8259, times are those of ISO 8601 as `datetime.fromisoformat` reads them.
 """
 

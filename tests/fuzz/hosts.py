@@ -187,7 +187,7 @@ def _pause() -> None:
 
 
 def _answer(listener: socket.socket, data: bytes) -> None:
-    """Say the input to whoever comes, once something was asked."""
+    """Send the input to the first client, once it has asked something."""
     connection, _ = listener.accept()
     with connection, suppress(OSError):
         connection.settimeout(2)

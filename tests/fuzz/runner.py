@@ -46,7 +46,7 @@ def run_target(target: Target, seconds: float, seed: int, keep: Path) -> Mapping
     kept = keep / f"{target.name}.input"
     with tempfile.TemporaryDirectory() as folder:
         parse = target.open(Path(folder))
-        for inputs in count(1):  # noqa: B007 - it is told below
+        for inputs in count(1):  # noqa: B007 - it is reported below
             data = make_input(random, target, bombs=True)
             why = _try(target, parse, data)
             if not why and _peak() - before > LIMIT_MB:

@@ -263,7 +263,7 @@ def test_an_archive_that_is_not_verified_yet_is_waited_for(content):
     assert bench.ledger.archives == {}
 
 
-# An index with a name that is no text: whoever may write into one dataset can put it there.
+# An index with a name that is no text: anybody who may write into one dataset can put it there.
 _LINE = b'{"name": 17, "size": 0, "modified_ns": 0, "offset": 512, "md5": ""}'
 _INDEX = b'{"format": "mydata-like archive 1", "members": [\n%b\n]}\n' % _LINE
 MALFORMED = b"".join(
