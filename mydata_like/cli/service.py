@@ -16,7 +16,7 @@ def show(service: Service) -> int:
     print_lines(
         [
             f"# {definition.file}",
-            definition.content.decode(encoding).rstrip(),
+            *definition.content.decode(encoding).rstrip().splitlines(),
             "# Then:",
             *(f"#   {list2cmdline(command)}" for command in definition.install),
         ]

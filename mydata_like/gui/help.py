@@ -75,6 +75,8 @@ class HelpDialog(QDialog):
         layout.addWidget(self._versions, 3)
         layout.addWidget(PlainLabel(self.tr("It is built on:"), page))
         layout.addWidget(self._licences, 2)
+        QWidget.setTabOrder(self._copy, self._versions)
+        QWidget.setTabOrder(self._versions, self._licences)
         return page
 
     def _make_versions(self, page: QWidget) -> QHBoxLayout:

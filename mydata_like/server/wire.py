@@ -194,10 +194,10 @@ class _Body:
 def _read(response: BaseHTTPResponse, take: Callable[[Iterator[bytes]], None] | None) -> bytes:
     page = response.headers.get("Content-Type", "").startswith("text/html")
     if take is not None and response.status == 200 and not page:
-        take(response.stream(_PIECE, decode_content=True))
+        take(_iter_pieces(response))
         return b""
     body = bytearray()
-    for piece in response.stream(_PIECE, decode_content=True):
+    for piece in _iter_pieces(response):
         body += piece
         if len(body) > BODY_LIMIT:
             raise ServerUnavailableError(
@@ -206,6 +206,15 @@ def _read(response: BaseHTTPResponse, take: Callable[[Iterator[bytes]], None] | 
                 code="server.strange-answer",
             )
     return bytes(body)
+
+
+def _iter_pieces(response: BaseHTTPResponse) -> Iterator[bytes]:
+    """Yield a reply's body; raises what urllib3 does where it breaks off or makes no sense."""
+    try:
+        yield from response.stream(_PIECE, decode_content=True)
+    except ValueError as error:
+        # urllib3 2.8.0 believes a chunk of negative length, which http.client then refuses to read.
+        raise ProtocolError(f"a body that cannot be read: {error}") from error
 
 
 def _check_address(settings: Server) -> SplitResult:

@@ -31,7 +31,7 @@ def wait_for_result(qtbot, controller):
 
 def wait_until_safe(qtbot, controller):
     wait_for(qtbot, controller, Phase.STARTING, Phase.RUNNING)
-    wait_for(qtbot, controller, Phase.IDLE)
+    wait_for_result(qtbot, controller)
     assert controller.state.last.safe
 
 
@@ -42,10 +42,8 @@ def test_a_run_from_the_click_to_all_is_safe(desk, site, qtbot):
     last = desk.controller.state.last
     assert last.safe
     assert last.verified == len(site.place.expected_files())
-    assert (
-        overview_sentence(desk.controller.state)
-        == f"All {last.verified} file(s) are safe on the server"
-    )
+    safe = f"All {last.verified} file(s) are safe on the server"
+    qtbot.waitUntil(lambda: overview_sentence(desk.controller.state) == safe, timeout=DEADLINE)
     assert site.find_wrongs() == []
 
 
