@@ -39,7 +39,8 @@ def parse_json(text: bytes | str, *, longest: int = LONGEST_FILE, whole_text: bo
         raise ValueError("more values than any sensible document has")
     try:
         value = _DECODER.decode(plain)
-        if whole_text and ("\\u" in plain or _LONE.search(plain)):
+        escaped = "\\u" in plain or (not plain.isascii() and _LONE.search(plain))
+        if whole_text and escaped:
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("nested too deeply") from None
