@@ -33,7 +33,7 @@ LARGEST = 16 << 20  # bytes
 
 
 def make_bomb(random: Random, sample: bytes) -> bytes:
-    """Return the beginning of a sample, and then one thing again and again."""
+    """Return the beginning of a sample, and then one thing many times over."""
     at = random.choice((0, 0, len(sample), random.randrange(len(sample) + 1)))
     filling = random.choice((*BOMBS, sample))
     head = random.choice((b"", b"[")) + sample[:at]
