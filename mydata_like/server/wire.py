@@ -212,8 +212,9 @@ def _iter_pieces(response: BaseHTTPResponse) -> Iterator[bytes]:
     """Yield a reply's body; raises what urllib3 does where it breaks off or makes no sense."""
     try:
         yield from response.stream(_PIECE, decode_content=True)
-    except ValueError as error:
-        # urllib3 2.8.0 believes a chunk of negative length, which http.client then refuses to read.
+    except (ValueError, OverflowError) as error:
+        # urllib3 2.8.0 believes the length of any chunk; http.client reads none that is negative,
+        # and none beyond what a number of the machine can be.
         raise ProtocolError(f"a body that cannot be read: {error}") from error
 
 

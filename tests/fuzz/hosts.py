@@ -276,6 +276,7 @@ def _list_all() -> list[Target]:
                 REPLY + b"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00",
                 b"HTTP/1.1 100 Continue\r\n\r\n",
                 REPLY + b"Transfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n",
+                REPLY + b"Transfer-Encoding: chunked\r\n\r\n-" + b"f" * 40 + b"\r\n{}\r\n",
             ),
             open=_open_http,
             declared=(UploaderError,),
