@@ -123,6 +123,7 @@ class _Copy(NamedTuple):
     size: int
     md5sum: str
     sound: bool
+    archived: bool = False  # what a file was before stays in the archive that was sent then
 
 
 def _list_copies(files: Iterable[StoredFile]) -> dict[FileKey, list[_Copy]]:
@@ -132,10 +133,12 @@ def _list_copies(files: Iterable[StoredFile]) -> dict[FileKey, list[_Copy]]:
         replicas = list(rows)
         record = replicas[0]
         sound = any(file.verified and _is_whole(file) for file in replicas)
-        if is_archive(record.filename) and sound and record.path is not None:
+        whole = any(map(_is_whole, replicas))
+        if is_archive(record.filename) and whole and record.path is not None:
             for inside in list_archived(record.path):
                 key = record.dataset_name, inside.directory, inside.filename
-                copy = _Copy(inside.size, inside.md5sum, inside.sound)
+                good = inside.sound and sound
+                copy = _Copy(inside.size, inside.md5sum, good, archived=True)
                 found.setdefault(key, []).append(copy)
         else:
             copy = _Copy(record.size, record.md5sum, sound)
@@ -152,7 +155,10 @@ def _is_whole(file: StoredFile) -> bool:
 
 
 def _is_safe(file: Local, copies: dict[FileKey, list[_Copy]]) -> bool:
-    return copies.get(file.place, []) == [_Copy(file.size, file.md5sum, sound=True)]
+    there = copies.get(file.place, [])
+    records = [copy for copy in there if not copy.archived]
+    same = [copy for copy in there if copy[:3] == (file.size, file.md5sum, True)]
+    return bool(same) and len(records) <= 1 and all(copy in same for copy in records)
 
 
 def _is_registered(file: Local, copies: dict[FileKey, list[_Copy]]) -> bool:
