@@ -23,28 +23,28 @@ _FIRST_SECOND: Final = -62_135_596_800  # of the year 1
 _LAST_SECOND: Final = 253_402_300_799  # of the year 9999
 _LONGEST_NUMBER: Final = 20  # characters; that of 64 bits, with its sign
 _COUNT: Final = re.compile(rb"[0-9]{1,18}")  # below 2**63
-_LONE: Final = re.compile("[\ud800-\udfff]")
 
 
-def parse_json(text: bytes | str, *, longest: int = LONGEST_FILE, whole_text: bool = False) -> Any:
+def parse_json(text: bytes | str, *, longest: int = LONGEST_FILE) -> Any:
     """Return the value of a JSON text that is at most `longest` bytes or characters long.
 
-    Numbers are finite. With `whole_text` no text in it has half a character (a lone surrogate),
-    which neither a database nor UTF-8 can keep. Raises ValueError for everything else.
+    Numbers are finite. Raises ValueError for everything else.
     """
-    if len(text) > longest:
-        raise ValueError(f"longer than {longest} bytes")
+    check_amount(text, longest)
     plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-    if plain.count("{") + plain.count("[") > MOST_CONTAINERS or plain.count(",") > MOST_VALUES:
-        raise ValueError("more values than any sensible document has")
     try:
-        value = _DECODER.decode(plain)
-        escaped = "\\u" in plain or (not plain.isascii() and _LONE.search(plain))
-        if whole_text and escaped:
-            json.dumps(value, ensure_ascii=False).encode()
+        return _DECODER.decode(plain)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    return value
+
+
+def check_amount(text: bytes | str, longest: int) -> None:
+    """Raise ValueError for a JSON text that is longer, or has more values, than is sensible."""
+    if len(text) > longest:
+        raise ValueError(f"longer than {longest} bytes")
+    count = text.count if isinstance(text, bytes) else lambda mark: text.count(mark.decode())
+    if count(b"{") + count(b"[") > MOST_CONTAINERS or count(b",") > MOST_VALUES:
+        raise ValueError("more values than any sensible document has")
 
 
 def parse_moment(text: object) -> datetime:

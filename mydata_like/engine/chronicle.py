@@ -1,5 +1,6 @@
 """Keeps in the ledger what is not well and how each folder stands, for those who look later."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -39,6 +40,8 @@ class Chronicle:
         self._lock = Lock()
         self._folders: dict[bytes, FolderSums] = {}
         self._changed: set[bytes] = set()
+        # Files and bytes that were verified since the last time, by their folders.
+        self._verified: defaultdict[bytes, list[int]] = defaultdict(lambda: [0, 0])
         self._outcomes: dict[bytes, Outcome] = {}
         self._well: list[bytes] = []
         self._steps: dict[type[Event], Callable[[Any], None]] = {
@@ -64,6 +67,7 @@ class Chronicle:
     def write(self) -> None:
         """Keep in the ledger what has come since the last time; what fails comes the next time."""
         with self._lock:
+            self._add_verified()
             outcomes, self._outcomes = self._outcomes, {}
             well, self._well = self._well, []
             changed, self._changed = self._changed, set()
@@ -105,9 +109,16 @@ class Chronicle:
     def _note_well(self, event: FileVerified) -> None:
         self._outcomes.pop(event.path, None)
         self._well.append(event.path)
-        sums = self._find_folder(event.path)
-        verified, size = sums.verified + 1, sums.verified_bytes + event.size
-        self._change(sums._replace(verified=verified, verified_bytes=size))
+        added = self._verified[self._find_folder(event.path).path]
+        added[0] += 1
+        added[1] += event.size
+
+    def _add_verified(self) -> None:
+        for path, (files, size) in self._verified.items():
+            sums = self._folders.get(path, NO_FOLDER)
+            verified, total = sums.verified + files, sums.verified_bytes + size
+            self._change(sums._replace(verified=verified, verified_bytes=total))
+        self._verified.clear()
 
     def _take_back(self, event: FileRetried) -> None:
         """Note that a file is to be sent after all: until then it exists only here."""

@@ -11,11 +11,17 @@ from mydata_like.core.errors import (
     TransientError,
     UnansweredError,
 )
-from mydata_like.core.parsing import parse_json
 from mydata_like.core.ports import Clock
 from mydata_like.server.records import RecordError
-from mydata_like.server.replies import API, excerpt, find_server_address, parse_rest, plain
-from mydata_like.server.wire import BODY_LIMIT, Reply, proxy_wants_password
+from mydata_like.server.replies import (
+    API,
+    decode_json,
+    excerpt,
+    find_server_address,
+    parse_rest,
+    plain,
+)
+from mydata_like.server.wire import Reply, proxy_wants_password
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -84,7 +90,7 @@ class Meaning:
         if reply.content_type == "text/html" or reply.body.lstrip()[:1] == b"<":
             self._raise_web_page()
         try:
-            return parse(parse_json(reply.body, longest=BODY_LIMIT, whole_text=True))
+            return parse(decode_json(reply.body))
         except RecordError as error:
             raise StrangeRecordError(
                 f"A record of {self._host} makes no sense: {plain(str(error), 200)}.",

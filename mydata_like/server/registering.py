@@ -1,17 +1,15 @@
 """Registers many datafiles in one request that happens wholly or not at all."""
 
-import json
 from collections.abc import Sequence
-from typing import Final, NoReturn
+from typing import NoReturn
+
+import orjson
 
 from mydata_like.core.errors import RejectedError, TransientError, UnansweredError
-from mydata_like.core.parsing import parse_json
 from mydata_like.server.client import Client
 from mydata_like.server.drafts import Document
-from mydata_like.server.wire import BODY_LIMIT, Reply, Request
-
-# Nothing in a record holds itself, which need not be looked for.
-_COMPACT: Final = json.JSONEncoder(check_circular=False, separators=(",", ":"))
+from mydata_like.server.replies import decode_json
+from mydata_like.server.wire import Reply, Request
 
 
 def send_registration(client: Client, documents: Sequence[Document]) -> None:
@@ -20,7 +18,7 @@ def send_registration(client: Client, documents: Sequence[Document]) -> None:
     Raises `RejectedError` where it did not, `TransientError` where nobody knows, and of these
     `UnansweredError` where it may still be at work.
     """
-    body, headers = _encode(documents), {"Content-Type": "application/json"}
+    body, headers = orjson.dumps({"objects": documents}), {"Content-Type": "application/json"}
     request = Request("PATCH", "mydata_dataset_file/", body=body, headers=headers)
     try:
         reply = client.submit(request)
@@ -38,14 +36,10 @@ def send_registration(client: Client, documents: Sequence[Document]) -> None:
         raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
 
 
-def _encode(documents: Sequence[Document]) -> bytes:
-    return _COMPACT.encode({"objects": documents}).encode()
-
-
 def is_from_the_application(reply: Reply) -> bool:
     """Tell MyTardis's own 500, after which nothing is stored, from one of a proxy before it."""
     try:
-        answer = parse_json(reply.body, longest=BODY_LIMIT)
+        answer = decode_json(reply.body)
     except ValueError:
         return False
     return isinstance(answer, dict) and "error_message" in answer

@@ -1,18 +1,31 @@
-"""What a reply says beside its JSON: its beginning as plain text, the rest that it asks for."""
+"""What a reply says: its JSON, its beginning as plain text, the rest that it asks for."""
 
 import math
 import re
+from codecs import BOM_UTF8
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Final
+from typing import Any, Final
+
+import orjson
 
 from mydata_like.core.format import format_path
-from mydata_like.server.wire import Reply
+from mydata_like.core.parsing import check_amount
+from mydata_like.server.wire import BODY_LIMIT, Reply
 from mydata_like.settings.values import parse_url
 
 _SAFE: Final = re.compile(r"[A-Za-z0-9:/._~\[\]-]+")  # nothing that a shell would act upon
 API: Final = "/api/v1/"  # where every request goes, below the server's address
 LONGEST_REST: Final = 3600.0  # seconds a server may make us wait at most
+
+
+def decode_json(body: bytes) -> Any:
+    """Return the value of a reply's JSON; every text in it can be kept as UTF-8.
+
+    Numbers are finite. Raises ValueError for everything else.
+    """
+    check_amount(body, BODY_LIMIT)
+    return orjson.loads(body.removeprefix(BOM_UTF8))
 
 
 def plain(text: str, limit: int) -> str:
