@@ -400,16 +400,16 @@ def _registration(item: Staged, box: str) -> Registration:
     record = wanted.datafile
     modified = (BEGINNING + timedelta(microseconds=file.modified_ns // 1000)).isoformat()
     return Registration(
-        dataset=wanted.dataset.id,
-        directory=file.directory.decode(),
-        name=file.name.decode(),
-        size=file.size,
-        checksum=item.checksum,
-        created=modified,
-        modified=modified,
-        uri=None if record and record.replicas else wanted.remote,
-        box=box,
-        datafile=record.id if record else None,
+        wanted.dataset.id,
+        file.directory.decode(),
+        file.name.decode(),
+        file.size,
+        item.checksum,
+        modified,
+        modified,
+        None if record and record.replicas else wanted.remote,
+        box,
+        record.id if record else None,
     )
 
 

@@ -191,7 +191,8 @@ class Run:
     def _pass_on(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
         """Carry what is found and what is sent again; return what is to be sent once more."""
         with self._group() as group:
-            checked = self._checked(group, self._around.discovery.pass_on(found))
+            kept = self._around.discovery.pass_on(found)
+            checked = self._checked(group, self._prepare_for_new(kept))
             compared = stage(
                 group,
                 self._stages.compare,
@@ -234,6 +235,13 @@ class Run:
         wanted = takewhile(lambda _: not choices.finishing, found)
         waiting = feed(group, wanted, AHEAD, count_files)
         return stage(group, self._check, waiting, workers=CHECKS, limit=AHEAD, weigh=count_files)
+
+    def _prepare_for_new(self, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
+        """Let the transport prepare itself for new files while the server is asked about them."""
+        for group in groups:
+            if group.new:
+                self._around.transport.prepare()
+            yield group
 
     def _check(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
         """Check; the transport prepares itself as soon as there is something to send."""

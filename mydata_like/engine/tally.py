@@ -1,9 +1,10 @@
 """Folds the events of a run into what is shown of it: totals, rates, transfers, problems."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
@@ -46,19 +47,6 @@ from mydata_like.engine.workers import Lock
 PROBLEMS_KEPT = 1000
 UNKNOWN_OWNER = "skipped.owner"
 
-FileEvent = (
-    FilesSeen
-    | FilesKnown
-    | FileWaiting
-    | FileSkipped
-    | FileWanted
-    | FileRegistered
-    | FileVerified
-    | FileFailed
-)
-TransferEvent = TransferStarted | TransferProgressed | TransferRetried | TransferFinished
-RunEvent = RunStarted | RunPaused | RunResumed | RunFinished | ChannelChanged | LimitsChanged
-
 
 class Travel(NamedTuple):
     """A transfer under way; `problem` is why its last attempt failed, if one did."""
@@ -97,11 +85,42 @@ class Tally:
         self.limit: LimitsChanged | None = None
         self.measured: StagesMeasured | None = None
         self.finished: RunFinished | None = None
+        self._steps: dict[type[Event], Callable[[Any], None]] = {
+            ChannelChanged: self._change_channel,
+            CommandDone: _ignore,
+            CommandRefused: _ignore,
+            FileFailed: self._count_failed,
+            FileRegistered: self._count_registered,
+            FileRetried: self._take_back,
+            FileSkipped: self._count_skipped,
+            FilesKnown: self._count_known,
+            FilesSeen: self._see_files,
+            FileStaged: _ignore,
+            FileVerified: self._count_verified,
+            FileWaiting: self._count_waiting,
+            FileWanted: self._count_wanted,
+            FolderFailed: self._note_folder,
+            FolderFound: _ignore,
+            FolderSkipped: self._note_folder,
+            LimitsChanged: self._limit,
+            Notice: self._note_notice,
+            RunFinished: self._finish,
+            RunPaused: self._pause,
+            RunProgressed: _ignore,
+            RunResumed: self._resume,
+            RunScheduled: _ignore,
+            RunStarted: self._start,
+            StagesMeasured: self._measure,
+            TransferFinished: self._finish_transfer,
+            TransferProgressed: self._advance_transfer,
+            TransferRetried: self._retry_transfer,
+            TransferStarted: self._start_transfer,
+        }
 
     def add(self, event: Event) -> None:
         """Take the next event into account."""
         with self._lock:
-            self._add(event)
+            self._steps[type(event)](event)
 
     @property
     def totals(self) -> Totals:
@@ -164,70 +183,39 @@ class Tally:
             shard=self._shard,
         )
 
-    def _add(self, event: Event) -> None:
-        match event:
-            case FilesSeen() | FilesKnown() | FileWanted() | FileRegistered() | FileVerified():
-                self._count(event)
-            case FileWaiting() | FileSkipped() | FileFailed():
-                self._count(event)
-                kept = isinstance(event, FileFailed)
-                self._note(event.path if kept else None, event.problem)
-            case FolderSkipped() | FolderFailed() | Notice():
-                self._note_at_large(event)
-            case FileRetried():
-                self._take_back(event)
-            case StagesMeasured():
-                self.measured = event
-            case TransferStarted() | TransferProgressed() | TransferRetried() | TransferFinished():
-                self._follow(event)
-            case (
-                FolderFound()
-                | FileStaged()
-                | RunProgressed()
-                | CommandDone()
-                | CommandRefused()
-                | RunScheduled()
-            ):
-                pass
-            case _:
-                self._follow_run(event)
+    def _see_files(self, event: FilesSeen) -> None:
+        self._sums.found += event.files
+        self._sums.found_bytes += event.bytes
 
-    def _count(self, event: FileEvent) -> None:
-        sums = self._sums
-        match event:
-            case FilesSeen():
-                sums.found += event.files
-                sums.found_bytes += event.bytes
-            case FilesKnown():
-                sums.known += event.files
-                sums.verified += event.files
-                sums.verified_bytes += event.bytes
-            case FileWanted():
-                sums.wanted += 1
-                sums.wanted_bytes += event.size
-            case FileVerified():
-                sums.known += event.known
-                sums.verified += 1
-                sums.verified_bytes += event.size
-            case FileRegistered():
-                sums.registered += 1
-            case FileWaiting() | FileSkipped() | FileFailed():
-                self._count_left(event)
-            case _:
-                assert_never(event)
+    def _count_known(self, event: FilesKnown) -> None:
+        self._sums.known += event.files
+        self._sums.verified += event.files
+        self._sums.verified_bytes += event.bytes
 
-    def _count_left(self, event: FileWaiting | FileSkipped | FileFailed) -> None:
-        sums = self._sums
-        match event:
-            case FileWaiting():
-                sums.waiting += 1
-            case FileSkipped():
-                sums.skipped += 1
-                self._count_left_behind(event.problem)
-            case FileFailed():
-                sums.failed += 1
-            case _:
-                assert_never(event)
+    def _count_wanted(self, event: FileWanted) -> None:
+        self._sums.wanted += 1
+        self._sums.wanted_bytes += event.size
+
+    def _count_registered(self, _: FileRegistered) -> None:
+        self._sums.registered += 1
+
+    def _count_verified(self, event: FileVerified) -> None:
+        self._sums.known += event.known
+        self._sums.verified += 1
+        self._sums.verified_bytes += event.size
+
+    def _count_waiting(self, event: FileWaiting) -> None:
+        self._sums.waiting += 1
+        self._note(None, event.problem)
+
+    def _count_skipped(self, event: FileSkipped) -> None:
+        self._sums.skipped += 1
+        self._count_left_behind(event.problem)
+        self._note(None, event.problem)
+
+    def _count_failed(self, event: FileFailed) -> None:
+        self._sums.failed += 1
+        self._note(event.path, event.problem)
 
     def _count_left_behind(self, problem: Problem) -> None:
         self._sums.left_behind += problem.code not in ON_PURPOSE
@@ -240,11 +228,10 @@ class Tally:
             self._sums.waiting -= 1
         self._problems = [noted for noted in self._problems if noted[0] != event.path]
 
-    def _note_at_large(self, event: FolderSkipped | FolderFailed | Notice) -> None:
-        """Note what is about no single file."""
-        if isinstance(event, Notice):
-            self._note(b"", event.problem)
-            return
+    def _note_notice(self, event: Notice) -> None:
+        self._note(b"", event.problem)
+
+    def _note_folder(self, event: FolderSkipped | FolderFailed) -> None:
         # The files of a folder whose owner is unknown are told one by one.
         if event.problem.code != UNKNOWN_OWNER:
             self._count_left_behind(event.problem)
@@ -256,55 +243,58 @@ class Tally:
         if path is not None and len(self._problems) < PROBLEMS_KEPT:
             self._problems.append((path, problem))
 
-    def _follow(self, event: TransferEvent) -> None:
-        travel = self._travels.get(event.transfer)
-        match event:
-            case TransferStarted():
-                self._travels[event.transfer] = Travel(
-                    event.transfer,
-                    event.channel,
-                    event.name,
-                    event.files,
-                    event.bytes,
-                    attempt=event.attempt,
-                )
-            case TransferProgressed():
-                self._advance(travel, event.bytes)
-            case TransferRetried():
-                if travel:
-                    self._travels[event.transfer] = travel._replace(problem=event.problem)
-            case TransferFinished():
-                self._advance(travel, event.bytes)
-                self._travels.pop(event.transfer, None)
-                self._files.add(event.files)
-                self._sums.sent += event.files
-                self._sums.sent_bytes += event.bytes
-            case _:
-                assert_never(event)
+    def _start_transfer(self, event: TransferStarted) -> None:
+        self._travels[event.transfer] = Travel(
+            event.transfer,
+            event.channel,
+            event.name,
+            event.files,
+            event.bytes,
+            attempt=event.attempt,
+        )
+
+    def _advance_transfer(self, event: TransferProgressed) -> None:
+        self._advance(self._travels.get(event.transfer), event.bytes)
+
+    def _retry_transfer(self, event: TransferRetried) -> None:
+        if travel := self._travels.get(event.transfer):
+            self._travels[event.transfer] = travel._replace(problem=event.problem)
+
+    def _finish_transfer(self, event: TransferFinished) -> None:
+        self._advance(self._travels.get(event.transfer), event.bytes)
+        self._travels.pop(event.transfer, None)
+        self._files.add(event.files)
+        self._sums.sent += event.files
+        self._sums.sent_bytes += event.bytes
 
     def _advance(self, travel: Travel | None, done: int) -> None:
         if travel and done > travel.done:
             self._bytes.add(done - travel.done)
             self._travels[travel.transfer] = travel._replace(done=done)
 
-    def _follow_run(self, event: RunEvent) -> None:
-        match event:
-            case RunStarted():
-                self._begun, self._shard = self._clock.monotonic(), event.shard
-            case RunPaused():
-                self.paused, self.measured = event.problem, None
-            case RunResumed():
-                self.paused = None
-            case RunFinished():
-                self.finished = event
-            case LimitsChanged():
-                self.limit = event
-            case ChannelChanged(state="closed"):
-                self._channels.pop(event.channel, None)
-            case ChannelChanged():
-                self._channels[event.channel] = event
-            case _:
-                assert_never(event)
+    def _start(self, event: RunStarted) -> None:
+        self._begun, self._shard = self._clock.monotonic(), event.shard
+
+    def _pause(self, event: RunPaused) -> None:
+        self.paused, self.measured = event.problem, None
+
+    def _resume(self, _: RunResumed) -> None:
+        self.paused = None
+
+    def _finish(self, event: RunFinished) -> None:
+        self.finished = event
+
+    def _limit(self, event: LimitsChanged) -> None:
+        self.limit = event
+
+    def _measure(self, event: StagesMeasured) -> None:
+        self.measured = event
+
+    def _change_channel(self, event: ChannelChanged) -> None:
+        if event.state == "closed":
+            self._channels.pop(event.channel, None)
+        else:
+            self._channels[event.channel] = event
 
     def _estimate(self, byte_rate: float, file_rate: float) -> float | None:
         """Return the seconds until all that is wanted has been sent: bytes or files, the longer."""
@@ -318,3 +308,7 @@ class Tally:
             return None
         by_bytes = bytes_left / byte_rate if bytes_left else 0.0
         return max(by_bytes, files_left / file_rate) if file_rate else by_bytes or None
+
+
+def _ignore(_: Event) -> None:
+    """Take an event that changes no sum."""

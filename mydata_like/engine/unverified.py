@@ -251,7 +251,8 @@ class Unverified:
             return self._old.pop(record.id)
         item = self._new.pop(_key(record))
         self._seen -= item.datafile is not None
-        return item._replace(datafile=record.id)
+        # `_replace` takes three times as long.
+        return Registered(item.wanted, item.checksum, record.id, item.before, item.placed_by_server)
 
     def take_ready(self) -> list[Registered]:
         """Let go what was seen to be verified, and return it."""

@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -32,6 +33,7 @@ from mydata_like.core.events import (
     TransferProgressed,
     TransferRetried,
     TransferStarted,
+    event_name,
 )
 from mydata_like.engine.tally import PROBLEMS_KEPT, Tally
 from mydata_like.engine.totals import Totals
@@ -328,3 +330,8 @@ def test_a_file_that_is_sent_again_is_open_again(outcome):
     totals = tally.totals
     assert (totals.failed + totals.waiting, totals.open) == (1, 1)
     assert [path for path, _ in tally.problems] == ([b"f/2"] if outcome == "failed" else [])
+
+
+@pytest.mark.parametrize("kind", get_args(Event), ids=event_name)
+def test_every_event_is_taken_into_account(kind):
+    assert kind in Tally(FakeClock())._steps
