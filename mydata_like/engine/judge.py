@@ -14,6 +14,7 @@ TOLD: Final = 0.2  # of their time is what channels must have told of to be judg
 # What a stage waits for that is at work, by the names of their threads; `send` has its own reasons.
 _REASONS: Final = {
     "source": "source",
+    "discover": "source",
     "check": "API",
     "compare": "source",
     "bundle": "processor",
@@ -84,6 +85,5 @@ def _name_in_send(evidence: Evidence) -> str:
 
 def _shown(stage: str) -> str:
     """Return the stage that a person knows."""
-    return {"source": "scan", "compare": "check", "bundle": "send", "pack": "send"}.get(
-        stage, stage
-    )
+    shown = {"source": "scan", "discover": "scan", "compare": "check"}
+    return (shown | {"bundle": "send", "pack": "send"}).get(stage, stage)

@@ -191,8 +191,7 @@ class Run:
     def _pass_on(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
         """Carry what is found and what is sent again; return what is to be sent once more."""
         with self._group() as group:
-            kept = self._around.discovery.pass_on(found)
-            checked = self._checked(group, self._prepare_for_new(kept))
+            checked = self._checked(group, found)
             compared = stage(
                 group,
                 self._stages.compare,
@@ -233,12 +232,13 @@ class Run:
     def _checked(self, group: WorkerGroup, found: Iterable[FileGroup]) -> WorkQueue[CheckedGroup]:
         choices = self._around.controls.choices
         wanted = takewhile(lambda _: not choices.finishing, found)
-        waiting = feed(group, wanted, AHEAD, count_files)
+        read = feed(group, wanted, 1, count_files)  # one group, which is read meanwhile
+        waiting = stage(group, self._discover, read, limit=AHEAD, weigh=count_files)
         return stage(group, self._check, waiting, workers=CHECKS, limit=AHEAD, weigh=count_files)
 
-    def _prepare_for_new(self, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
-        """Let the transport prepare itself for new files while the server is asked about them."""
-        for group in groups:
+    def _discover(self, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
+        """Keep what is found; the transport prepares itself as soon as there are new files."""
+        for group in self._around.discovery.pass_on(groups):
             if group.new:
                 self._around.transport.prepare()
             yield group

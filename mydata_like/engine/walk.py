@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 
 from mydata_like.core.errors import Cancelled, Problem
@@ -54,6 +55,8 @@ _FUTURE = Problem(
     "Check the clocks of this computer and of the one that wrote the file.",
 )
 
+_ENCODING = sys.getfilesystemencoding()
+_ERRORS = sys.getfilesystemencodeerrors()
 _KIND = 0o170000  # the bits of a mode that tell what kind of thing it is
 
 
@@ -220,7 +223,9 @@ class _FolderWalk:
 
     def _take(self, folder: _Open, entry: os.DirEntry[str] | os.DirEntry[bytes]) -> bool:
         """Take one entry; return whether reading has to pause after it."""
-        name = os.fsencode(entry.name)
+        name = entry.name
+        if isinstance(name, str):  # as `os.fsencode` does it, in a fifth of the time
+            name = name.encode(_ENCODING, _ERRORS)
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError as error:
