@@ -1,5 +1,6 @@
 """Registers many datafiles in one request that happens wholly or not at all."""
 
+import json
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -18,7 +19,7 @@ def send_registration(client: Client, documents: Sequence[Document]) -> None:
     Raises `RejectedError` where it did not, `TransientError` where nobody knows, and of these
     `UnansweredError` where it may still be at work.
     """
-    body, headers = orjson.dumps({"objects": documents}), {"Content-Type": "application/json"}
+    body, headers = _encode(documents), {"Content-Type": "application/json"}
     request = Request("PATCH", "mydata_dataset_file/", body=body, headers=headers)
     try:
         reply = client.submit(request)
@@ -34,6 +35,12 @@ def send_registration(client: Client, documents: Sequence[Document]) -> None:
         if error.problem_code == "server.forbidden":
             raise
         raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
+
+
+def _encode(documents: Sequence[Document]) -> bytes:
+    """Return the JSON in plain ASCII, which no gateway on the way can read in another encoding."""
+    body = orjson.dumps({"objects": documents})
+    return body if body.isascii() else json.dumps({"objects": documents}).encode()
 
 
 def is_from_the_application(reply: Reply) -> bool:
