@@ -33,6 +33,7 @@ from mydata_like.bootstrap.settings import (
     ledger_file,
     open_secrets,
     prepare_places,
+    tell_former_values,
 )
 from mydata_like.bootstrap.shards import check_shards, telling_of_copies
 from mydata_like.bootstrap.sparing import spared
@@ -295,6 +296,8 @@ def _occupy(
     places = find_places(order.config)
     prepare_places(settings, places)
     correct_places(settings, places, audience.emit)
+    if order.reload:
+        tell_former_values(order.reload(), audience.emit)
     root = _find_root(settings)
     if order.dry_run:
         return places, root, None

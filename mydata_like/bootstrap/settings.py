@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from mydata_like.core.errors import SettingsError
+from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.events import Event, Notice
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.settings.file import edit_settings_file
@@ -55,6 +55,13 @@ def correct_places(settings: Settings, places: Places, emit: Callable[[Event], o
     """Take the rights of others from what is there already, and tell of it."""
     if problem := correct_modes(places, find_state(settings, places)):
         emit(Notice(problem=problem))
+
+
+def tell_former_values(loaded: Loaded, emit: Callable[[Event], object]) -> None:
+    """Tell which settings have a value of an earlier version, and what counts instead."""
+    for warning in loaded.former:
+        hint = "Change it in the settings: this message ends then."
+        emit(Notice(problem=Problem("settings.former", warning, hint)))
 
 
 def load_settings(

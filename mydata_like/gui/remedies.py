@@ -104,8 +104,7 @@ _HERE: Final = {
         "key.exposed key.passphrase key.unreadable key.unusable key.elsewhere"
     ),
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "transfer.ssh"): (
-        "ssh.no-agreement ssh.no-algorithm ssh.no-libssh ssh.no-openssh ssh.no-sharing"
-        " ssh.not-started"
+        "ssh.no-agreement ssh.no-algorithm ssh.no-libssh settings.former"
     ),
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "transfer.ssh_agent"): "ssh.no-agent",
     Remedy(Mender.YOU, Act.OPEN_SETTINGS, "transfer.ciphers"): "transfer.ciphers",

@@ -26,7 +26,7 @@ def jump(site, tmp_path):
         yield sshd
 
 
-@pytest.mark.parametrize("stack", ["auto", "system"])
+@pytest.mark.parametrize("stack", ["auto", "paramiko"])
 def test_files_arrive_behind_a_host_that_was_met_first(site, jump, stack):
     way = f'["{getpass.getuser()}@127.0.0.1:{jump.port}"]'
     settings = (f"transfer.ssh_jump={way}", f"transfer.ssh={stack}")
