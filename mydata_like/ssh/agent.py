@@ -16,6 +16,7 @@ import paramiko
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.ssh.keys import PublicKey, split_string
+from mydata_like.ssh.sftp_wire import pack
 
 # What a key on a FIDO device is called: OpenSSH's PROTOCOL.u2f.
 FIDO_KEYS: Final = ("sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com")
@@ -61,8 +62,11 @@ class Agent:
     def sign(self, key: PublicKey, data: bytes, algorithm: str) -> bytes:
         """Return a signature of the data; raises OSError where the agent refuses."""
         flags = struct.pack(">I", _FLAGS.get(algorithm, 0))
-        answer = self._request(_SIGN_REQUEST, _string(key.blob) + _string(data) + flags)
-        return split_string(_require(answer, _SIGN_RESPONSE))[0]
+        answer = self._request(_SIGN_REQUEST, pack(key.blob) + pack(data) + flags)
+        try:
+            return split_string(_require(answer, _SIGN_RESPONSE))[0]
+        except ValueError as error:
+            raise _strange() from error
 
     def _list_keys(self) -> tuple[PublicKey, ...]:
         rest = _require(self._request(_REQUEST_IDENTITIES), _IDENTITIES_ANSWER)
@@ -79,7 +83,7 @@ class Agent:
         return tuple(keys)
 
     def _request(self, kind: int, body: bytes = b"") -> bytes:
-        self._socket.sendall(_string(bytes([kind]) + body))
+        self._socket.sendall(pack(bytes([kind]) + body))
         length = int.from_bytes(self._receive(4), "big")
         if not 0 < length <= _LARGEST:
             raise _strange()
@@ -121,7 +125,7 @@ class AgentKey(paramiko.PKey):
         """
         try:
             return paramiko.Message(self._agent.sign(self._public, data, algorithm or ""))
-        except (OSError, ValueError, struct.error) as error:
+        except OSError as error:
             self.failure = str(error)
             return paramiko.Message()
 
@@ -131,10 +135,6 @@ def _require(answer: bytes, kind: int) -> bytes:
     if answer[0] != kind:
         raise OSError("the agent refused")
     return answer[1:]
-
-
-def _string(value: bytes) -> bytes:
-    return struct.pack(">I", len(value)) + value
 
 
 def _strange() -> OSError:

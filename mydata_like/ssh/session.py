@@ -154,7 +154,7 @@ class Session(Protocol):
 
     @property
     def cipher(self) -> str:
-        """The cipher agreed on for what we send; empty where the library does not tell."""
+        """The cipher agreed on for what we send."""
 
     def start(self, command: bytes) -> Stream:
         """Start a remote command; raises `TransientError` where no channel is granted."""
