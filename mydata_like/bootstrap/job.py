@@ -476,10 +476,9 @@ def _build_controls(
 ) -> Controls:
     emit = audience.emit
     bandwidth = Bandwidth(gate.clock)
-    count = settings.transfer.channels
-    channels = Channels(transport, gate, emit, bandwidth, count)
+    channels = Channels(transport, gate, emit, bandwidth, settings.transfer.channels or Climb())
     channels.gauge.count_idle(measure_idle)
-    limits = Limits(settings.limits, channels, gate.clock, emit, None if count else Climb())
+    limits = Limits(settings.limits, channels, gate.clock, emit)
     return Controls(gate, limits, Choices(emit), sources, audience.cancel)
 
 
