@@ -92,10 +92,10 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.watching import heartbeat_file as heartbeat_file
     from mydata_like.bootstrap.watching import keep_watch as keep_watch
     from mydata_like.store.environment import hand_over as hand_over
-    from mydata_like.store.heartbeat import Heartbeat as Heartbeat
     from mydata_like.store.paths import HOME as HOME
     from mydata_like.store.rows import PastRun as PastRun
     from mydata_like.store.secrets import Secret as Secret
+    from mydata_like.store.state_files import Heartbeat as Heartbeat
     from mydata_like.system.clock import SystemClock as SystemClock
     from mydata_like.system.program import find_program as find_program
     from mydata_like.transfer.extraction import extract_member as extract_member
@@ -139,7 +139,7 @@ _HOMES: Final = {
     "bootstrap.trial": "Result Step try_out",
     "bootstrap.watching": "Onlookers WatchOrder heartbeat_file keep_watch",
     "store.environment": "hand_over",
-    "store.heartbeat": "Heartbeat",
+    "store.state_files": "Heartbeat",
     "store.rows": "PastRun",
     "store.paths": "HOME",
     "store.secrets": "Secret",

@@ -5,7 +5,6 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from mydata_like.bootstrap.connection import Connection, ensure_uuid
 from mydata_like.bootstrap.server_settings import Mirror
@@ -28,7 +27,14 @@ from mydata_like.server.uploader import Installation, Machine, PublicKey, Upload
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.keys import KeyPair, ensure_key
 from mydata_like.store.paths import Places
-from mydata_like.store.standing import Awaited, Standing
+from mydata_like.store.state_files import (
+    APPROVAL,
+    ApprovalState,
+    PendingApproval,
+    find_file,
+    load_approval,
+    save_record,
+)
 from mydata_like.system.machine import describe_machine, find_traits
 
 logger = logging.getLogger(__name__)
@@ -72,8 +78,7 @@ def describe_applicant(connection: Connection, settings: Settings, places: Place
 
 def standing_file(settings: Settings, places: Places) -> Path:
     """Return where it is remembered how we stand with the server of the settings."""
-    host = urlsplit(settings.server.url).netloc.replace(":", "_")
-    return find_state(settings, places) / f"standing-{host}.json"
+    return find_file(find_state(settings, places), APPROVAL, settings.server.url)
 
 
 class Kept(NamedTuple):
@@ -118,12 +123,12 @@ class Petition:
 
     def is_let_in(self, area: StagingArea) -> bool:
         """Return whether the hosts of this area were the last to let our key in."""
-        return Standing.load(self._file).let_in == self._way_in(area)
+        return load_approval(self._file).let_in == self._way_in(area)
 
     def follow(self, event: Event) -> None:
         """Pass on what the channels tell; one that opens proves that we are let in."""
         if isinstance(event, ChannelChanged) and event.state == "open" and self._area:
-            standing = Standing.load(self._file)
+            standing = load_approval(self._file)
             self._keep(replace(standing, awaited=None, let_in=self._way_in(self._area)))
         self._emit(event)
 
@@ -195,13 +200,13 @@ class Petition:
             raise
         if approved is None:
             raise RunError("The server took our request for approval, but does not show it.")
-        self._keep(replace(Standing.load(self._file), awaited=None))
+        self._keep(replace(load_approval(self._file), awaited=None))
         return approved
 
     def _introduce(self) -> UploaderRecord:
         """Tell the server about this installation, where it has not heard the same lately."""
         installation, instrument = self.applicant.installation, self._connection.instrument
-        standing, now = Standing.load(self._file), self._clock.now()
+        standing, now = load_approval(self._file), self._clock.now()
         digest = self._uploaders.digest(installation, instrument)
         old = standing.told_at is None or not timedelta(0) <= now - standing.told_at < NEWS
         update = old or digest != standing.told
@@ -240,16 +245,16 @@ class Petition:
 
     def _remember(self, error: NotApprovedError) -> NotApprovedError:
         """Remember that we wait, and since when, for those who ask for the status."""
-        standing = Standing.load(self._file)
+        standing = load_approval(self._file)
         key, before = self.applicant.pair.public.fingerprint, standing.awaited
         since = before.since if before and before.fingerprint == key else self._clock.now()
-        awaited = Awaited(key, since, error.problem)
+        awaited = PendingApproval(key, since, error.problem)
         self._keep(replace(standing, awaited=awaited, let_in=""))
         return error
 
-    def _keep(self, standing: Standing) -> None:
-        if standing != Standing.load(self._file):
-            standing.save(self._file)
+    def _keep(self, standing: ApprovalState) -> None:
+        if standing != load_approval(self._file):
+            save_record(self._file, standing)
 
     def _warn(self, approved: Approved) -> None:
         """Tell of an approval that ends soon, or has ended and was not withdrawn."""

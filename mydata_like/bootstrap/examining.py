@@ -35,13 +35,17 @@ from mydata_like.server.client import Query
 from mydata_like.settings.policy import Source
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.transfer import Transfer
-from mydata_like.store.examinations import keep_examination, load_examinations
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
+from mydata_like.store.state_files import (
+    SPEED_TESTS,
+    add_speed_test,
+    find_file,
+    read_speed_tests,
+)
 from mydata_like.system.clock import SystemClock
 
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, with the uploader's uuid behind it
-_FILE: Final = "speed-tests.jsonl"
 _PAGE: Final = 100  # rows
 _RUNS: Final = 50  # of which records are recalled
 _MANY: Final = 500  # files; a run that sent fewer says little of the pace
@@ -151,7 +155,7 @@ class SpeedTest:
 
     def keep(self, record: Mapping[str, object]) -> None:
         """Keep a test, to be compared with later ones, or what came of its advice."""
-        keep_examination(_file(self._settings, self._order.config), record)
+        add_speed_test(_file(self._settings, self._order.config), record)
 
 
 def _is_set(settings: Settings, key: str, value: object) -> bool:
@@ -161,7 +165,7 @@ def _is_set(settings: Settings, key: str, value: object) -> bool:
 
 def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[str, Any]]:
     """Return the speed tests of this installation, the latest last, as `doctor --json` prints."""
-    return load_examinations(_file(settings, config))
+    return read_speed_tests(_file(settings, config))
 
 
 @contextmanager
@@ -200,7 +204,7 @@ def open_speed_test(
 
 
 def _file(settings: Settings, config: Path | None) -> Path:
-    return find_state(settings, find_places(config)) / _FILE
+    return find_file(find_state(settings, find_places(config)), SPEED_TESTS)
 
 
 def _find_staging(

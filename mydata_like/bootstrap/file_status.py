@@ -1,6 +1,6 @@
 """What is known of local files and folders: the disk as a scan sees it, and every ledger.
 
-The window's page and `mydata-like where` both ask here. Nobody is asked but disk and ledgers.
+The window's page and `mydata-like where` both ask here. The server is not asked.
 """
 
 import heapq
@@ -60,14 +60,16 @@ def find_status(settings: Settings, config: Path | None, path: Path) -> PathStat
     """
     root = settings.data.directory
     path = Path(os.path.normpath((root or Path()) / path))
-    key = find_key(root, path) if root else None
-    if key is None:
-        key = os.fsencode(path.as_posix())
-        if not any(lies_in(key, source.path) for source in find_sources(settings, config)):
-            local = LocalState.NEW if path.exists() else LocalState.GONE
-            return FileStatus(path, key, local, 0, 0, unknown=Unknown.OUTSIDE)
+    if root is None:
+        return _describe_outside(path)
+    key = _key_of(root, path)
     with _opened(settings, config) as lookup:
-        return lookup.describe(path, key)
+        status = lookup.describe(path, key)
+    known = status.states if isinstance(status, FolderStatus) else status.evidence != NO_EVIDENCE
+    if known or not os.path.isabs(key):  # noqa: PTH117 - of bytes
+        return status
+    in_source = any(lies_in(key, source.path) for source in find_sources(settings, config))
+    return status if in_source else _describe_outside(path)
 
 
 def find_files(settings: Settings, config: Path | None, text: str) -> list[FileStatus]:
@@ -84,12 +86,20 @@ def find_files(settings: Settings, config: Path | None, text: str) -> list[FileS
         )
     with _opened(settings, config) as lookup:
         for path in (Path.cwd() / text, root / text):
-            key = find_key(root, path)
-            if key is None:  # then it may lie in a source
-                key = os.fsencode(Path(os.path.normpath(path)).as_posix())
-            if found := lookup.list_below(key):
+            if found := lookup.list_below(_key_of(root, path)):
                 return found
         return lookup.list_named(os.fsencode(text))
+
+
+def _key_of(root: Path, path: Path) -> bytes:
+    """Return what the ledgers call a path; one outside of the data directory may be in a source."""
+    key = find_key(root, path)
+    return os.fsencode(Path(os.path.normpath(path)).as_posix()) if key is None else key
+
+
+def _describe_outside(path: Path) -> FileStatus:
+    local = LocalState.NEW if os.path.lexists(path) else LocalState.GONE
+    return FileStatus(path, os.fsencode(path.as_posix()), local, 0, 0, unknown=Unknown.OUTSIDE)
 
 
 class _Look(NamedTuple):

@@ -27,9 +27,9 @@ from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.engine.workers import Stoppable
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
-from mydata_like.store.deeds import NAME, DeedsFile
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
+from mydata_like.store.state_files import DELETIONS, DeletionLogFile, find_file
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.premises import Grounds, Premises
 from mydata_like.transfer.unarchive import TarArchives
@@ -135,7 +135,8 @@ def open_freeing(
             box=box,
             reverify=Reverify(server, clock, cancel, how) if delete else None,
         )
-        deeds = stack.enter_context(DeedsFile(state / NAME, clock)) if delete else None
+        file = find_file(state, DELETIONS)
+        deeds = stack.enter_context(DeletionLogFile(file, clock)) if delete else None
         sources = [source.path for source in ledger.find_sources()]
         grounds = _open_grounds(os.fsencode(root), sources, stack)
         yield Freeing(root, sources, grounds, Free(proof, ledger, grounds, deeds))

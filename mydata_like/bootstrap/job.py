@@ -81,12 +81,11 @@ from mydata_like.engine.writes import Writes
 from mydata_like.server.api import HttpServer
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.store.deeds import NAME as DEEDS
-from mydata_like.store.deeds import load_freed
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.store.rows import PastRun
 from mydata_like.store.secrets import Secret
+from mydata_like.store.state_files import DELETIONS, find_file, load_deletions
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
 from mydata_like.system.lease import Lease
@@ -380,7 +379,7 @@ def _ignore(_: Event) -> None:
 
 
 def _open_availability(state: Path, ledger: SqliteLedger, order: Order) -> Availability:
-    availability = Availability(ledger, lambda: load_freed(state / DEEDS))
+    availability = Availability(ledger, lambda: load_deletions(find_file(state, DELETIONS)))
     if order.accept_empty:
         availability.accept()
     return availability
@@ -477,10 +476,9 @@ def _build_controls(
 ) -> Controls:
     emit = audience.emit
     bandwidth = Bandwidth(gate.clock)
-    count = settings.transfer.channels
-    channels = Channels(transport, gate, emit, bandwidth, count)
+    channels = Channels(transport, gate, emit, bandwidth, settings.transfer.channels or Climb())
     channels.gauge.count_idle(measure_idle)
-    limits = Limits(settings.limits, channels, gate.clock, emit, None if count else Climb())
+    limits = Limits(settings.limits, channels, gate.clock, emit)
     return Controls(gate, limits, Choices(emit), sources, audience.cancel)
 
 

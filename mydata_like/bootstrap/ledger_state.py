@@ -17,11 +17,10 @@ from mydata_like.core.sources import KnownSource
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.root import Root, reason
 from mydata_like.settings.schema import Settings
-from mydata_like.store.deeds import NAME as DEEDS
-from mydata_like.store.deeds import load_freed
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.store.rows import PastRun
+from mydata_like.store.state_files import DELETIONS, find_file, load_deletions
 from mydata_like.system.lock import find_shards, is_locked
 
 RUNS_LOOKED_AT = 100  # for the newest one over everything, and those that were cut off since
@@ -123,7 +122,7 @@ def find_data_problem(root: bytes, state: Path, ledger: SqliteLedger | None) -> 
         return folder.unavailable(reason(error)).problem
     if ledger is None or ledger.outdated:
         return None
-    availability = Availability(ledger, lambda: load_freed(state / DEEDS))
+    availability = Availability(ledger, lambda: load_deletions(find_file(state, DELETIONS)))
     missing = availability.find_missing(root, empty=empty)
     if missing is None:
         return None

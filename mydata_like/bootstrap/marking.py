@@ -17,7 +17,7 @@ from mydata_like.server.marks import EXPIRY, Mark, digest_folders
 from mydata_like.server.uploader import Installation, UploaderRecord
 from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import Places
-from mydata_like.store.server_settings import parse_naive
+from mydata_like.store.state_files import parse_naive
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.holder import Holder
 from mydata_like.system.lease import Lease

@@ -23,10 +23,10 @@ from mydata_like.core.events import (
 from mydata_like.core.ports import Cancel, Clock, Emit
 from mydata_like.engine.monitor import Monitor, Week
 from mydata_like.settings.schema import Settings
-from mydata_like.store.heartbeat import Heartbeat, write_heartbeat
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.store.rows import PastRun
+from mydata_like.store.state_files import Heartbeat, save_record
 from mydata_like.system.signals import call_signal, write_signal
 
 BEAT: Final = 30.0  # seconds between two signs of life
@@ -103,7 +103,7 @@ class Pulse:
     def beat(self) -> None:
         """Write a sign of life."""
         self._beat = self._beat._replace(at=self._clock.now())
-        write_heartbeat(self._file, self._beat)
+        save_record(self._file, self._beat)
 
     def keep_beating(self, cancel: Cancel) -> None:
         """Give signs of life, and tell what is due, until asked to stop."""

@@ -14,11 +14,7 @@ from mydata_like.server.uploader import UploaderRecord
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import Places
-from mydata_like.store.server_settings import (
-    first_seen,
-    load_server_settings,
-    save_server_settings,
-)
+from mydata_like.store.state_files import ServerSettings, first_seen, load_record, save_record
 
 # The settings behind each reason to leave a file or folder out that a server may set.
 FILTERS: Final = {
@@ -39,27 +35,27 @@ class Mirror:
 
     def keep(self, record: UploaderRecord) -> bool:
         """Keep what the server says now; return whether it said something else before."""
-        now, before = self._clock.now(), load_server_settings(self._file)
+        now, before = self._clock.now(), load_record(self._file, ServerSettings)
         texts, updated = record.settings, record.settings_updated
         if before is None:
             after = first_seen(texts, updated, now)
         else:
             after = before.renew(texts, updated, now)
-        save_server_settings(self._file, after)
+        save_record(self._file, after)
         return texts != (before.texts if before else {})
 
     def needs_clock(self, record: UploaderRecord) -> bool:
         """Return whether nobody knows when settings that the server keeps were changed."""
-        kept = load_server_settings(self._file)
+        kept = load_record(self._file, ServerSettings)
         return bool(record.settings) and (kept is None or kept.offset is None)
 
     def learn_clock(self, before: UploaderRecord, written: UploaderRecord) -> None:
         """Learn from the time that the server wrote just now, when it was asked to."""
         now = self._clock.now()
-        kept = load_server_settings(self._file)
+        kept = load_record(self._file, ServerSettings)
         if kept is None:
             kept = first_seen(before.settings, before.settings_updated, now)
-        save_server_settings(self._file, kept.learn(written.settings_updated, now))
+        save_record(self._file, kept.learn(written.settings_updated, now))
 
 
 def open_mirror(settings: Settings, places: Places, clock: Clock) -> Mirror:

@@ -22,7 +22,7 @@ from mydata_like.store.environment import environment
 from mydata_like.store.modes import correct_modes
 from mydata_like.store.paths import Places, is_protected
 from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
-from mydata_like.store.server_settings import ServerSettings, load_server_settings
+from mydata_like.store.state_files import SERVER_SETTINGS, ServerSettings, find_file, load_record
 from mydata_like.store.vault import KeyringSecrets
 
 
@@ -71,7 +71,8 @@ def load_settings(
             hint="Check the path after --config.",
         )
     loaded = load_layers(find_sources(config, assignments))
-    kept = load_server_settings(server_settings_file(loaded.settings, find_places(config)))
+    file = server_settings_file(loaded.settings, find_places(config))
+    kept = load_record(file, ServerSettings)
     if kept is not None and kept.texts:
         loaded = load_layers(replace(loaded.sources, server=_read_layer(kept, loaded.settings)))
     return _warn_of_open_locks(loaded)
@@ -79,8 +80,7 @@ def load_settings(
 
 def server_settings_file(settings: Settings, places: Places) -> Path:
     """Return where it is kept what the server of the settings sets for this uploader."""
-    host = urlsplit(settings.server.url).netloc.replace(":", "_")
-    return find_state(settings, places) / f"server-settings-{host}.json"
+    return find_file(find_state(settings, places), SERVER_SETTINGS, settings.server.url)
 
 
 def _read_layer(kept: ServerSettings, here: Settings) -> ServerLayer:

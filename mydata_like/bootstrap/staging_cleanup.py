@@ -7,7 +7,6 @@ from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from mydata_like.bootstrap.settings import find_state
 from mydata_like.core.errors import Problem, UploaderError
@@ -18,10 +17,15 @@ from mydata_like.core.staging import aside_path, staged_path
 from mydata_like.core.values import dataclass
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
-from mydata_like.store.moments import Moments
 from mydata_like.store.paths import Places
+from mydata_like.store.state_files import (
+    CLEANUP,
+    VISITED,
+    TimestampStore,
+    VisitedFolders,
+    find_file,
+)
 from mydata_like.store.unsent import Unsent, find_unsent
-from mydata_like.store.visited import VisitedFolders
 from mydata_like.transfer.cleanup import AGE, Left, Removed, clean_up, open_remover
 from mydata_like.transfer.parts import RESUMABLE
 from mydata_like.transfer.protocol import Member
@@ -46,7 +50,7 @@ class Area:
 
 def open_visited(settings: Settings, places: Places, clock: Clock) -> VisitedFolders:
     """Return what remembers the folders of this server's staging area."""
-    return VisitedFolders(_file(settings, places, "jsonl"), clock)
+    return VisitedFolders(_file(settings, places, VISITED), clock)
 
 
 def clean_staging(
@@ -57,7 +61,7 @@ def clean_staging(
     Nothing is connected to while there are none. Whatever fails is logged, and is done later.
     """
     now, visited = clock.now(), open_visited(settings, places, clock)
-    moments = Moments(_file(settings, places, "json"))
+    moments = TimestampStore(_file(settings, places, CLEANUP))
     last = moments.find(_CLEANED)
     due = sorted(visited.find(now - timedelta(seconds=AGE)))
     if not due or (last and timedelta() <= now - last < _PAUSE):
@@ -111,9 +115,8 @@ def _encode(path: str) -> bytes:
     return path.encode("utf-8", "surrogateescape")
 
 
-def _file(settings: Settings, places: Places, ending: str) -> Path:
-    host = urlsplit(settings.server.url).netloc.replace(":", "_")
-    return find_state(settings, places) / f"staging-folders-{host}.{ending}"
+def _file(settings: Settings, places: Places, name: str) -> Path:
+    return find_file(find_state(settings, places), name, settings.server.url)
 
 
 def _tell(removed: Removed) -> Problem:

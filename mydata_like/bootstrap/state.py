@@ -13,8 +13,13 @@ from mydata_like.core.format import format_path
 from mydata_like.core.sources import KnownSource
 from mydata_like.settings.policy import ServerDecision
 from mydata_like.settings.schema import Settings, find_missing
-from mydata_like.store.heartbeat import Heartbeat, read_heartbeat
-from mydata_like.store.standing import Awaited, Standing
+from mydata_like.store.state_files import (
+    Heartbeat,
+    PendingApproval,
+    load_approval,
+    load_record,
+    to_plain,
+)
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import is_watched
 
@@ -32,7 +37,7 @@ class State(LedgerState):
 
     missing: tuple[str, ...]
     watched: bool = False
-    awaited: Awaited | None = None
+    awaited: PendingApproval | None = None
     heartbeat: Heartbeat | None = None  # the last sign of life of a `watch`
     set_by_server: tuple[ServerDecision, ...] = ()
 
@@ -47,9 +52,9 @@ class State(LedgerState):
             "interrupted": self.interrupted and run_record(self.interrupted),
             "data_problem": self.data_problem and self.data_problem._asdict(),
             "unfinished_sources": [_source_record(source) for source in self.sources],
-            "awaited": self.awaited and self.awaited.as_record(),
+            "awaited": to_plain(self.awaited),
             "set_by_server": [decision.as_record() for decision in self.set_by_server],
-            "heartbeat": self.heartbeat and self.heartbeat.as_record(),
+            "heartbeat": to_plain(self.heartbeat),
             "runs": [run_record(past) for past in self.runs[:RUNS_SHOWN]],
             "shards": [shard.as_record() for shard in self.shards],
         }
@@ -69,8 +74,8 @@ def look_at_state(
         **{field.name: getattr(found, field.name) for field in fields(found)},
         missing=missing,
         watched=is_watched(find_state(settings, places), clock),
-        awaited=Standing.load(standing_file(settings, places)).awaited,
-        heartbeat=read_heartbeat(heartbeat_file(settings, places)),
+        awaited=load_approval(standing_file(settings, places)).awaited,
+        heartbeat=load_record(heartbeat_file(settings, places), Heartbeat),
         set_by_server=decisions,
     )
 

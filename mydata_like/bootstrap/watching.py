@@ -32,8 +32,8 @@ from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import CancelFlag, WorkerGroup
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.store.moments import Moments
 from mydata_like.store.paths import Places
+from mydata_like.store.state_files import HEARTBEAT, SCHEDULE, TimestampStore, find_file
 from mydata_like.system.changes import FolderChanges
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_watch
@@ -64,7 +64,7 @@ class Onlookers:
 
 def heartbeat_file(settings: Settings, places: Places) -> Path:
     """Return where a watch leaves its signs of life."""
-    return find_state(settings, places) / "heartbeat.json"
+    return find_file(find_state(settings, places), HEARTBEAT)
 
 
 def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
@@ -82,7 +82,7 @@ def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
     state = find_state(settings, places)
     with lock_watch(state, clock):
         pulse = Pulse(heartbeat_file(settings, places), clock, onlookers.emit)
-        memory = Moments(state / "schedule.json")
+        memory = TimestampStore(find_file(state, SCHEDULE))
         pulse.follow(
             Monitor(
                 settings.monitor,

@@ -1,5 +1,6 @@
 """`mydata-like where`: what became of a local file."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -76,7 +77,7 @@ def where(
 
 def _locate(text: str) -> Path:
     """Return the path that is meant: from the current folder on, else from the data directory."""
-    return Path.cwd() / text if Path(text).exists() else Path(text)
+    return Path.cwd() / text if os.path.lexists(text) else Path(text)
 
 
 def _explain(status: PathStatus, text: str) -> Iterator[str]:

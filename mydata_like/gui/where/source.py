@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.core.errors import Cancelled
-from mydata_like.core.file_status import PathStatus, Suggestion, Unknown
+from mydata_like.core.file_status import FileStatus, LocalState, PathStatus, Suggestion
 from mydata_like.core.freeing import Freed, Spared
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
@@ -59,9 +59,9 @@ def find(place: Place, text: str) -> Answer:
     from mydata_like import bootstrap
 
     found = bootstrap.find_status(*place, Path(text))
-    nowhere = found.unknown in (Unknown.ABSENT, Unknown.OUTSIDE) and not found.path.exists()
+    gone = isinstance(found, FileStatus) and found.local is LocalState.GONE
     suggestions = bootstrap.suggest(*place, text, MOST)
-    return Answer(text, None if nowhere else found, suggestions)
+    return Answer(text, None if gone and found.unknown else found, suggestions)
 
 
 def look_at(place: Place, path: Path) -> PathStatus:

@@ -33,8 +33,8 @@ from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.staging import Staging, clean_by_shell, leave_nothing
 from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.store.examinations import keep_examination
 from mydata_like.store.ledger import PastRun, SqliteLedger
+from mydata_like.store.state_files import add_speed_test
 from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.sessions import count_cpus
 from tests.faults.tcpproxy import TcpProxy
@@ -255,7 +255,7 @@ def test_without_a_shell_it_says_what_cannot_be_told(tmp_path):
 def test_advice_of_a_host_that_allows_no_shell_any_more_is_applied_and_leaves_nothing(tmp_path):
     """The shell was there when the latest test was made: its word counts for nothing now."""
     with site_with(tmp_path / "site", *sftp_only()) as site:
-        keep_examination(site.state / "speed-tests.jsonl", MADE_BY_SHELL)
+        add_speed_test(site.state / "speed-tests.jsonl", MADE_BY_SHELL)
 
         with speed_test(site) as test:
             test.recall()

@@ -12,7 +12,7 @@ from mydata_like.core.errors import Cancelled, FileChangedError
 from mydata_like.core.freeing import Freed
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.store.deeds import DeedsFile
+from mydata_like.store.state_files import DeletionLogFile
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.premises import Premises
 from tests.builders import a_file
@@ -175,7 +175,7 @@ def test_what_is_written_while_files_are_deleted_is_never_lost(tmp_path):
     deeds = {file.name: ("append", "overwrite")[number % 2] for number, file in enumerate(files)}
     with (
         closing(Premises(os.fsencode(tmp_path / "data"))) as premises,
-        DeedsFile(log, SystemClock()) as noted,
+        DeletionLogFile(log, SystemClock()) as noted,
         racing(log, tmp_path / "data", deeds, seconds=0.0002) as racer,
     ):
         for file in files:
