@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import tomlkit
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.connection import Connection, open_connection
-from mydata_like.bootstrap.settings import (
+from mydata_like import app as bootstrap
+from mydata_like.app.connection import Connection, open_connection
+from mydata_like.app.settings import (
     find_api_key,
     find_places,
     ledger_file,
     open_secrets,
     prepare_places,
 )
-from mydata_like.bootstrap.staging import open_petition
+from mydata_like.app.staging import open_petition
 from mydata_like.core.freeing import Freed, Spared
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.core.ports import ExperimentDraft

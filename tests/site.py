@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import psutil
 
-from mydata_like.bootstrap import Audience, Order, SystemClock, load_settings, open_job
+from mydata_like.app import Audience, Order, SystemClock, load_settings, open_job
 from mydata_like.core.events import Event, RunFinished
 from mydata_like.core.sources import Offer
 from mydata_like.demo.place import DemoPlace, furnish

@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like.bootstrap import HOME, find_program
-from mydata_like.bootstrap.demonstration import DemoPlace, open_place
+from mydata_like.app import HOME, find_program
+from mydata_like.app.demonstration import DemoPlace, open_place
 from mydata_like.cli.report import print_lines
 from mydata_like.cli.running import Shape, Task, carry_out, stopped_by_signals, tell_failure
 from mydata_like.core.errors import UploaderError

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.cli.commands import follow_standard_input
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import print_json, print_lines

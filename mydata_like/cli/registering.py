@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap import HostKey
+from mydata_like import app as bootstrap
+from mydata_like.app import HostKey
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import PlainLines, print_json, print_lines
 from mydata_like.cli.running import Shape, stopped_by_signals, tell_failure

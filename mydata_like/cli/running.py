@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.cli.commands import follow_standard_input
 from mydata_like.cli.report import (
     EventLines,

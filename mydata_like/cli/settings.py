@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import describe_decision, print_line, print_lines
 from mydata_like.cli.running import stopped_by_signals

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.service import Service, ServiceOrder
+from mydata_like import app as bootstrap
+from mydata_like.app.service import Service, ServiceOrder
 from mydata_like.cli import service as services
 from mydata_like.cli.options import (
     AcceptOption,

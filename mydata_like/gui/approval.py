@@ -56,7 +56,7 @@ class Approval(QObject):
 
 def _ask_server(settings: Settings, config: Path | None) -> None:
     """Return once the key is approved, of which the standing tells from then on."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
     from mydata_like.engine.tally import Tally
     from mydata_like.engine.workers import CancelFlag
 

@@ -9,7 +9,7 @@ from time import time
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.core.errors import AccessDeniedError, AlreadyRunningError, RunError
 from mydata_like.core.freeing import Freed, Spared
 from mydata_like.core.sources import Offer

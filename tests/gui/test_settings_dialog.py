@@ -5,7 +5,7 @@ import datetime
 import pytest
 from PySide6.QtCore import Qt
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.gui.app import Program
 from mydata_like.gui.settings.dialog import SettingsDialog
 from mydata_like.gui.settings.drawer import Drawer

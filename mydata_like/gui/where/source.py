@@ -13,7 +13,7 @@ from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import Freeing
+    from mydata_like.app import Freeing
 
 MOST = 200  # suggestions
 
@@ -56,7 +56,7 @@ class Pace:
 
 def find(place: Place, text: str) -> Answer:
     """Return what is known of a path or a part of one; raises `UploaderError`."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     found = bootstrap.find_status(*place, Path(text))
     nowhere = found.unknown in (Unknown.ABSENT, Unknown.OUTSIDE) and not found.path.exists()
@@ -66,7 +66,7 @@ def find(place: Place, text: str) -> Answer:
 
 def look_at(place: Place, path: Path) -> PathStatus:
     """Return what is known of a path; raises `UploaderError`."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     return bootstrap.find_status(*place, path)
 
@@ -89,7 +89,7 @@ def _go_through(
     *,
     delete: bool,
 ) -> Fates:
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     freed: list[Freed] = []
     kept: list[Spared] = []

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from mydata_like.bootstrap import (
+from mydata_like.app import (
     Audience,
     SpeedOrder,
     SystemClock,
@@ -15,7 +15,7 @@ from mydata_like.bootstrap import (
     load_speed_tests,
     open_speed_test,
 )
-from mydata_like.bootstrap.settings import find_places, ledger_file
+from mydata_like.app.settings import find_places, ledger_file
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RejectedError, RunError
 from mydata_like.demo.approval import ScpAddress
 from mydata_like.doctor.findings import (
