@@ -176,8 +176,8 @@ class FreeSite:
 
     def free(self, *paths: Path, delete: bool = True) -> list[Freed | Spared]:
         """Free files, as the command does."""
-        onlooker = bootstrap.Onlooker(CancelFlag(), lambda secret: None)
-        with bootstrap.open_freeing(self.settings, self.config, onlooker, delete=delete) as freeing:
+        observer = bootstrap.RunObserver()
+        with bootstrap.open_freeing(self.settings, self.config, observer, delete=delete) as freeing:
             return list(freeing(paths))
 
     def has(self, dataset: DatasetId, directory: str, name: str, content: bytes) -> bool:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.app.file_status import find_status as find_status
     from mydata_like.app.file_status import suggest as suggest
     from mydata_like.app.freeing import Freeing as Freeing
-    from mydata_like.app.freeing import Onlooker as Onlooker
     from mydata_like.app.freeing import open_freeing as open_freeing
     from mydata_like.app.identity import renew_identity as renew_identity
     from mydata_like.app.importing import ApiKeyFate as ApiKeyFate
@@ -36,10 +35,6 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.app.importing import Takeover as Takeover
     from mydata_like.app.importing import carry_over as carry_over
     from mydata_like.app.importing import plan_takeover as plan_takeover
-    from mydata_like.app.job import Audience as Audience
-    from mydata_like.app.job import Job as Job
-    from mydata_like.app.job import Order as Order
-    from mydata_like.app.job import open_job as open_job
     from mydata_like.app.monitoring import send_signals as send_signals
     from mydata_like.app.preview import Preview as Preview
     from mydata_like.app.preview import Sample as Sample
@@ -50,6 +45,10 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.app.registration import load_trusting as load_trusting
     from mydata_like.app.registration import register as register
     from mydata_like.app.registration import trust_host as trust_host
+    from mydata_like.app.run_request import RunObserver as RunObserver
+    from mydata_like.app.run_request import RunRequest as RunRequest
+    from mydata_like.app.run_request import ignore as ignore
+    from mydata_like.app.run_service import open_run as open_run
     from mydata_like.app.service import apply_autostart as apply_autostart
     from mydata_like.app.settings import find_api_key as find_api_key
     from mydata_like.app.settings import find_places as find_places
@@ -87,7 +86,6 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.app.trial import Result as Result
     from mydata_like.app.trial import Step as Step
     from mydata_like.app.trial import try_out as try_out
-    from mydata_like.app.watching import Onlookers as Onlookers
     from mydata_like.app.watching import WatchOrder as WatchOrder
     from mydata_like.app.watching import heartbeat_file as heartbeat_file
     from mydata_like.app.watching import keep_watch as keep_watch
@@ -110,15 +108,16 @@ _HOMES: Final = {
     ),
     "app.examining": "SpeedOrder SpeedTest load_speed_tests open_speed_test",
     "app.file_status": "find_files find_status suggest",
-    "app.freeing": "Freeing Onlooker open_freeing",
+    "app.freeing": "Freeing open_freeing",
     "app.identity": "renew_identity",
     "app.importing": "ApiKeyFate Kept OldSshKey Takeover carry_over plan_takeover",
-    "app.job": "Audience Job Order open_job",
     "app.monitoring": "send_signals",
     "app.preview": "Preview Sample preview_layout",
     "app.registration": (
         "Admission HostKey fetch_server_settings load_trusting register trust_host"
     ),
+    "app.run_request": "RunObserver RunRequest ignore",
+    "app.run_service": "open_run",
     "app.service": "apply_autostart",
     "app.settings": (
         "find_api_key find_places load_settings offer_takeover open_secrets save_settings "
@@ -137,7 +136,7 @@ _HOMES: Final = {
     "app.surroundings": "open_log warn_of_ignored",
     "app.takeover_report": "Paragraph describe_takeover",
     "app.trial": "Result Step try_out",
-    "app.watching": "Onlookers WatchOrder heartbeat_file keep_watch",
+    "app.watching": "WatchOrder heartbeat_file keep_watch",
     "store.environment": "hand_over",
     "store.heartbeat": "Heartbeat",
     "store.rows": "PastRun",

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from mydata_like.app.admission import Petition
 from mydata_like.app.connection import Connection, require_complete
-from mydata_like.app.job import Audience, Order, build_gate, connected
 from mydata_like.app.occupying import occupied
 from mydata_like.app.quiet import require_quiet
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.settings import (
     find_places,
     find_state,
@@ -24,6 +24,7 @@ from mydata_like.app.settings import (
 )
 from mydata_like.app.staging import list_endpoints, open_petition, open_transport
 from mydata_like.core.errors import NotApprovedError, RunError
+from mydata_like.core.ports import Cancel
 from mydata_like.doctor.advice import Verdict, judge, reorder
 from mydata_like.doctor.api import Questions
 from mydata_like.doctor.examination import Examination
@@ -63,12 +64,12 @@ class SpeedTest:
     """
 
     def __init__(
-        self, settings: Settings, order: SpeedOrder, subject: Subject, audience: Audience
+        self, settings: Settings, order: SpeedOrder, subject: Subject, cancel: Cancel
     ) -> None:
         self._settings = settings
         self._order = order
         self._subject = subject
-        self._examination = Examination(subject, order.effort, audience.cancel)
+        self._examination = Examination(subject, order.effort, cancel)
 
     def measure(self) -> Generator[Measured, None, None]:
         """Yield what is measured, one after the other; raises `Cancelled`."""
@@ -166,7 +167,7 @@ def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[st
 
 @contextmanager
 def open_speed_test(
-    settings: Settings, order: SpeedOrder, audience: Audience
+    settings: Settings, order: SpeedOrder, observer: RunObserver
 ) -> Iterator[SpeedTest]:
     """Yield a speed test that may begin; nothing runs beside it on the same data directory.
 
@@ -179,13 +180,13 @@ def open_speed_test(
     if not order.anyway:
         require_quiet(settings.limits, clock)
     state, root = find_state(settings, places), settings.data.directory or Path()
-    run = Order(config=order.config, dry_run=True)
-    gate = build_gate(settings, run, audience, clock)
+    request = RunRequest(settings=settings, config=order.config, dry_run=True)
+    gate = build_gate(request, observer, clock)
     with (
-        occupied(state, os.fsencode(root), clock, audience.cancel.set),
-        connected(settings, run, audience, gate) as connection,
+        occupied(state, os.fsencode(root), clock, observer.cancel.set),
+        connected(request, observer, gate) as connection,
     ):
-        petition = open_petition(connection, settings, places, audience.emit)
+        petition = open_petition(connection, settings, places, observer.emit)
         staging, why = _find_staging(petition, settings, order.config)
         subject = Subject(
             root=root,
@@ -196,7 +197,7 @@ def open_speed_test(
             why=why,
             records=tuple(_recall_records(settings, places)),
         )
-        yield SpeedTest(settings, order, subject, audience)
+        yield SpeedTest(settings, order, subject, observer.cancel)
 
 
 def _file(settings: Settings, config: Path | None) -> Path:

@@ -1,7 +1,7 @@
 """Freeing space on the instrument's disk, put together from its parts."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from mydata_like.app.connection import Connection, open_connection, require_complete
 from mydata_like.app.occupying import occupied
+from mydata_like.app.run_request import RunObserver, ignore
 from mydata_like.app.settings import (
     find_api_key,
     find_places,
@@ -19,12 +20,10 @@ from mydata_like.app.settings import (
 )
 from mydata_like.app.staging import open_petition
 from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
-from mydata_like.core.events import Event
 from mydata_like.core.freeing import Found, Freed, Spared
 from mydata_like.engine.free import Free
 from mydata_like.engine.proving import Proof
 from mydata_like.engine.reverify import Reverification, Reverify
-from mydata_like.engine.workers import Stoppable
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
 from mydata_like.store.deeds import NAME, DeedsFile
@@ -39,14 +38,6 @@ OUTSIDE = Problem(
     "This does not lie below the data directory.",
     "Only files that the program has uploaded from there can be freed.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Onlooker:
-    """Who may stop the freeing, and who is told the secrets that no log may show."""
-
-    cancel: Stoppable
-    hide: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +87,7 @@ def find_source_key(sources: Iterable[bytes], path: Path) -> bytes | None:
 
 @contextmanager
 def open_freeing(
-    settings: Settings, config: Path | None, onlooker: Onlooker, *, delete: bool
+    settings: Settings, config: Path | None, observer: RunObserver, *, delete: bool
 ) -> Iterator[Freeing]:
     """Prove the server, and yield what asks it about files; with `delete` they go where they may.
 
@@ -110,13 +101,13 @@ def open_freeing(
     with ExitStack() as stack:
         state = find_state(settings, places)
         if delete:
-            stop = onlooker.cancel.set
+            stop = observer.cancel.set
             stack.enter_context(occupied(state, os.fsencode(root), clock, stop))
         ledger = stack.enter_context(_open_ledger(settings, places, root))
         key, _ = find_api_key(settings, open_secrets(config))
-        onlooker.hide(key.reveal())
+        observer.hide(key.reveal())
         # As in a dry run: nothing is made on the server.
-        connection = open_connection(settings, key, clock, onlooker.cancel, dry_run=True)
+        connection = open_connection(settings, key, clock, observer.cancel, dry_run=True)
         stack.callback(connection.close)
         box = _require_box(connection, settings, places)
         how = Reverification(
@@ -125,7 +116,7 @@ def open_freeing(
             settings.advanced.verify_interval,
             settings.server.requests,
         )
-        server, cancel = connection.server, onlooker.cancel
+        server, cancel = connection.server, observer.cancel
         proof = Proof(
             server,
             TarArchives(),
@@ -186,7 +177,7 @@ def _require_encryption(settings: Settings) -> None:
 def _require_box(connection: Connection, settings: Settings, places: Places) -> str:
     """Return the storage box in which files stay; refuse where nobody gave us one."""
     try:
-        approved = open_petition(connection, settings, places, _ignore).look()
+        approved = open_petition(connection, settings, places, ignore).look()
     except NotApprovedError:
         approved = None
     if approved is None or settings.transfer.method == "http":
@@ -197,7 +188,3 @@ def _require_box(connection: Connection, settings: Settings, places: Places) -> 
             code="free.http-only",
         )
     return approved.area.box
-
-
-def _ignore(event: Event) -> None:
-    """Nobody needs to know how the approval stands but we."""

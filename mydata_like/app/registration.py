@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mydata_like.app.connection import require_complete
-from mydata_like.app.job import Audience, Order, build_gate, connect, connected
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
 from mydata_like.app.server_settings import refresh_settings
 from mydata_like.app.settings import find_places, load_settings, prepare_places
 from mydata_like.app.staging import list_endpoints, open_petition
@@ -47,37 +47,35 @@ class Admission:
     unknown_host_keys: Iterator[HostKey]
 
 
-def register(
-    settings: Settings, order: Order, audience: Audience, *, here: bool = False
-) -> Admission:
+def register(request: RunRequest, observer: RunObserver, *, here: bool = False) -> Admission:
     """Ask for approval, and meet the staging hosts once it is there.
 
-    With the order's patience the approval is waited for; with `here` the uploader belongs to
+    With the request's patience the approval is waited for; with `here` the uploader belongs to
     this computer from now on. Raises `NotApprovedError` with the fingerprint to tell the
     administrator, `HostKeyError` where a host's key is not the one we know.
     """
-    require_complete(settings, order.config)
-    places = find_places(order.config)
-    prepare_places(settings, places)
-    gate = build_gate(settings, order, audience, SystemClock())
+    require_complete(request.settings, request.config)
+    places = find_places(request.config)
+    prepare_places(request.settings, places)
+    gate = build_gate(request, observer, SystemClock())
     with ExitStack() as stack:
-        settings, connection = connect(settings, order, audience, gate, stack)
-        petition = open_petition(connection, settings, places, audience.emit)
+        request, connection = connect(request, observer, gate, stack)
+        petition = open_petition(connection, request.settings, places, observer.emit)
         if here:
             petition.take_seat()
-        area = petition.request() if order.patience is None else gate.call(petition.request)
-    endpoints = list_endpoints(petition, area, settings, places)
+        area = petition.request() if request.patience is None else gate.call(petition.request)
+    endpoints = list_endpoints(petition, area, request.settings, places)
     return Admission(area, _find_unknown(endpoints))
 
 
-def fetch_server_settings(settings: Settings, order: Order, audience: Audience) -> bool:
+def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:
     """Ask the server what it sets for this uploader; return whether that is new."""
-    require_complete(settings, order.config)
-    places, clock = find_places(order.config), SystemClock()
-    prepare_places(settings, places)
-    gate = build_gate(settings, order, audience, clock)
-    with connected(settings, order, audience, gate) as connection:
-        return refresh_settings(connection, settings, places, clock)
+    require_complete(request.settings, request.config)
+    places, clock = find_places(request.config), SystemClock()
+    prepare_places(request.settings, places)
+    gate = build_gate(request, observer, clock)
+    with connected(request, observer, gate) as connection:
+        return refresh_settings(connection, request.settings, places, clock)
 
 
 def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:

@@ -9,14 +9,13 @@ from typing import Final, NamedTuple
 
 from mydata_like.app.admission import Petition
 from mydata_like.app.connection import Connection, require_complete
-from mydata_like.app.job import Audience, Order, build_gate, connected
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
 from mydata_like.app.settings import find_places, find_state, prepare_places
 from mydata_like.app.staging import list_endpoints, open_petition, open_transport
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, StagingArea, Wanted
-from mydata_like.core.ports import Sent, Transport
-from mydata_like.settings.schema import Settings
+from mydata_like.core.ports import Cancel, Sent, Transport
 from mydata_like.settings.writing import write_private
 from mydata_like.ssh.session import Endpoint
 from mydata_like.system.clock import SystemClock
@@ -53,27 +52,28 @@ class Step(NamedTuple):
         return values
 
 
-def try_out(settings: Settings, order: Order, audience: Audience) -> Iterator[Step]:
+def try_out(request: RunRequest, observer: RunObserver) -> Iterator[Step]:
     """Yield what was tried, step by step; what rests on a step that fails is not tried.
 
     Nothing is made on the server, so its way of registering and verifying is left unproven.
     """
+    settings, places = request.settings, find_places(request.config)
     name = "server"
     try:
-        require_complete(settings, order.config)
-        prepare_places(settings, find_places(order.config))
-        gate = build_gate(settings, order, audience, SystemClock())
-        with connected(settings, order, audience, gate) as connection:
+        require_complete(settings, request.config)
+        prepare_places(settings, places)
+        gate = build_gate(request, observer, SystemClock())
+        with connected(request, observer, gate) as connection:
             yield from _tell_connection(connection)
             name = "approval"
-            petition = open_petition(connection, settings, find_places(order.config), audience.emit)
+            petition = open_petition(connection, settings, places, observer.emit)
             area = _find_area(petition, insisted=settings.transfer.method == "ssh")
             if area is None or settings.transfer.method == "http":
                 yield _tell_http_only(petition, area)
                 return
             yield _ok(name, f"The key is approved for the storage box {area.box}.")
             name = "staging"
-            yield from StagingTrial(settings, order, audience).steps(petition, area)
+            yield from StagingTrial(request, observer.cancel).steps(petition, area)
     except UploaderError as error:
         yield _failed(name, error)
 
@@ -127,10 +127,10 @@ def _tell_http_only(petition: Petition, area: StagingArea | None) -> Step:
 class StagingTrial:
     """Sends a small file through the real channels, looks at it there, and removes it."""
 
-    def __init__(self, settings: Settings, order: Order, audience: Audience) -> None:
-        self._settings = settings
-        self._places = find_places(order.config)
-        self._audience = audience
+    def __init__(self, request: RunRequest, cancel: Cancel) -> None:
+        self._settings = request.settings
+        self._places = find_places(request.config)
+        self._cancel = cancel
 
     def steps(self, petition: Petition, area: StagingArea) -> Iterator[Step]:
         """Yield how each host lets us in, then what became of the file."""
@@ -159,7 +159,7 @@ class StagingTrial:
         try:
             write_private(path, secrets.token_bytes(_SIZE))
             os.utime(path, (_LONG_AGO, _LONG_AGO))
-            self._audience.cancel.wait(_SETTLED)
+            self._cancel.wait(_SETTLED)
             there = path.stat()
             text = os.fsencode(path)
             yield LocalFile(

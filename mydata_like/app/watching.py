@@ -1,15 +1,15 @@
 """A watch, put together: the schedule's loop, its signs of life, and a run for each start."""
 
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
 from mydata_like.app.connection import require_complete
-from mydata_like.app.job import Audience, Order, open_job
 from mydata_like.app.monitoring import Pulse, look_back, send_signals
 from mydata_like.app.registration import load_trusting
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.run_service import open_run
 from mydata_like.app.settings import (
     correct_places,
     find_places,
@@ -21,15 +21,13 @@ from mydata_like.app.settings import (
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.engine.controller import Controller
 from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.monitor import Monitor
 from mydata_like.engine.run import INTERRUPTED, RunEnd
 from mydata_like.engine.schedule import Rule
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import FOLDER, Duties, Ended, Plan, Watch
 from mydata_like.engine.wishes import Wishes
-from mydata_like.engine.workers import CancelFlag, WorkerGroup
+from mydata_like.engine.workers import WorkerGroup
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.moments import Moments
@@ -51,37 +49,26 @@ class WatchOrder:
     attended: bool = False  # by a program that shows what it does
 
 
-@dataclass(frozen=True, slots=True)
-class Onlookers:
-    """Who follows a watch, and who may stop it or give it commands."""
-
-    emit: Emit
-    cancel: CancelFlag
-    hide: Callable[[str], None]  # told every secret, so that no log shows it
-    controller: Controller
-    wishes: Wishes
-
-
 def heartbeat_file(settings: Settings, places: Places) -> Path:
     """Return where a watch leaves its signs of life."""
     return find_state(settings, places) / "heartbeat.json"
 
 
-def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
+def keep_watch(order: WatchOrder, observer: RunObserver, wishes: Wishes) -> None:
     """Start runs as the settings say, until asked to stop.
 
     Raises a `RunError` where the watch cannot begin. Once it has, nothing ends it but the
     request to stop: what goes wrong is told, and tried again.
     """
-    lookout = Lookout(order, onlookers.emit)
+    lookout = Lookout(order, observer.emit)
     settings, places = lookout.settings, find_places(order.config)
     require_complete(settings, order.config)
     prepare_places(settings, places)
-    correct_places(settings, places, onlookers.emit)
+    correct_places(settings, places, observer.emit)
     clock = SystemClock()
     state = find_state(settings, places)
     with lock_watch(state, clock):
-        pulse = Pulse(heartbeat_file(settings, places), clock, onlookers.emit)
+        pulse = Pulse(heartbeat_file(settings, places), clock, observer.emit)
         memory = Moments(state / "schedule.json")
         pulse.follow(
             Monitor(
@@ -90,7 +77,7 @@ def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
                 lambda since: look_back(lookout.settings, places, since, clock),
             )
         )
-        runner = Runner(order, onlookers, lookout, pulse)
+        runner = Runner(observer, wishes, lookout, pulse)
         with closing(Signs(lookout, clock)) as signs:
             _tell_start(settings, signs.problem, runner.emit, attended=order.attended)
             duties = Duties(
@@ -98,11 +85,11 @@ def keep_watch(order: WatchOrder, onlookers: Onlookers) -> None:
                 run=runner.run,
                 memory=memory,
                 hints=signs,
-                wished=onlookers.wishes.take,
+                wished=wishes.take,
             )
-            watch = Watch(duties, clock, onlookers.wishes, runner.emit)
-            ended = onlookers.cancel.part()
-            with WorkerGroup(onlookers.cancel) as group:
+            watch = Watch(duties, clock, wishes, runner.emit)
+            ended = observer.cancel.part()
+            with WorkerGroup(observer.cancel) as group:
                 group.start("heartbeat", lambda: pulse.keep_beating(ended))
                 watch.keep()
                 ended.set("the watch has ended")
@@ -131,6 +118,11 @@ class Lookout:
         schedule = self.settings.schedule
         return Plan(Rule.of(schedule), self.settings.filters.settle_seconds, self.settings)
 
+    @property
+    def config(self) -> Path | None:
+        """The settings file, None for the usual one."""
+        return self._order.config
+
     def load(self) -> Loaded:
         """Return the settings as they are now; raises as loading does."""
         order = self._order
@@ -148,16 +140,16 @@ class Runner:
     """Carries out the runs of a watch."""
 
     def __init__(
-        self, order: WatchOrder, onlookers: Onlookers, lookout: Lookout, pulse: Pulse
+        self, observer: RunObserver, wishes: Wishes, lookout: Lookout, pulse: Pulse
     ) -> None:
-        self._order = order
-        self._onlookers = onlookers
+        self._observer = observer
+        self._wishes = wishes
         self._lookout = lookout
         self._pulse = pulse
 
     def emit(self, event: Event) -> None:
         """Tell everybody of an event."""
-        self._onlookers.emit(event)
+        self._observer.emit(event)
         self._pulse.show(event)
 
     def run(self, reason: str) -> Ended:
@@ -169,7 +161,7 @@ class Runner:
             self._tell_failure(error.problem)
             return Ended(complete=False)
         except Cancelled:
-            if self._onlookers.cancel.is_set():
+            if self._observer.cancel.is_set():
                 raise
             self._tell_failure(INTERRUPTED)  # of this run alone, before it had begun
             return Ended(complete=True)
@@ -183,27 +175,26 @@ class Runner:
     def _tell_failure(self, problem: Problem) -> None:
         """Tell the end of a run that could not begin."""
         self._pulse.note_failure(problem)
-        self._onlookers.emit(RunFinished.of_nothing(SystemClock().now(), problem))
+        self._observer.emit(RunFinished.of_nothing(SystemClock().now(), problem))
 
     def _carry(self, settings: Settings, reason: str) -> RunEnd:
-        tally = Tally(SystemClock())
-
-        def emit(event: Event) -> None:
-            tally.add(event)
-            self.emit(event)
-
-        cancel = self._onlookers.cancel.part()
-        onlookers = self._onlookers
-        audience = Audience(emit, tally, cancel, onlookers.hide, onlookers.controller)
-        order = Order(
-            config=self._order.config,
+        watcher = self._observer
+        observer = RunObserver(
+            emit=self.emit,
+            cancel=watcher.cancel.part(),
+            hide=watcher.hide,
+            controller=watcher.controller,
+        )
+        request = RunRequest(
+            settings=settings,
+            config=self._lookout.config,
             patience=inf,
             reason=reason,
             reload=self._lookout.load,
-            part=Part(onlookers.wishes.only) if reason == FOLDER else ALL,
+            part=Part(self._wishes.only) if reason == FOLDER else ALL,
         )
-        with open_job(settings, order, audience) as job:
-            return job()
+        with open_run(request, observer) as run:
+            return run.execute()
 
 
 class Signs:

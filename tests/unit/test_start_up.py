@@ -43,7 +43,7 @@ def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
         "from mydata_like.__main__ import main\ntry: main()\nexcept SystemExit: 0", *words
     )
 
-    assert "mydata_like.app.job" in modules
+    assert "mydata_like.app.run_service" in modules
     assert not modules & HEAVY
     assert not modules & {"mydata_like.cli.main", "mydata_like.app.setup"}
 

@@ -94,16 +94,11 @@ class Attempt(NamedTuple):
 def try_connection(attempt: Attempt, cancel: CancelFlag, tell: Callable[[Step], None]) -> None:
     """Try the way to the server; each step is told as soon as it is known."""
     from mydata_like import app as bootstrap
-    from mydata_like.engine.tally import Tally
 
     secret = bootstrap.Secret(attempt.key) if attempt.key else None
-    order = bootstrap.Order(config=attempt.config, dry_run=True, api_key=secret)
-    tally = Tally(bootstrap.SystemClock())
-    audience = bootstrap.Audience(tally.add, tally, cancel, _hide_nothing)
-    for step in bootstrap.try_out(attempt.settings, order, audience):
+    request = bootstrap.RunRequest(
+        settings=attempt.settings, config=attempt.config, dry_run=True, api_key=secret
+    )
+    # The window's log hides whatever looks like a key, and never gets to see this one.
+    for step in bootstrap.try_out(request, bootstrap.RunObserver(cancel=cancel)):
         tell(step)
-
-
-def _hide_nothing(secret: str) -> None:
-    """The window's log hides whatever looks like a key, and never gets to see this one."""
-    del secret

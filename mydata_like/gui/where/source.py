@@ -93,11 +93,11 @@ def _go_through(
 
     freed: list[Freed] = []
     kept: list[Spared] = []
-    onlooker = bootstrap.Onlooker(pace.cancel, _nobody)
+    observer = bootstrap.RunObserver(cancel=pace.cancel)
     # Who asks to stop may do so before the first file is looked at.
     with (
         suppress(Cancelled),
-        bootstrap.open_freeing(*place, onlooker, delete=delete) as freeing,
+        bootstrap.open_freeing(*place, observer, delete=delete) as freeing,
     ):
         for fate in begin(freeing):
             if isinstance(fate, Freed):
@@ -107,7 +107,3 @@ def _go_through(
             pace.files += 1
             pace.bytes += fate.size
     return Fates(freed, kept, pace.cancel.is_set())
-
-
-def _nobody(secret: str) -> None:
-    """Nothing that is said here holds the API key."""

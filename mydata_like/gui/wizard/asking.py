@@ -145,8 +145,10 @@ def register(
     """Ask for approval; raises `NotApprovedError` while it is awaited."""
     from mydata_like import app as bootstrap
 
-    order = bootstrap.Order(config=config)
-    admission = bootstrap.register(settings, order, _audience(tell, cancel))
+    request = bootstrap.RunRequest(settings=settings, config=config)
+    # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
+    observer = bootstrap.RunObserver(emit=tell, cancel=cancel)
+    admission = bootstrap.register(request, observer)
     return Registered(admission, next(admission.unknown_host_keys, None))
 
 
@@ -169,21 +171,9 @@ def try_out(
     """Send a test file, telling of each step."""
     from mydata_like import app as bootstrap
 
-    order = bootstrap.Order(config=config, dry_run=True)
+    request = bootstrap.RunRequest(settings=settings, config=config, dry_run=True)
     steps = []
-    for step in bootstrap.try_out(settings, order, _audience(_ignore, cancel)):
+    for step in bootstrap.try_out(request, bootstrap.RunObserver(cancel=cancel)):
         tell(step)
         steps.append(step)
     return tuple(steps)
-
-
-def _audience(tell: Callable[[Event], None], cancel: CancelFlag) -> bootstrap.Audience:
-    from mydata_like import app as bootstrap
-    from mydata_like.engine.tally import Tally
-
-    # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
-    return bootstrap.Audience(tell, Tally(bootstrap.SystemClock()), cancel, _ignore)
-
-
-def _ignore(_told: object) -> None:
-    """Listen to nothing."""
