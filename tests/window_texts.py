@@ -40,8 +40,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.settings import find_places, find_state
+from mydata_like import app as bootstrap
+from mydata_like.app.settings import find_places, find_state
 from mydata_like.gui.app import Program
 from mydata_like.gui.look.appearance import dress
 from mydata_like.gui.look.palette import status_colour

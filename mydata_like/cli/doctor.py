@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.cli.commands import follow_standard_input
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import print_json, print_lines
@@ -26,7 +26,6 @@ from mydata_like.doctor.findings import Findings, Machine, Measured, Stage, Unit
 from mydata_like.doctor.looks import FULL, QUICK
 from mydata_like.doctor.verdict import SIZES, Prediction, Workload
 from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
 
 _UNSURE = 0.25  # of the median: a wider spread is shown
@@ -120,10 +119,8 @@ def _carry_out(asked: Asked) -> None:
         bootstrap.open_log(settings, order.config) as redaction,
         stopped_by_signals(cancel),
     ):
-        audience = bootstrap.Audience(
-            log_event, Tally(bootstrap.SystemClock()), cancel, redaction.add
-        )
-        with bootstrap.open_speed_test(settings, order, audience) as test:
+        observer = bootstrap.RunObserver(emit=log_event, cancel=cancel, hide=redaction.add)
+        with bootstrap.open_speed_test(settings, order, observer) as test:
             record = _examine(test, asked)
     if asked.shape is not Shape.TEXT:
         event = {"event": "test_finished"} if asked.shape is Shape.EVENTS else {}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.bootstrap.explaining import explain_codes
+from mydata_like.app.explaining import explain_codes
 from mydata_like.cli.report import print_lines
 
 

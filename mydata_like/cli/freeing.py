@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.cli.running import Shape, stopped_by_signals, tell_failure
@@ -135,8 +135,8 @@ class _Work:
 
     def _go(self, paths: list[Path], *, delete: bool) -> Sums:
         with bootstrap.open_log(self.settings, self.config) as redaction:
-            onlooker = bootstrap.Onlooker(self.cancel, redaction.add)
-            opened = bootstrap.open_freeing(self.settings, self.config, onlooker, delete=delete)
+            observer = bootstrap.RunObserver(cancel=self.cancel, hide=redaction.add)
+            opened = bootstrap.open_freeing(self.settings, self.config, observer, delete=delete)
             with opened as freeing:
                 return Sums.of(freeing(paths))
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap import ApiKeyFate, Takeover
+from mydata_like import app as bootstrap
+from mydata_like.app import ApiKeyFate, Takeover
 from mydata_like.cli.options import ConfigOption, JsonOption
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.cli.settings import Store, problems_told

@@ -11,15 +11,14 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap import HostKey
+from mydata_like import app as bootstrap
+from mydata_like.app import HostKey
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import PlainLines, print_json, print_lines
 from mydata_like.cli.running import Shape, stopped_by_signals, tell_failure
 from mydata_like.core.errors import Cancelled, HostKeyError, UploaderError
 from mydata_like.core.ports import Emit
 from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
@@ -89,10 +88,12 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
 def _register(asked: Asked, shape: Shape) -> None:
     reload = partial(bootstrap.load_settings, asked.config, asked.assignments)
     settings, patience = reload().settings, inf if asked.wait else None
-    order = bootstrap.Order(config=asked.config, patience=patience, reload=reload)
+    request = bootstrap.RunRequest(
+        settings=settings, config=asked.config, patience=patience, reload=reload
+    )
     told = PlainLines(sys.stderr.write if shape is Shape.JSON else sys.stdout.write)
-    with _attending(settings, asked.config, told.show) as audience:
-        place = bootstrap.register(settings, order, audience, here=asked.here)
+    with _attending(settings, asked.config, told.show) as observer:
+        place = bootstrap.register(request, observer, here=asked.here)
     accept = asked.accept
     for key in place.unknown_host_keys:
         if key.fingerprint in accept or (not accept and _asks(key, shape)):
@@ -111,23 +112,25 @@ def _register(asked: Asked, shape: Shape) -> None:
 
 
 @contextmanager
-def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[bootstrap.Audience]:
-    """Yield an audience whose signals stop what is at work, and whose log shows no secret."""
+def _attending(
+    settings: Settings, config: Path | None, emit: Emit
+) -> Iterator[bootstrap.RunObserver]:
+    """Yield an observer whose signals stop what is at work, and whose log shows no secret."""
     cancel = CancelFlag()
     with (
         bootstrap.open_log(settings, config) as redaction,
         stopped_by_signals(cancel),
     ):
-        yield bootstrap.Audience(emit, Tally(bootstrap.SystemClock()), cancel, redaction.add)
+        yield bootstrap.RunObserver(emit=emit, cancel=cancel, hide=redaction.add)
 
 
 def _check(asked: Asked, shape: Shape) -> int:
     """Tell of each step whether it is well; return the exit code of the first that is not."""
     settings = bootstrap.load_trusting(asked.config, asked.assignments, asked.accept).settings
-    order = bootstrap.Order(config=asked.config, dry_run=True)
+    request = bootstrap.RunRequest(settings=settings, config=asked.config, dry_run=True)
     steps = []
-    with _attending(settings, asked.config, lambda event: None) as audience:
-        for step in bootstrap.try_out(settings, order, audience):
+    with _attending(settings, asked.config, bootstrap.ignore) as observer:
+        for step in bootstrap.try_out(request, observer):
             steps.append(step)
             if shape is Shape.TEXT:
                 print_lines([_describe_step(step)])

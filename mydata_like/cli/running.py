@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.cli.commands import follow_standard_input
 from mydata_like.cli.report import (
     EventLines,
@@ -112,7 +112,7 @@ def choose_shape(*, events: bool, brief: bool, as_json: bool = False) -> Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RunArguments:
     """A run as it was asked for on the command line."""
 
     config: Path | None
@@ -126,23 +126,25 @@ class Task:
     accept_empty: bool = False
 
 
-def carry_out(task: Task, sources: Sequence[str] = (), becoming: Sequence[str] = ()) -> int:
+def carry_out(
+    arguments: RunArguments, sources: Sequence[str] = (), becoming: Sequence[str] = ()
+) -> int:
     """Run, show it, and return the exit code; of `sources` only, where there are any."""
     try:
-        return _carry_out(replace(task, sources=read_offers(sources, becoming)))
+        return _carry_out(replace(arguments, sources=read_offers(sources, becoming)))
     except UploaderError as error:
-        tell_failure(error, task.shape)
+        tell_failure(error, arguments.shape)
         return error.exit_code
     except (Cancelled, KeyboardInterrupt):
-        if task.shape is not Shape.TEXT:
+        if arguments.shape is not Shape.TEXT:
             print_json(event_record(_end_of_nothing(INTERRUPTED)))
         return INTERRUPTED_EXIT
 
 
-def carry_out_alone(task: Task) -> NoReturn:
+def carry_out_alone(arguments: RunArguments) -> NoReturn:
     """Run, show it, and end the process, quietly where nobody reads on."""
     try:
-        code = carry_out(task)
+        code = carry_out(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
@@ -166,47 +168,59 @@ def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[Offer,
     return tuple(Offer(os.fsencode(path), next(destinations, None)) for path in sources)
 
 
-def _carry_out(task: Task) -> int:
-    reload = partial(bootstrap.load_trusting, task.config, task.assignments, task.host_keys)
+def _carry_out(arguments: RunArguments) -> int:
+    reload = partial(
+        bootstrap.load_trusting, arguments.config, arguments.assignments, arguments.host_keys
+    )
     settings = reload().settings
     bootstrap.go_second(settings)
-    cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
-    order = _build_order(task, settings, reload)
+    request = _build_request(arguments, settings, reload)
+    cancel, preview = CancelFlag(), Preview()
     with ExitStack() as stack:
-        redaction = stack.enter_context(bootstrap.open_log(settings, task.config, task.shard))
+        redaction = stack.enter_context(
+            bootstrap.open_log(settings, arguments.config, arguments.shard)
+        )
         stack.enter_context(stopped_by_signals(cancel))
-        report = stack.enter_context(_open_report(task, tally))
-        preview = Preview()
+        progress = Tally(bootstrap.SystemClock())
+        report = stack.enter_context(_open_report(arguments, progress))
 
         def emit(event: Event) -> None:
-            tally.add(event)
             report.show(event)
-            if task.dry_run:
+            if arguments.dry_run:
                 preview.show(event)
             log_event(event)
 
         controller = Controller(cancel, emit)
-        audience = bootstrap.Audience(emit, tally, cancel, redaction.add, controller)
-        follow_commands(task.shape, controller)
-        with bootstrap.open_job(settings, order, audience) as job:
-            end = job(dry_run=task.dry_run)
-        _send_signals(task, settings, end.finished)
-    _tell_end(task, settings, end.finished, preview.lines(tally.totals))
+        observer = bootstrap.RunObserver(
+            emit=emit,
+            cancel=cancel,
+            hide=redaction.add,
+            progress=progress,
+            controller=controller,
+        )
+        follow_commands(arguments.shape, controller)
+        with bootstrap.open_run(request, observer) as run:
+            end = run.execute()
+        _send_signals(arguments, settings, end.finished)
+    _tell_end(arguments, settings, end.finished, preview.lines(progress.totals))
     return end.exit_code
 
 
-def _build_order(task: Task, settings: Settings, reload: Callable[[], Loaded]) -> bootstrap.Order:
+def _build_request(
+    arguments: RunArguments, settings: Settings, reload: Callable[[], Loaded]
+) -> bootstrap.RunRequest:
     reason = "person"
-    if task.sources or task.only:
-        reason = SOURCE if task.sources else FOLDER
-    return bootstrap.Order(
-        config=task.config,
-        dry_run=task.dry_run,
+    if arguments.sources or arguments.only:
+        reason = SOURCE if arguments.sources else FOLDER
+    return bootstrap.RunRequest(
+        settings=settings,
+        config=arguments.config,
+        dry_run=arguments.dry_run,
         reason=reason,
         reload=reload,
-        sources=task.sources,
-        part=Part(_find_folder(settings, task.only), task.shard),
-        accept_empty=task.accept_empty,
+        sources=arguments.sources,
+        part=Part(_find_folder(settings, arguments.only), arguments.shard),
+        accept_empty=arguments.accept_empty,
     )
 
 
@@ -221,10 +235,10 @@ def _find_folder(settings: Settings, text: str) -> str:
     return format_path(os.fsencode(path.relative_to(root).as_posix()))
 
 
-def _send_signals(task: Task, settings: Settings, finished: RunFinished) -> None:
+def _send_signals(arguments: RunArguments, settings: Settings, finished: RunFinished) -> None:
     """Tell the dead man's switch; the run's sums stay the last that is said."""
-    part = task.only or task.shard != WHOLE  # which is no sign that all is well
-    if not task.dry_run and not part:
+    part = arguments.only or arguments.shard != WHOLE  # which is no sign that all is well
+    if not arguments.dry_run and not part:
         for problem in bootstrap.send_signals(settings, finished):
             logger.warning("%s", problem)
 
@@ -273,10 +287,10 @@ def _end_of_nothing(problem: Problem) -> RunFinished:
 
 
 @contextmanager
-def _open_report(task: Task, tally: Tally) -> Iterator[Report]:
-    shape = task.shape
+def _open_report(arguments: RunArguments, tally: Tally) -> Iterator[Report]:
+    shape = arguments.shape
     if shape in (Shape.EVENTS, Shape.BRIEF):
-        yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=task.dry_run)
+        yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=arguments.dry_run)
     elif shape is Shape.JSON:
         yield PlainLines(sys.stderr.write)
     elif sys.stdout.isatty():
@@ -288,23 +302,25 @@ def _open_report(task: Task, tally: Tally) -> Iterator[Report]:
         yield PlainLines(sys.stdout.write)
 
 
-def _tell_end(task: Task, settings: Settings, finished: RunFinished, preview: list[str]) -> None:
-    if task.shape is Shape.JSON:
+def _tell_end(
+    arguments: RunArguments, settings: Settings, finished: RunFinished, preview: list[str]
+) -> None:
+    if arguments.shape is Shape.JSON:
         print_json(event_record(finished))
-    elif task.shape is Shape.TEXT:
-        looked = task.dry_run and not finished.problem
-        print_lines(preview if looked else _summarise(task, settings, finished))
+    elif arguments.shape is Shape.TEXT:
+        looked = arguments.dry_run and not finished.problem
+        print_lines(preview if looked else _summarise(arguments, settings, finished))
 
 
-def _summarise(task: Task, settings: Settings, finished: RunFinished) -> list[str]:
+def _summarise(arguments: RunArguments, settings: Settings, finished: RunFinished) -> list[str]:
     """Return the end of a run; where other files are not safe, that is told, too."""
-    if finished.problem or finished.shard or task.dry_run:
+    if finished.problem or finished.shard or arguments.dry_run:
         return summarise(finished)
     try:
-        found = bootstrap.look_at_state(settings, task.config)
+        found = bootstrap.look_at_state(settings, arguments.config)
     except UploaderError as error:
         return [*summarise(finished, partial=True), error.message]
-    partial = bool(task.sources or task.only)
+    partial = bool(arguments.sources or arguments.only)
     lines = summarise(finished, partial=partial or found.safety is not Safety.SAFE)
     return lines if found.safety is Safety.SAFE else [*lines, *describe_safety(found)]
 

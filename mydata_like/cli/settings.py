@@ -11,13 +11,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import describe_decision, print_line, print_lines
 from mydata_like.cli.running import stopped_by_signals
 from mydata_like.core.errors import SettingsError, UploaderError
 from mydata_like.core.format import format_json, format_text
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.policy import Explanation, Given, Loaded, Source, find_setting
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
@@ -162,11 +161,11 @@ def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
 
 
 def _fetch(settings: Settings, config: Path | None) -> bool:
-    cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
+    cancel = CancelFlag()
     with bootstrap.open_log(settings, config) as redaction, stopped_by_signals(cancel):
-        audience = bootstrap.Audience(tally.add, tally, cancel, redaction.add)
-        order = bootstrap.Order(config=config, dry_run=True)
-        return bootstrap.fetch_server_settings(settings, order, audience)
+        request = bootstrap.RunRequest(settings=settings, config=config, dry_run=True)
+        observer = bootstrap.RunObserver(cancel=cancel, hide=redaction.add)
+        return bootstrap.fetch_server_settings(request, observer)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import typer
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import describe_decision, describe_safety, print_json, print_lines
 from mydata_like.cli.running import Shape, tell_failure

@@ -18,7 +18,7 @@ from mydata_like.cli.options import (
     ShardOption,
     SourceOption,
 )
-from mydata_like.cli.running import Task, carry_out, choose_shape, read_shard
+from mydata_like.cli.running import RunArguments, carry_out, choose_shape, read_shard
 
 app = typer.Typer(
     help="Carry instrument data to a MyTardis server, and prove that every byte arrived.",
@@ -48,7 +48,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
     if sum(map(bool, (only, sources, shard))) > 1:
         raise typer.BadParameter("--only, --source and --shard exclude each other.")
-    task = Task(
+    arguments = RunArguments(
         config,
         tuple(assignments or ()),
         shape,
@@ -57,7 +57,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
         shard=read_shard(shard),
         accept_empty=accept_empty,
     )
-    raise typer.Exit(carry_out(task, sources or (), becoming or ()))
+    raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))
 
 
 @app.command()
@@ -76,5 +76,7 @@ def scan(  # noqa: PLR0913 - each is an option of its own
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
     if sources and shard:
         raise typer.BadParameter("--source and --shard exclude each other.")
-    task = Task(config, tuple(assignments or ()), shape, dry_run=True, shard=read_shard(shard))
-    raise typer.Exit(carry_out(task, sources or (), becoming or ()))
+    arguments = RunArguments(
+        config, tuple(assignments or ()), shape, dry_run=True, shard=read_shard(shard)
+    )
+    raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.service import Service, ServiceOrder
+from mydata_like import app as bootstrap
+from mydata_like.app.service import Service, ServiceOrder
 from mydata_like.cli import service as services
 from mydata_like.cli.options import (
     AcceptOption,
@@ -139,8 +139,10 @@ def _watch(order: bootstrap.WatchOrder, shape: Shape) -> None:
         wishes = Wishes(cancel)
         controller = Controller(cancel, emit, wishes)
         follow_commands(shape, controller, wishes.leave if order.attended else None)
-        onlookers = bootstrap.Onlookers(emit, cancel, redaction.add, controller, wishes)
-        bootstrap.keep_watch(order, onlookers)
+        observer = bootstrap.RunObserver(
+            emit=emit, cancel=cancel, hide=redaction.add, controller=controller
+        )
+        bootstrap.keep_watch(order, observer, wishes)
 
 
 class WatchLines:

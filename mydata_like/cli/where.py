@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.cli.running import Shape, tell_failure

@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, Signal, Slot
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.core.parsing import parse_json
 from mydata_like.gui.look import words
 

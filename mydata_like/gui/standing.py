@@ -42,7 +42,7 @@ class Standing:
 
 def load(config: Path | None) -> Loaded:
     """Read the settings; raises as `bootstrap.load_settings`."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     return bootstrap.load_settings(config, must_exist=False)
 
@@ -54,7 +54,7 @@ def engine_words(command: str, config: Path | None, *options: str) -> tuple[str,
 
 def program_words(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
     """Return the words that start a command of the command line in a process of its own."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     settings = () if config is None else ("--config", str(config))
     return (*bootstrap.find_program(), command, *options, *settings)
@@ -62,21 +62,21 @@ def program_words(command: str, config: Path | None, *options: str) -> tuple[str
 
 def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
     """Return the added folder in which something lies."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     return bootstrap.find_source_of(settings, config, path)
 
 
 def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
     """Forget an added folder; raises `UploaderError` where that cannot be."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     bootstrap.remove_source(settings, config, path)
 
 
 def look(settings: Settings, config: Path | None) -> Standing:
     """Return how things stand; raises `UploaderError` where the ledger cannot be read."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     state = bootstrap.look_at_state(settings, config)
     at_work = next(iter(state.runs), None) if state.running else None

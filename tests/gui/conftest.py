@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTranslator
 from pytestqt.qtbot import QtBot
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.look.language import speak

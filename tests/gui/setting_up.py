@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.demo.approval import ScpAddress
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.demo.sshd import PrivateSshd

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from mydata_like.bootstrap.settings import find_places, find_state
+from mydata_like.app.settings import find_places, find_state
 from mydata_like.doctor.advice import judge
 from mydata_like.doctor.findings import (
     COMPRESSED,

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QLocale, QTranslator
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.gui.look import palette
 from mydata_like.gui.look.appearance import Appearance, dress
 from mydata_like.gui.look.shades import DARK, LIGHT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.core.errors import NotApprovedError
 from mydata_like.gui import approval
 from mydata_like.gui.approval import Approval

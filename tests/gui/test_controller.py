@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.gui.engine import Engine
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.standing import Standing

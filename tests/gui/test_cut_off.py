@@ -10,7 +10,7 @@ import psutil
 import pytest
 from PySide6.QtWidgets import QToolButton
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState, Outcome
 from mydata_like.core.safety import Safety

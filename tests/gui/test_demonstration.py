@@ -8,7 +8,7 @@ from contextlib import suppress
 import psutil
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.gui.background import Background
 from mydata_like.gui.demonstration import Demonstration
 from tests.gui.conftest import DEADLINE

@@ -9,8 +9,8 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QTreeView
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.settings import ledger_file
+from mydata_like import app as bootstrap
+from mydata_like.app.settings import ledger_file
 from mydata_like.core.sources import Destination
 from mydata_like.gui.drop.arrival import accept_drops
 from mydata_like.gui.drop.model import Column

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.tray.leaving import IN_TRAY
 from tests.gui.conftest import QUICK

@@ -5,7 +5,7 @@ import datetime
 import pytest
 from PySide6.QtCore import Qt
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.gui.app import Program
 from mydata_like.gui.settings.dialog import SettingsDialog
 from mydata_like.gui.settings.drawer import Drawer
@@ -387,11 +387,9 @@ def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, de
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     dialog.show()
     qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)
-    bootstrap.register(
-        bootstrap.load_settings(site.config).settings,
-        bootstrap.Order(config=site.config),
-        _audience(),
-    )
+    settings = bootstrap.load_settings(site.config).settings
+    request = bootstrap.RunRequest(settings=settings, config=site.config)
+    bootstrap.register(request, bootstrap.RunObserver())
 
     qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
     trial = dialog.findChild(TrialDialog)
@@ -418,11 +416,3 @@ def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, desk, site):
 
     assert trial.results == ("failed",)
     assert secrets.read_text() == before
-
-
-def _audience():
-    from mydata_like.engine.tally import Tally
-    from mydata_like.engine.workers import CancelFlag
-
-    tally = Tally(bootstrap.SystemClock())
-    return bootstrap.Audience(tally.add, tally, CancelFlag(), lambda secret: None)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.doctor import examination
 from mydata_like.doctor.findings import LARGE_FILES, RECORDS, TINY_FILES, Stage
 from mydata_like.doctor.verdict import Workload

@@ -5,8 +5,8 @@ import os
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.settings import ledger_file
+from mydata_like import app as bootstrap
+from mydata_like.app.settings import ledger_file
 from mydata_like.core.sources import Destination, KnownSource, Source
 from mydata_like.gui.overview.page import OverviewPage
 from mydata_like.gui.overview.unfinished import MOST, RemoveQuestion, UnfinishedList

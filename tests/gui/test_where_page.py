@@ -9,7 +9,7 @@ from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListView, QPushButton, QTabWidget
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.demo.faults import EMPTY_LIST, Fault
 from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller

@@ -5,8 +5,8 @@ import os
 import pytest
 from PySide6.QtWidgets import QLabel, QLineEdit
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.settings import find_places, ledger_file
+from mydata_like import app as bootstrap
+from mydata_like.app.settings import find_places, ledger_file
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
 from mydata_like.core.shards import WHOLE, Shard

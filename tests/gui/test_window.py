@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QToolBar
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.core.errors import Problem
 from mydata_like.gui.contact import Contact, ContactSign, follow
 from mydata_like.gui.live import NOTHING

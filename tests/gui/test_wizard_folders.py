@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QPushButton
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.core.model import Layout
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.gui.wizard import SetupWizard

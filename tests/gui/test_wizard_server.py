@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.demo.faults import HTML_PAGE, Fault, Hang, Reply
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.gui.wizard import SetupWizard

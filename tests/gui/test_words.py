@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextDocumentFragment
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.file_status import Suggestion
 from mydata_like.core.freeing import Freed

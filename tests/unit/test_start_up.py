@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like import app as bootstrap
 
 HEAVY = {
     "PySide6", "asyncio", "keyring", "paramiko", "pathspec", "requests", "rich", "tomlkit", "typer",
@@ -43,9 +43,9 @@ def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
         "from mydata_like.__main__ import main\ntry: main()\nexcept SystemExit: 0", *words
     )
 
-    assert "mydata_like.bootstrap.job" in modules
+    assert "mydata_like.app.run_service" in modules
     assert not modules & HEAVY
-    assert not modules & {"mydata_like.cli.main", "mydata_like.bootstrap.setup"}
+    assert not modules & {"mydata_like.cli.main", "mydata_like.app.setup"}
 
 
 def test_a_channel_worker_imports_no_library_before_its_plan():

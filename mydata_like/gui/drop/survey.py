@@ -14,7 +14,7 @@ from mydata_like.settings.schema import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mydata_like.bootstrap import Conflict, SourcePreview
+    from mydata_like.app import Conflict, SourcePreview
 
 
 class Survey:
@@ -30,7 +30,7 @@ class Survey:
 
     def look(self) -> None:
         """Look at everything; ends early, and quietly, after `stop`. Raises `UploaderError`."""
-        from mydata_like import bootstrap
+        from mydata_like import app as bootstrap
 
         self.speed = bootstrap.find_speed(self._settings, self._config)
         row = 0
@@ -44,7 +44,7 @@ class Survey:
 
     def find_conflicts(self, sources: Sequence[Source]) -> list[Conflict]:
         """Return what a person should know before these are carried."""
-        from mydata_like import bootstrap
+        from mydata_like import app as bootstrap
 
         return bootstrap.find_conflicts(self._settings, self._config, sources)
 

@@ -11,7 +11,7 @@ from mydata_like.settings.draft import Draft
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import Proposal, Step
+    from mydata_like.app import Proposal, Step
     from mydata_like.engine.workers import CancelFlag
 
 CHANGED_ELSEWHERE = "settings.changed-elsewhere"
@@ -39,14 +39,14 @@ class KeyPlace(NamedTuple):
 
 def open_draft(config: Path | None) -> Draft:
     """Read the settings for editing."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     return bootstrap.open_draft(config)
 
 
 def save(config: Path | None, draft: Draft, key: TypedKey | None) -> None:
     """Write what was changed, and keep or forget the API key; raises SettingsError."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     wish = None
     if key is not None:
@@ -60,7 +60,7 @@ def save(config: Path | None, draft: Draft, key: TypedKey | None) -> None:
 
 def locate_key(settings: Settings, config: Path | None) -> KeyPlace:
     """Ask where the API key is; a keyring that does not answer is part of the answer."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     owner = settings.server.url, settings.server.username
     try:
@@ -71,14 +71,14 @@ def locate_key(settings: Settings, config: Path | None) -> KeyPlace:
 
 def read_proposal(source: Path, config: Path | None) -> Proposal:
     """Read what a file would set here; raises SettingsError."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     return bootstrap.read_proposal(source, config)
 
 
 def export(values: Mapping[str, object], target: Path) -> None:
     """Write settings to a file for another computer; raises SettingsError."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     bootstrap.export_settings(values, target)
 
@@ -93,17 +93,12 @@ class Attempt(NamedTuple):
 
 def try_connection(attempt: Attempt, cancel: CancelFlag, tell: Callable[[Step], None]) -> None:
     """Try the way to the server; each step is told as soon as it is known."""
-    from mydata_like import bootstrap
-    from mydata_like.engine.tally import Tally
+    from mydata_like import app as bootstrap
 
     secret = bootstrap.Secret(attempt.key) if attempt.key else None
-    order = bootstrap.Order(config=attempt.config, dry_run=True, api_key=secret)
-    tally = Tally(bootstrap.SystemClock())
-    audience = bootstrap.Audience(tally.add, tally, cancel, _hide_nothing)
-    for step in bootstrap.try_out(attempt.settings, order, audience):
+    request = bootstrap.RunRequest(
+        settings=attempt.settings, config=attempt.config, dry_run=True, api_key=secret
+    )
+    # The window's log hides whatever looks like a key, and never gets to see this one.
+    for step in bootstrap.try_out(request, bootstrap.RunObserver(cancel=cancel)):
         tell(step)
-
-
-def _hide_nothing(secret: str) -> None:
-    """The window's log hides whatever looks like a key, and never gets to see this one."""
-    del secret

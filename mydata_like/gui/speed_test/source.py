@@ -9,13 +9,13 @@ from mydata_like.settings.schema import Settings
 
 def load_reports(settings: Settings, config: Path | None) -> list[Report]:
     """Return the speed tests of this installation, the latest first."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     return read_reports(bootstrap.load_speed_tests(settings, config))
 
 
 def restore(config: Path | None, replaced: Mapping[str, object]) -> None:
     """Write again what the person's settings file said before; raises SettingsError."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     bootstrap.save_settings(config, replaced)

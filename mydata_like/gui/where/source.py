@@ -13,7 +13,7 @@ from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import Freeing
+    from mydata_like.app import Freeing
 
 MOST = 200  # suggestions
 
@@ -56,7 +56,7 @@ class Pace:
 
 def find(place: Place, text: str) -> Answer:
     """Return what is known of a path or a part of one; raises `UploaderError`."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     found = bootstrap.find_status(*place, Path(text))
     gone = isinstance(found, FileStatus) and found.local is LocalState.GONE
@@ -66,7 +66,7 @@ def find(place: Place, text: str) -> Answer:
 
 def look_at(place: Place, path: Path) -> PathStatus:
     """Return what is known of a path; raises `UploaderError`."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     return bootstrap.find_status(*place, path)
 
@@ -89,15 +89,15 @@ def _go_through(
     *,
     delete: bool,
 ) -> Fates:
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     freed: list[Freed] = []
     kept: list[Spared] = []
-    onlooker = bootstrap.Onlooker(pace.cancel, _nobody)
+    observer = bootstrap.RunObserver(cancel=pace.cancel)
     # Who asks to stop may do so before the first file is looked at.
     with (
         suppress(Cancelled),
-        bootstrap.open_freeing(*place, onlooker, delete=delete) as freeing,
+        bootstrap.open_freeing(*place, observer, delete=delete) as freeing,
     ):
         for fate in begin(freeing):
             if isinstance(fate, Freed):
@@ -107,7 +107,3 @@ def _go_through(
             pace.files += 1
             pace.bytes += fate.size
     return Fates(freed, kept, pace.cancel.is_set())
-
-
-def _nobody(secret: str) -> None:
-    """Nothing that is said here holds the API key."""

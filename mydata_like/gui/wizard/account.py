@@ -19,7 +19,7 @@ from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import NO_KEYRING
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
 USERNAME = "server.username"
 

@@ -22,7 +22,7 @@ from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import TakeoverSheet
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
 URL = "server.url"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
     from mydata_like.core.events import Event
     from mydata_like.core.ports import Cancel
     from mydata_like.engine.workers import CancelFlag
@@ -50,7 +50,7 @@ class Registered(NamedTuple):
 
 def begin(config: Path | None) -> bootstrap.Beginning:
     """Return how far the set-up has come."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     return bootstrap.find_beginning(config)
 
@@ -59,7 +59,7 @@ def keep(
     config: Path | None, changes: Mapping[str, object], key: NewKey | None
 ) -> bootstrap.Beginning:
     """Keep what was entered; the API key only where it can be kept safe."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     if changes:
         bootstrap.save_settings(config, changes)
@@ -73,14 +73,14 @@ def keep(
 
 def check_address(server: Server, text: str, cancel: Cancel) -> bootstrap.Reached:
     """Look for the server."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     return bootstrap.check_address(server, text, cancel)
 
 
 def check_account(config: Path | None, server: Server, key: str, cancel: Cancel) -> str:
     """Return as whom the server knows us: the full name, or else the account's."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     user = bootstrap.check_account(bootstrap.Login(server, config, key), cancel)
     return user.full_name or user.username
@@ -88,7 +88,7 @@ def check_account(config: Path | None, server: Server, key: str, cancel: Cancel)
 
 def find_place(config: Path | None, server: Server, chosen: str, cancel: Cancel) -> Place:
     """Return the facilities, and the instruments of the chosen one or else of the first."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     login = bootstrap.Login(server, config)
     facilities = bootstrap.list_facilities(login, cancel)
@@ -103,7 +103,7 @@ def preview_layout(
     cancel: Cancel,
 ) -> bootstrap.Preview:
     """Tell what the folders would become."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     login = bootstrap.Login(settings.server, config)
     return bootstrap.preview_layout(settings, login, tell, cancel)
@@ -113,7 +113,7 @@ def plan_takeover(
     config: Path | None, source: Path | None, _cancel: Cancel
 ) -> tuple[bootstrap.Takeover, tuple[bootstrap.Paragraph, ...]]:
     """Return what MyData's settings would change, and the same in sentences."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     takeover = bootstrap.plan_takeover(source, config)
     return takeover, tuple(bootstrap.describe_takeover(takeover))
@@ -123,7 +123,7 @@ def carry_over(
     config: Path | None, takeover: bootstrap.Takeover, store: Store, _cancel: Cancel
 ) -> bootstrap.Beginning:
     """Take over MyData's settings and its API key."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     bootstrap.carry_over(takeover, config, store)
     return bootstrap.find_beginning(config)
@@ -131,7 +131,7 @@ def carry_over(
 
 def show_key(config: Path | None, settings: Settings, _cancel: Cancel) -> bootstrap.OwnKey:
     """Return the uploader's key, made now where there is none."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     return bootstrap.show_key(settings, config)
 
@@ -143,16 +143,18 @@ def register(
     cancel: CancelFlag,
 ) -> Registered:
     """Ask for approval; raises `NotApprovedError` while it is awaited."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
-    order = bootstrap.Order(config=config)
-    admission = bootstrap.register(settings, order, _audience(tell, cancel))
+    request = bootstrap.RunRequest(settings=settings, config=config)
+    # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
+    observer = bootstrap.RunObserver(emit=tell, cancel=cancel)
+    admission = bootstrap.register(request, observer)
     return Registered(admission, next(admission.unknown_host_keys, None))
 
 
 def trust_host(registered: Registered, _cancel: Cancel) -> Registered:
     """Trust the host that was asked about, and meet the next one."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
     admission, host_key = registered
     assert host_key is not None
@@ -167,23 +169,11 @@ def try_out(
     cancel: CancelFlag,
 ) -> tuple[bootstrap.Step, ...]:
     """Send a test file, telling of each step."""
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
-    order = bootstrap.Order(config=config, dry_run=True)
+    request = bootstrap.RunRequest(settings=settings, config=config, dry_run=True)
     steps = []
-    for step in bootstrap.try_out(settings, order, _audience(_ignore, cancel)):
+    for step in bootstrap.try_out(request, bootstrap.RunObserver(cancel=cancel)):
         tell(step)
         steps.append(step)
     return tuple(steps)
-
-
-def _audience(tell: Callable[[Event], None], cancel: CancelFlag) -> bootstrap.Audience:
-    from mydata_like import bootstrap
-    from mydata_like.engine.tally import Tally
-
-    # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
-    return bootstrap.Audience(tell, Tally(bootstrap.SystemClock()), cancel, _ignore)
-
-
-def _ignore(_told: object) -> None:
-    """Listen to nothing."""

@@ -32,7 +32,7 @@ from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
 DIRECTORY, LAYOUT = "data.directory", "data.layout"
 NAMED = 3  # folders or owners that are named; of the others only the number is told

@@ -20,7 +20,7 @@ from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.verdict import Verdict
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
 
 class HostKeyPanel(QWidget):

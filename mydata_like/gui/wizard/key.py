@@ -24,7 +24,7 @@ from mydata_like.gui.wizard.trial import TrialPanel
 from mydata_like.gui.wizard.verdict import Verdict, tell
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
 ASK_AFTER = 15_000  # milliseconds after which it is asked again whether the key is approved
 

@@ -20,7 +20,7 @@ from mydata_like.gui.wizard.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
 FACILITY, NAME = "instrument.facility", "instrument.name"
 CONTACT, EMAIL = "instrument.contact_name", "instrument.contact_email"

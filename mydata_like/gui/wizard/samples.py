@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from mydata_like.gui.look import words
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
 
 class Readiness(Enum):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
 NO_KEYRING = "settings.no-keyring"
 

@@ -29,7 +29,7 @@ from mydata_like.settings.schema import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
     from mydata_like.gui.look.palette import Status
 
 _SIGNS: dict[str, tuple[str, Status]] = {

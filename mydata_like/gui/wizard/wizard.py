@@ -36,7 +36,7 @@ from mydata_like.settings.text import plain_value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mydata_like import bootstrap
+    from mydata_like import app as bootstrap
 
 TITLE = 1.4  # times the usual size of text
 

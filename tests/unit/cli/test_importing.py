@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.bootstrap import HOME
-from mydata_like.bootstrap.importing import Present
+from mydata_like.app import HOME
+from mydata_like.app.importing import Present
 from mydata_like.cli.main import app
 from mydata_like.settings.policy import Sources, load_settings
 from mydata_like.store.paths import Places

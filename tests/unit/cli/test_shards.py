@@ -3,8 +3,8 @@
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.bootstrap.settings import find_places
-from mydata_like.bootstrap.shards import check_shards, telling_of_copies
+from mydata_like.app.settings import find_places
+from mydata_like.app.shards import check_shards, telling_of_copies
 from mydata_like.cli.main import app
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.events import Notice

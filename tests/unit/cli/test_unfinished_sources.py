@@ -6,8 +6,8 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.bootstrap import find_places, load_settings
-from mydata_like.bootstrap.settings import ledger_file
+from mydata_like.app import find_places, load_settings
+from mydata_like.app.settings import ledger_file
 from mydata_like.cli.main import app
 from mydata_like.core.model import LocalFile
 from mydata_like.core.sources import Destination, Source

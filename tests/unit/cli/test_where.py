@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.bootstrap.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.cli.main import app
 from mydata_like.core.archives import Archive
 from mydata_like.core.errors import Problem

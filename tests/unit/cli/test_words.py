@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from mydata_like.cli.running import Shape, Task
+from mydata_like.cli.running import RunArguments, Shape
 from mydata_like.cli.uploading import app
 from mydata_like.cli.words import SHAPES, WITH_VALUE, read_words
 
@@ -17,15 +17,15 @@ FILE = Path("settings.toml")
 @pytest.mark.parametrize(
     ("words", "task"),
     [
-        ("", Task(None, (), Shape.TEXT)),
-        ("--json", Task(None, (), Shape.JSON)),
-        ("--events", Task(None, (), Shape.EVENTS)),
-        ("--brief --events", Task(None, (), Shape.BRIEF)),
-        ("--config settings.toml --json", Task(FILE, (), Shape.JSON)),
-        ("--config other.toml --config settings.toml", Task(FILE, (), Shape.TEXT)),
+        ("", RunArguments(None, (), Shape.TEXT)),
+        ("--json", RunArguments(None, (), Shape.JSON)),
+        ("--events", RunArguments(None, (), Shape.EVENTS)),
+        ("--brief --events", RunArguments(None, (), Shape.BRIEF)),
+        ("--config settings.toml --json", RunArguments(FILE, (), Shape.JSON)),
+        ("--config other.toml --config settings.toml", RunArguments(FILE, (), Shape.TEXT)),
         (
             "--set server.requests=2 --set data.layout=Dataset",
-            Task(None, ("server.requests=2", "data.layout=Dataset"), Shape.TEXT),
+            RunArguments(None, ("server.requests=2", "data.layout=Dataset"), Shape.TEXT),
         ),
     ],
 )

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import pytest
 
-from mydata_like.bootstrap import (
-    Audience,
+from mydata_like.app import (
+    RunObserver,
     SpeedOrder,
     SystemClock,
     load_settings,
     load_speed_tests,
     open_speed_test,
 )
-from mydata_like.bootstrap.settings import find_places, ledger_file
+from mydata_like.app.settings import find_places, ledger_file
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RejectedError, RunError
 from mydata_like.demo.approval import ScpAddress
 from mydata_like.doctor.findings import (
@@ -31,7 +31,6 @@ from mydata_like.doctor.findings import (
 from mydata_like.doctor.host import Host
 from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.staging import Staging, clean_by_shell, leave_nothing
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.store.state_files import add_speed_test
@@ -77,11 +76,9 @@ def site_with(folder, *options):
 @contextmanager
 def speed_test(site, *assignments, cancel=None, **asked):
     settings = load_settings(site.config, assignments).settings
-    audience = Audience(
-        lambda event: None, Tally(SystemClock()), cancel or CancelFlag(), lambda secret: None
-    )
+    observer = RunObserver(cancel=cancel or CancelFlag())
     order = SpeedOrder(config=site.config, effort=LEAST, **asked)
-    with open_speed_test(settings, order, audience) as test:
+    with open_speed_test(settings, order, observer) as test:
         yield test
 
 
