@@ -5,11 +5,9 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from mydata_like.app.connection import Connection, ensure_uuid
 from mydata_like.app.server_settings import Mirror
-from mydata_like.app.settings import find_state
 from mydata_like.core.errors import (
     AccessDeniedError,
     ItemError,
@@ -68,12 +66,6 @@ def describe_applicant(connection: Connection, settings: Settings, places: Place
     )
     seat = Seat.of(uuid, traits.hostname, traits.system, traits.interfaces)
     return Applicant(installation, pair, seat)
-
-
-def standing_file(settings: Settings, places: Places) -> Path:
-    """Return where it is remembered how we stand with the server of the settings."""
-    host = urlsplit(settings.server.url).netloc.replace(":", "_")
-    return find_state(settings, places) / f"standing-{host}.json"
 
 
 class Kept(NamedTuple):

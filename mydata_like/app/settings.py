@@ -19,9 +19,12 @@ from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.server_layer import ServerLayer, read_server_layer
 from mydata_like.store.environment import environment
+from mydata_like.store.environment import hand_over as hand_over
 from mydata_like.store.modes import correct_modes
+from mydata_like.store.paths import HOME as HOME
 from mydata_like.store.paths import Places, is_protected
-from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
+from mydata_like.store.secrets import FileSecrets, Owner, SecretSources, load_api_key
+from mydata_like.store.secrets import Secret as Secret
 from mydata_like.store.server_settings import ServerSettings, load_server_settings
 from mydata_like.store.vault import KeyringSecrets
 
@@ -75,6 +78,17 @@ def load_settings(
     if kept is not None and kept.texts:
         loaded = load_layers(replace(loaded.sources, server=_read_layer(kept, loaded.settings)))
     return _warn_of_open_locks(loaded)
+
+
+def heartbeat_file(settings: Settings, places: Places) -> Path:
+    """Return where a watch leaves its signs of life."""
+    return find_state(settings, places) / "heartbeat.json"
+
+
+def standing_file(settings: Settings, places: Places) -> Path:
+    """Return where it is remembered how we stand with the server of the settings."""
+    host = urlsplit(settings.server.url).netloc.replace(":", "_")
+    return find_state(settings, places) / f"standing-{host}.json"
 
 
 def server_settings_file(settings: Settings, places: Places) -> Path:
