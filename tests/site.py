@@ -16,7 +16,9 @@ from typing import Any, TypeVar
 
 import psutil
 
-from mydata_like.app import RunObserver, RunRequest, load_settings, open_run
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.run_service import open_run
+from mydata_like.app.settings import load_settings
 from mydata_like.core.events import Event, RunFinished
 from mydata_like.core.sources import Offer
 from mydata_like.demo.place import DemoPlace, furnish

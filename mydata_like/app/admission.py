@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from mydata_like.app.connection import Connection, ensure_uuid
 from mydata_like.app.server_settings import Mirror
-from mydata_like.app.settings import find_state
 from mydata_like.core.errors import (
     AccessDeniedError,
     ItemError,
@@ -28,10 +27,8 @@ from mydata_like.settings.schema import Settings
 from mydata_like.ssh.keys import KeyPair, ensure_key
 from mydata_like.store.paths import Places
 from mydata_like.store.state_files import (
-    APPROVAL,
     ApprovalState,
     PendingApproval,
-    find_file,
     load_approval,
     save_record,
 )
@@ -74,11 +71,6 @@ def describe_applicant(connection: Connection, settings: Settings, places: Place
     )
     seat = Seat.of(uuid, traits.hostname, traits.system, traits.interfaces)
     return Applicant(installation, pair, seat)
-
-
-def standing_file(settings: Settings, places: Places) -> Path:
-    """Return where it is remembered how we stand with the server of the settings."""
-    return find_file(find_state(settings, places), APPROVAL, settings.server.url)
 
 
 class Kept(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.app.settings import find_places, find_state, load_settings
-from mydata_like.app.watching import WatchOrder
+from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import HOME, Places
@@ -37,7 +37,7 @@ class ServiceOrder(NamedTuple):
 class Service:
     """The service of this installation, for one account or for the whole computer."""
 
-    def __init__(self, order: WatchOrder, wanted: ServiceOrder) -> None:
+    def __init__(self, order: WatchRequest, wanted: ServiceOrder) -> None:
         """Raises SettingsError for wrong settings, and for an account that is refused."""
         program, config = find_program(), order.config
         chosen: tuple[str, ...] = ("--config", str(config.absolute())) if config else ()
@@ -147,7 +147,7 @@ def _find_home(account: str) -> Path:
         ) from None
 
 
-def _find_places_of(account: str, order: WatchOrder) -> Places:
+def _find_places_of(account: str, order: WatchRequest) -> Places:
     """Return where the service finds its files, which is the home of its account."""
     if sys.platform != "linux" or os.environ.get(HOME):
         return find_places(order.config)

@@ -19,10 +19,20 @@ from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.server_layer import ServerLayer, read_server_layer
 from mydata_like.store.environment import environment
+from mydata_like.store.environment import hand_over as hand_over
 from mydata_like.store.modes import correct_modes
+from mydata_like.store.paths import HOME as HOME
 from mydata_like.store.paths import Places, is_protected
-from mydata_like.store.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
-from mydata_like.store.state_files import SERVER_SETTINGS, ServerSettings, find_file, load_record
+from mydata_like.store.secrets import FileSecrets, Owner, SecretSources, load_api_key
+from mydata_like.store.secrets import Secret as Secret
+from mydata_like.store.state_files import (
+    APPROVAL,
+    HEARTBEAT,
+    SERVER_SETTINGS,
+    ServerSettings,
+    find_file,
+    load_record,
+)
 from mydata_like.store.vault import KeyringSecrets
 
 
@@ -76,6 +86,16 @@ def load_settings(
     if kept is not None and kept.texts:
         loaded = load_layers(replace(loaded.sources, server=_read_layer(kept, loaded.settings)))
     return _warn_of_open_locks(loaded)
+
+
+def heartbeat_file(settings: Settings, places: Places) -> Path:
+    """Return where a watch leaves its signs of life."""
+    return find_file(find_state(settings, places), HEARTBEAT)
+
+
+def standing_file(settings: Settings, places: Places) -> Path:
+    """Return where it is remembered how we stand with the server of the settings."""
+    return find_file(find_state(settings, places), APPROVAL, settings.server.url)
 
 
 def server_settings_file(settings: Settings, places: Places) -> Path:

@@ -2,9 +2,10 @@
 
 import os
 
-from mydata_like.app.admission import Kept, Petition, describe_applicant, standing_file
+from mydata_like.app.admission import Kept, Petition, describe_applicant
 from mydata_like.app.connection import Connection
 from mydata_like.app.server_settings import open_mirror
+from mydata_like.app.settings import standing_file
 from mydata_like.app.staging_cleanup import Area, clean_staging, open_visited
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem, StagingError
 from mydata_like.core.events import Notice

@@ -4,17 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from mydata_like.app.admission import standing_file
 from mydata_like.app.ledger_state import LedgerState, look_at_ledger, run_record
-from mydata_like.app.settings import find_places, find_state, load_settings
-from mydata_like.app.watching import heartbeat_file
+from mydata_like.app.settings import (
+    find_places,
+    find_state,
+    heartbeat_file,
+    load_settings,
+    standing_file,
+)
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.format import format_path
 from mydata_like.core.sources import KnownSource
 from mydata_like.settings.policy import ServerDecision
 from mydata_like.settings.schema import Settings, find_missing
+from mydata_like.store.rows import PastRun as PastRun
+from mydata_like.store.state_files import Heartbeat as Heartbeat
 from mydata_like.store.state_files import (
-    Heartbeat,
     PendingApproval,
     load_approval,
     load_record,

@@ -1,7 +1,6 @@
 """A watch, put together: the schedule's loop, its signs of life, and a run for each start."""
 
 from contextlib import closing
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
@@ -15,9 +14,11 @@ from mydata_like.app.settings import (
     find_places,
     find_sources,
     find_state,
+    heartbeat_file,
     prepare_places,
     server_settings_file,
 )
+from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished
 from mydata_like.core.ports import Clock, Emit
@@ -30,8 +31,7 @@ from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import WorkerGroup
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.store.paths import Places
-from mydata_like.store.state_files import HEARTBEAT, SCHEDULE, TimestampStore, find_file
+from mydata_like.store.state_files import SCHEDULE, TimestampStore, find_file
 from mydata_like.system.changes import FolderChanges
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_watch
@@ -39,22 +39,7 @@ from mydata_like.system.lock import lock_watch
 SIGNS_AGAIN = 300.0  # seconds after which signs that the system did not give are asked for again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchOrder:
-    """What a watch is asked to do, beside what the settings say."""
-
-    config: Path | None = None
-    assignments: tuple[str, ...] = ()
-    host_keys: tuple[str, ...] = ()
-    attended: bool = False  # by a program that shows what it does
-
-
-def heartbeat_file(settings: Settings, places: Places) -> Path:
-    """Return where a watch leaves its signs of life."""
-    return find_file(find_state(settings, places), HEARTBEAT)
-
-
-def keep_watch(order: WatchOrder, observer: RunObserver, wishes: Wishes) -> None:
+def keep_watch(order: WatchRequest, observer: RunObserver, wishes: Wishes) -> None:
     """Start runs as the settings say, until asked to stop.
 
     Raises a `RunError` where the watch cannot begin. Once it has, nothing ends it but the
@@ -98,7 +83,7 @@ def keep_watch(order: WatchOrder, observer: RunObserver, wishes: Wishes) -> None
 class Lookout:
     """The settings as they are now; wrong ones are told, and the last right ones count on."""
 
-    def __init__(self, order: WatchOrder, emit: Emit) -> None:
+    def __init__(self, order: WatchRequest, emit: Emit) -> None:
         self._order = order
         self._emit = emit
         self.settings = self.load().settings

@@ -9,14 +9,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like.app import HOME, find_program
 from mydata_like.app.demonstration import DemoPlace, open_place
+from mydata_like.app.settings import HOME
+from mydata_like.cli.commands import stopped_by_signals
+from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_lines
-from mydata_like.cli.running import RunArguments, Shape, carry_out, stopped_by_signals, tell_failure
+from mydata_like.cli.running import RunArguments, carry_out
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.variables import PREFIX
+from mydata_like.system.program import find_program
 
 _LOOK_AFTER = 0.2  # seconds after which it is looked again whether the window was quit
 

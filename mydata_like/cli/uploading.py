@@ -1,7 +1,4 @@
-"""The commands that carry data, and what they would carry: `mydata-like run` and `scan`.
-
-They are an app of their own, so that a run does not wait for what only other commands import.
-"""
+"""The commands that carry data, and what they would carry: `mydata-like run` and `scan`."""
 
 import typer
 
@@ -18,18 +15,10 @@ from mydata_like.cli.options import (
     ShardOption,
     SourceOption,
 )
-from mydata_like.cli.running import RunArguments, carry_out, choose_shape, read_shard
-
-app = typer.Typer(
-    help="Carry instrument data to a MyTardis server, and prove that every byte arrived.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+from mydata_like.cli.output import choose_shape
+from mydata_like.cli.running import RunArguments, carry_out, read_shard
 
 
-@app.command()
 def run(  # noqa: PLR0913 - each is an option of its own
     *,
     config: ConfigOption = None,
@@ -60,7 +49,6 @@ def run(  # noqa: PLR0913 - each is an option of its own
     raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))
 
 
-@app.command()
 def scan(  # noqa: PLR0913 - each is an option of its own
     *,
     config: ConfigOption = None,

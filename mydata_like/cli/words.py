@@ -9,7 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NoReturn
 
-from mydata_like.cli.running import RunArguments, Shape, carry_out_alone
+from mydata_like.cli.output import Shape
+from mydata_like.cli.running import RunArguments, carry_out_alone
 
 WITH_VALUE: Final = ("--config", "--set")
 SHAPES: Final = MappingProxyType(

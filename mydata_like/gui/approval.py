@@ -56,8 +56,9 @@ class Approval(QObject):
 
 def _ask_server(settings: Settings, config: Path | None) -> None:
     """Return once the key is approved, of which the standing tells from then on."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app.registration import register
+    from mydata_like.app.run_request import RunObserver, RunRequest
 
     # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
-    request = bootstrap.RunRequest(settings=settings, config=config)
-    bootstrap.register(request, bootstrap.RunObserver())
+    request = RunRequest(settings=settings, config=config)
+    register(request, RunObserver())

@@ -52,6 +52,6 @@ class Demonstration(QObject):
 
 def _find_command() -> tuple[str, ...]:
     """Return the words that start the demonstration."""
-    from mydata_like import app as bootstrap
+    from mydata_like.system.program import find_program
 
-    return (*bootstrap.find_program(), "demo", "--window")
+    return (*find_program(), "demo", "--window")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mydata_like.cli.running import RunArguments, Shape, carry_out
+from mydata_like.cli.output import Shape
+from mydata_like.cli.running import RunArguments, carry_out
 from mydata_like.demo.place import furnish
 from mydata_like.demo.samples import make_samples
 

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTranslator
 from pytestqt.qtbot import QtBot
 
-from mydata_like import app as bootstrap
+from mydata_like.app.settings import save_settings
 from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.look.language import speak
@@ -46,7 +46,7 @@ def site(tmp_path, home):
     """A server, a staging host and sample data, with settings that waste no time."""
     make_data(tmp_path / "site")
     with open_site(tmp_path / "site") as opened:
-        bootstrap.save_settings(opened.config, QUICK)
+        save_settings(opened.config, QUICK)
         yield opened
 
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 import psutil
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
-from mydata_like import app as bootstrap
 from mydata_like.gui.background import Background
 from mydata_like.gui.demonstration import Demonstration
+from mydata_like.system.program import find_program
 from tests.gui.conftest import DEADLINE
 from tests.site import kill_group, left_behind
 from tests.sshd_fixture import needs_sshd
@@ -39,7 +39,7 @@ def test_a_demonstration_that_cannot_be_started_is_told(qtbot, full):
     background = Background()
     parent = QWidget()
     qtbot.addWidget(parent)
-    bootstrap.find_program()  # loads what could not be loaded below
+    find_program()  # loads what could not be loaded below
     demonstration = Demonstration(background, parent)
     with full():
         demonstration.open()

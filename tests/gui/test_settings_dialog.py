@@ -5,7 +5,9 @@ import datetime
 import pytest
 from PySide6.QtCore import Qt
 
-from mydata_like import app as bootstrap
+from mydata_like.app.registration import register
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.settings import load_settings
 from mydata_like.gui.app import Program
 from mydata_like.gui.settings.dialog import SettingsDialog
 from mydata_like.gui.settings.drawer import Drawer
@@ -387,9 +389,9 @@ def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, de
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     dialog.show()
     qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)
-    settings = bootstrap.load_settings(site.config).settings
-    request = bootstrap.RunRequest(settings=settings, config=site.config)
-    bootstrap.register(request, bootstrap.RunObserver())
+    settings = load_settings(site.config).settings
+    request = RunRequest(settings=settings, config=site.config)
+    register(request, RunObserver())
 
     qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
     trial = dialog.findChild(TrialDialog)

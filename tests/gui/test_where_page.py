@@ -9,7 +9,7 @@ from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListView, QPushButton, QTabWidget
 
-from mydata_like import app as bootstrap
+from mydata_like.app.settings import load_settings, save_settings
 from mydata_like.demo.faults import EMPTY_LIST, Fault
 from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
@@ -35,7 +35,7 @@ def site(tmp_path_factory):
     for number in range(5):
         a_file(folder / "data/bob/Series" / f"{number}.dat", 10 + number, LONG_AGO)
     with open_site(folder) as opened:
-        bootstrap.save_settings(opened.config, QUICK)
+        save_settings(opened.config, QUICK)
         assert opened.carry().code == 0
         yield opened
 
@@ -50,7 +50,7 @@ def page(site, qtbot):
 def open_page(site, qtbot, background):
     """Return the page, with a controller that knows the settings and has no engine."""
     controller = Controller(site.config, background)
-    controller.loaded = bootstrap.load_settings(site.config)
+    controller.loaded = load_settings(site.config)
     controller.settings = controller.loaded.settings
     page = WherePage(Desk(controller, background, Memory(controller)))
     qtbot.addWidget(page)

@@ -5,8 +5,7 @@ import os
 import pytest
 from PySide6.QtWidgets import QLabel, QLineEdit
 
-from mydata_like import app as bootstrap
-from mydata_like.app.settings import find_places, ledger_file
+from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
 from mydata_like.core.shards import WHOLE, Shard
@@ -39,7 +38,7 @@ class Seen:
             f'[advanced]\nstate_directory = "{folder / "state"}"\n[filters]\nsymlinks = "within"\n'
         )
         self.controller = Controller(config, self.background)
-        self.controller.loaded = bootstrap.load_settings(config)
+        self.controller.loaded = load_settings(config)
         self.controller.settings = self.controller.loaded.settings
         self.page = WherePage(Desk(self.controller, self.background, Memory(self.controller)))
         qtbot.addWidget(self.page)

@@ -19,7 +19,7 @@ from mydata_like.settings.schema import settings_by_key
 from mydata_like.settings.text import format_value
 
 if TYPE_CHECKING:
-    from mydata_like.app import Copying
+    from mydata_like.app.copying import Copying
 
 
 class SettingsSheet(QDialog):
@@ -115,20 +115,20 @@ class SettingsSheet(QDialog):
 
 def find_kind(path: Path) -> str:
     """Return "mydata" or "ours" for a settings file, empty for anything else."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app.copying import find_settings_kind
 
-    return bootstrap.find_settings_kind(path)
+    return find_settings_kind(path)
 
 
 def plan(source: Path, config: Path | None) -> Copying:
     """Return what a settings file would change here; raises `SettingsError`."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app.copying import plan_copying
 
-    return bootstrap.plan_copying(source, config)
+    return plan_copying(source, config)
 
 
 def save(config: Path | None, copying: Copying) -> None:
     """Write the changes; raises `SettingsError`."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app.settings import save_settings
 
-    bootstrap.save_settings(config, copying.changes)
+    save_settings(config, copying.changes)

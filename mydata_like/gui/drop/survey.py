@@ -14,7 +14,7 @@ from mydata_like.settings.schema import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mydata_like.app import Conflict, SourcePreview
+    from mydata_like.app.sources import Conflict, SourcePreview
 
 
 class Survey:
@@ -30,11 +30,11 @@ class Survey:
 
     def look(self) -> None:
         """Look at everything; ends early, and quietly, after `stop`. Raises `UploaderError`."""
-        from mydata_like import app as bootstrap
+        from mydata_like.app.sources import find_speed, preview_sources
 
-        self.speed = bootstrap.find_speed(self._settings, self._config)
+        self.speed = find_speed(self._settings, self._config)
         row = 0
-        looks = bootstrap.preview_sources(self._settings, self._config, self.paths, self._cancel)
+        looks = preview_sources(self._settings, self._config, self.paths, self._cancel)
         try:
             for preview in looks:
                 self.previews[row] = preview
@@ -44,9 +44,9 @@ class Survey:
 
     def find_conflicts(self, sources: Sequence[Source]) -> list[Conflict]:
         """Return what a person should know before these are carried."""
-        from mydata_like import app as bootstrap
+        from mydata_like.app.sources import find_conflicts
 
-        return bootstrap.find_conflicts(self._settings, self._config, sources)
+        return find_conflicts(self._settings, self._config, sources)
 
     def stop(self) -> None:
         """Let `look` end; from any thread."""

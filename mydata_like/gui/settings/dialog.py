@@ -33,7 +33,7 @@ from mydata_like.settings.problems import InvalidSettingsError
 from mydata_like.settings.schema import settings_by_key
 
 if TYPE_CHECKING:
-    from mydata_like.app import Proposal
+    from mydata_like.app.editing import Proposal
 
 WIDE, HIGH = 120, 42  # characters and lines
 REMARKS = 4  # that are shown of a file of settings

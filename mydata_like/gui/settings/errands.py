@@ -11,7 +11,8 @@ from mydata_like.settings.draft import Draft
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app import Proposal, Step
+    from mydata_like.app.editing import Proposal
+    from mydata_like.app.trial import Step
     from mydata_like.engine.workers import CancelFlag
 
 CHANGED_ELSEWHERE = "settings.changed-elsewhere"
@@ -39,48 +40,49 @@ class KeyPlace(NamedTuple):
 
 def open_draft(config: Path | None) -> Draft:
     """Read the settings for editing."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app import editing
 
-    return bootstrap.open_draft(config)
+    return editing.open_draft(config)
 
 
 def save(config: Path | None, draft: Draft, key: TypedKey | None) -> None:
     """Write what was changed, and keep or forget the API key; raises SettingsError."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app.editing import Edition, KeyWish, save_edition
+    from mydata_like.app.settings import Secret
 
     wish = None
     if key is not None:
-        secret = bootstrap.Secret(key.text) if key.text else None
-        wish = bootstrap.KeyWish(secret, key.store)
-    edition = bootstrap.Edition(
+        secret = Secret(key.text) if key.text else None
+        wish = KeyWish(secret, key.store)
+    edition = Edition(
         changes=draft.changes, seen=draft.seen, settings=draft.part("server"), key=wish
     )
-    bootstrap.save_edition(config, edition)
+    save_edition(config, edition)
 
 
 def locate_key(settings: Settings, config: Path | None) -> KeyPlace:
     """Ask where the API key is; a keyring that does not answer is part of the answer."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app.editing import locate_api_key
 
     owner = settings.server.url, settings.server.username
     try:
-        return KeyPlace(*owner, bootstrap.locate_api_key(settings, config))
+        return KeyPlace(*owner, locate_api_key(settings, config))
     except SettingsError as error:
         return KeyPlace(*owner, problem=f"{error.message} {error.hint}".strip())
 
 
 def read_proposal(source: Path, config: Path | None) -> Proposal:
     """Read what a file would set here; raises SettingsError."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app import editing
 
-    return bootstrap.read_proposal(source, config)
+    return editing.read_proposal(source, config)
 
 
 def export(values: Mapping[str, object], target: Path) -> None:
     """Write settings to a file for another computer; raises SettingsError."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app.editing import export_settings
 
-    bootstrap.export_settings(values, target)
+    export_settings(values, target)
 
 
 class Attempt(NamedTuple):
@@ -93,12 +95,14 @@ class Attempt(NamedTuple):
 
 def try_connection(attempt: Attempt, cancel: CancelFlag, tell: Callable[[Step], None]) -> None:
     """Try the way to the server; each step is told as soon as it is known."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app.run_request import RunObserver, RunRequest
+    from mydata_like.app.settings import Secret
+    from mydata_like.app.trial import try_out
 
-    secret = bootstrap.Secret(attempt.key) if attempt.key else None
-    request = bootstrap.RunRequest(
+    secret = Secret(attempt.key) if attempt.key else None
+    request = RunRequest(
         settings=attempt.settings, config=attempt.config, dry_run=True, api_key=secret
     )
     # The window's log hides whatever looks like a key, and never gets to see this one.
-    for step in bootstrap.try_out(request, bootstrap.RunObserver(cancel=cancel)):
+    for step in try_out(request, RunObserver(cancel=cancel)):
         tell(step)

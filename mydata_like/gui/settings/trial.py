@@ -26,7 +26,7 @@ from mydata_like.gui.settings.errands import Attempt
 from mydata_like.gui.settings.signs import Sign, fit_to_screen
 
 if TYPE_CHECKING:
-    from mydata_like.app import Step
+    from mydata_like.app.trial import Step
 
 WIDE, HIGH = 80, 24  # characters and lines
 _ICONS: dict[str, tuple[str, Status]] = {

@@ -9,7 +9,7 @@ from mydata_like.core.views import Row, View
 
 
 class Listing(Protocol):
-    """The rows of a view, as `bootstrap.reading` opens them."""
+    """The rows of a view, as `app.reading` opens them."""
 
     def first(self, count: int) -> Sequence[Row]: ...
 

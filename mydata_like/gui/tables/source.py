@@ -21,7 +21,7 @@ def opener(controller: Controller) -> Open:
 
 
 def open_listing(settings: Settings, config: Path | None, view: View) -> Listing | None:
-    """Open the rows of a view; raises as `bootstrap.reading.open_listing`."""
+    """Open the rows of a view; raises as `app.reading.open_listing`."""
     from mydata_like.app import reading
 
     return reading.open_listing(settings, config, view)

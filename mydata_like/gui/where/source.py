@@ -13,7 +13,7 @@ from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app import Freeing
+    from mydata_like.app.freeing import Freeing
 
 MOST = 200  # suggestions
 
@@ -56,19 +56,19 @@ class Pace:
 
 def find(place: Place, text: str) -> Answer:
     """Return what is known of a path or a part of one; raises `UploaderError`."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app.file_status import find_status, suggest
 
-    found = bootstrap.find_status(*place, Path(text))
+    found = find_status(*place, Path(text))
     gone = isinstance(found, FileStatus) and found.local is LocalState.GONE
-    suggestions = bootstrap.suggest(*place, text, MOST)
+    suggestions = suggest(*place, text, MOST)
     return Answer(text, None if gone and found.unknown else found, suggestions)
 
 
 def look_at(place: Place, path: Path) -> PathStatus:
     """Return what is known of a path; raises `UploaderError`."""
-    from mydata_like import app as bootstrap
+    from mydata_like.app.file_status import find_status
 
-    return bootstrap.find_status(*place, path)
+    return find_status(*place, path)
 
 
 def look_into(place: Place, paths: Sequence[Path], pace: Pace) -> Fates:
@@ -89,15 +89,16 @@ def _go_through(
     *,
     delete: bool,
 ) -> Fates:
-    from mydata_like import app as bootstrap
+    from mydata_like.app.freeing import open_freeing
+    from mydata_like.app.run_request import RunObserver
 
     freed: list[Freed] = []
     kept: list[Spared] = []
-    observer = bootstrap.RunObserver(cancel=pace.cancel)
+    observer = RunObserver(cancel=pace.cancel)
     # Who asks to stop may do so before the first file is looked at.
     with (
         suppress(Cancelled),
-        bootstrap.open_freeing(*place, observer, delete=delete) as freeing,
+        open_freeing(*place, observer, delete=delete) as freeing,
     ):
         for fate in begin(freeing):
             if isinstance(fate, Freed):

@@ -19,7 +19,7 @@ from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import NO_KEYRING
 
 if TYPE_CHECKING:
-    from mydata_like import app as bootstrap
+    from mydata_like.app.setup import Beginning
 
 USERNAME = "server.username"
 
@@ -57,7 +57,7 @@ class AccountStep(Step):
             return Readiness.CHECKING
         return Readiness.READY if self._signed_in else Readiness.LACKING
 
-    def fill(self, beginning: bootstrap.Beginning) -> None:
+    def fill(self, beginning: Beginning) -> None:
         self._has_key = beginning.has_key
         self.username.setText(self.settings.server.username)
         self.key.clear()
@@ -88,7 +88,7 @@ class AccountStep(Step):
         self.into_file.setFocus()
         return True
 
-    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+    def is_done(self, beginning: Beginning) -> bool:
         return beginning.has_key and bool(beginning.loaded.settings.server.username)
 
     def _connect(self) -> None:

@@ -22,7 +22,7 @@ from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import TakeoverSheet
 
 if TYPE_CHECKING:
-    from mydata_like import app as bootstrap
+    from mydata_like.app.setup import Beginning, Reached
 
 URL = "server.url"
 
@@ -62,7 +62,7 @@ class AddressStep(Step):
             return Readiness.CHECKING
         return Readiness.READY if self._found else Readiness.LACKING
 
-    def fill(self, beginning: bootstrap.Beginning) -> None:
+    def fill(self, beginning: Beginning) -> None:
         self.address.setText(self.settings.server.url)
         self.guard(self.address, self.verdict)
         self._legacy = beginning.legacy
@@ -77,7 +77,7 @@ class AddressStep(Step):
     def changes(self) -> dict[str, object]:
         return {URL: self._found}
 
-    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+    def is_done(self, beginning: Beginning) -> bool:
         return bool(beginning.loaded.settings.server.url)
 
     def open_takeover(self, source: Path | None) -> TakeoverSheet:
@@ -130,7 +130,7 @@ class AddressStep(Step):
         self.changed.emit()
 
     @Slot(object)
-    def _show_found(self, reached: bootstrap.Reached) -> None:
+    def _show_found(self, reached: Reached) -> None:
         if reached.problem is not None:
             self._offer(reached)
         else:
@@ -140,7 +140,7 @@ class AddressStep(Step):
             )
         self.changed.emit()
 
-    def _offer(self, reached: bootstrap.Reached) -> None:
+    def _offer(self, reached: Reached) -> None:
         assert reached.problem is not None
         self.verdict.show_wrong(reached.problem.message)
         self._better = reached.url

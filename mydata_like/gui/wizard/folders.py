@@ -32,7 +32,8 @@ from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like import app as bootstrap
+    from mydata_like.app.preview import Preview
+    from mydata_like.app.setup import Beginning
 
 DIRECTORY, LAYOUT = "data.directory", "data.layout"
 NAMED = 3  # folders or owners that are named; of the others only the number is told
@@ -47,7 +48,7 @@ class FoldersStep(Step):
         self.explanation = self.tr(
             "The folder below which the instrument saves. Nothing in it is ever changed."
         )
-        self._found: bootstrap.Preview | None = None
+        self._found: Preview | None = None
         self._question = Question(desk.background, self)
         self._courier = Courier()
         self.directory = QLineEdit(self)
@@ -81,7 +82,7 @@ class FoldersStep(Step):
         """The layout that is selected."""
         return Layout(self.layout_box.currentData())
 
-    def fill(self, beginning: bootstrap.Beginning) -> None:
+    def fill(self, beginning: Beginning) -> None:
         data = self.settings.data
         self.directory.setText(str(data.directory or ""))
         self.layout_box.setCurrentIndex(self.layout_box.findData(data.layout))
@@ -100,7 +101,7 @@ class FoldersStep(Step):
     def changes(self) -> dict[str, object]:
         return {DIRECTORY: self.directory.text().strip(), LAYOUT: self.chosen.value}
 
-    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+    def is_done(self, beginning: Beginning) -> bool:
         return beginning.loaded.settings.data.directory is not None
 
     def _make_table(self) -> QTableView:
@@ -203,7 +204,7 @@ class FoldersStep(Step):
             self.model.append(parcel.content)
 
     @Slot(object)
-    def _show_preview(self, found: bootstrap.Preview) -> None:
+    def _show_preview(self, found: Preview) -> None:
         self._found = found
         self._tell_folders(found)
         if found.suggestion is not None:
@@ -213,7 +214,7 @@ class FoldersStep(Step):
         self._tell_owners(found)
         self.changed.emit()
 
-    def _tell_folders(self, found: bootstrap.Preview) -> None:
+    def _tell_folders(self, found: Preview) -> None:
         number = self.tr("%Ln dataset(s) found.", None, found.folders)
         if not found.complete:
             number = self.tr("More than %Ln dataset(s) found.", None, found.folders)
@@ -227,7 +228,7 @@ class FoldersStep(Step):
         else:
             self.verdict.show_good(number)
 
-    def _tell_owners(self, found: bootstrap.Preview) -> None:
+    def _tell_owners(self, found: Preview) -> None:
         if found.strangers is None:
             text = self.tr("The server could not be asked for the owners.")
             self.owners.show_caution(text)

@@ -20,7 +20,7 @@ from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.verdict import Verdict
 
 if TYPE_CHECKING:
-    from mydata_like import app as bootstrap
+    from mydata_like.app.registration import HostKey
 
 
 class HostKeyPanel(QWidget):
@@ -55,7 +55,7 @@ class HostKeyPanel(QWidget):
         """Ask for the next host."""
         assert registered.host_key is not None
         self._registered = registered
-        key: bootstrap.HostKey = registered.host_key
+        key: HostKey = registered.host_key
         text = self.tr(
             "This is the first contact with the staging host %1, port %2. Compare the "
             "fingerprint of its key with what the administrator tells you:"

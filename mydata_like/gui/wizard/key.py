@@ -24,7 +24,7 @@ from mydata_like.gui.wizard.trial import TrialPanel
 from mydata_like.gui.wizard.verdict import Verdict, tell
 
 if TYPE_CHECKING:
-    from mydata_like import app as bootstrap
+    from mydata_like.app.setup import OwnKey
 
 ASK_AFTER = 15_000  # milliseconds after which it is asked again whether the key is approved
 
@@ -40,7 +40,7 @@ class KeyStep(Step):
             "An administrator of the server approves it once."
         )
         self.approved = False
-        self._key: bootstrap.OwnKey | None = None
+        self._key: OwnKey | None = None
         self._own_key = Question(desk.background, self)
         self._approval = Question(desk.background, self)
         self._courier = Courier()
@@ -116,7 +116,7 @@ class KeyStep(Step):
         self.trial.ended.connect(self.changed)
 
     @Slot(object)
-    def _show_key(self, key: bootstrap.OwnKey) -> None:
+    def _show_key(self, key: OwnKey) -> None:
         self._key = key
         self.fingerprint.setText(key.fingerprint)
         self.fingerprint.setCursorPosition(0)

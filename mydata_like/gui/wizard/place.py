@@ -20,7 +20,7 @@ from mydata_like.gui.wizard.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mydata_like import app as bootstrap
+    from mydata_like.app.setup import Beginning
 
 FACILITY, NAME = "instrument.facility", "instrument.name"
 CONTACT, EMAIL = "instrument.contact_name", "instrument.contact_email"
@@ -63,7 +63,7 @@ class PlaceStep(Step):
         wrong = any(self.find_wrong(key, value) for key, value in self.changes().items())
         return Readiness.READY if entered and not wrong else Readiness.LACKING
 
-    def fill(self, beginning: bootstrap.Beginning) -> None:
+    def fill(self, beginning: Beginning) -> None:
         instrument = self.settings.instrument
         _list(self.facility, (instrument.facility,) if instrument.facility else ())
         self.instrument.setEditText(instrument.name)
@@ -84,7 +84,7 @@ class PlaceStep(Step):
             EMAIL: self.email.text().strip(),
         }
 
-    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+    def is_done(self, beginning: Beginning) -> bool:
         settings = beginning.loaded.settings
         return all(settings.value(key) for key in (FACILITY, NAME, CONTACT, EMAIL))
 

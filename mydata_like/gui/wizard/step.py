@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mydata_like import app as bootstrap
+    from mydata_like.app.setup import Beginning
 
 
 class Readiness(Enum):
@@ -64,13 +64,13 @@ class Step(QWidget):
         """Whether a check brought no answer, so that it is worth asking again."""
         return any(question.lost for question in self.findChildren(Question))
 
-    def take(self, beginning: bootstrap.Beginning) -> None:
+    def take(self, beginning: Beginning) -> None:
         """Show what is set already."""
         self.settings = beginning.loaded.settings
         self._locked_by = beginning.loaded.locked_by
         self.fill(beginning)
 
-    def fill(self, beginning: bootstrap.Beginning) -> None:
+    def fill(self, beginning: Beginning) -> None:
         """Put what is set into the fields."""
 
     def begin(self) -> None:
@@ -94,7 +94,7 @@ class Step(QWidget):
         del error
         return False
 
-    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+    def is_done(self, beginning: Beginning) -> bool:
         """Return whether what this page asks for is there."""
         del beginning
         return False

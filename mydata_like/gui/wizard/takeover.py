@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from mydata_like import app as bootstrap
+    from mydata_like.app.importing import Takeover
+    from mydata_like.app.setup import Beginning
+    from mydata_like.app.takeover_report import Paragraph
 
 NO_KEYRING = "settings.no-keyring"
 
@@ -44,7 +46,7 @@ class TakeoverSheet(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Import from MyData"))
         self._config = desk.controller.config
-        self._takeover: bootstrap.Takeover | None = None
+        self._takeover: Takeover | None = None
         self._plan = Question(desk.background, self)
         self._carry = Question(desk.background, self)
         self.report = QPlainTextEdit(self)
@@ -88,7 +90,7 @@ class TakeoverSheet(QDialog):
         self._buttons.rejected.connect(self.reject)
 
     @Slot(object)
-    def _show_plan(self, plan: tuple[bootstrap.Takeover, Iterable[bootstrap.Paragraph]]) -> None:
+    def _show_plan(self, plan: tuple[Takeover, Iterable[Paragraph]]) -> None:
         self._takeover, paragraphs = plan
         path = words.plain(str(self._takeover.file.path))
         self.verdict.show_good(self.tr("Nothing is changed yet. From %1:").replace("%1", path))
@@ -119,7 +121,7 @@ class TakeoverSheet(QDialog):
         self._carry.ask(partial(asking.carry_over, self._config, self._takeover, store))
 
     @Slot(object)
-    def _finish(self, beginning: bootstrap.Beginning) -> None:
+    def _finish(self, beginning: Beginning) -> None:
         self.carried_over.emit(beginning)
         self.accept()
 

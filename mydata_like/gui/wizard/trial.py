@@ -29,7 +29,7 @@ from mydata_like.settings.schema import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mydata_like import app as bootstrap
+    from mydata_like.app.trial import Step
     from mydata_like.gui.look.palette import Status
 
 _SIGNS: dict[str, tuple[str, Status]] = {
@@ -100,14 +100,14 @@ class TrialPanel(QWidget):
     def _show_step(self, parcel: Parcel) -> None:
         if not self._courier.is_awaited(parcel):
             return
-        step: bootstrap.Step = parcel.content
+        step: Step = parcel.content
         name, status = _SIGNS[step.result]
         text = " ".join(filter(None, (step.message, step.hint)))
         self.steps.addItem(QListWidgetItem(icon(name, status), words.plain(text)))
         self.steps.scrollToBottom()
 
     @Slot(object)
-    def _conclude(self, steps: tuple[bootstrap.Step, ...]) -> None:
+    def _conclude(self, steps: tuple[Step, ...]) -> None:
         results = {str(step.result) for step in steps}
         self.proved = "failed" not in results
         if not self.proved:

@@ -36,7 +36,7 @@ from mydata_like.settings.text import plain_value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mydata_like import app as bootstrap
+    from mydata_like.app.setup import Beginning
 
 TITLE = 1.4  # times the usual size of text
 
@@ -178,7 +178,7 @@ class SetupWizard(QDialog):
         self._reading.ask(lambda _cancel: asking.begin(config))
 
     @Slot(object)
-    def _start_with(self, beginning: bootstrap.Beginning) -> None:
+    def _start_with(self, beginning: Beginning) -> None:
         """Show what is set, and the first page that lacks something."""
         self.verdict.clear()
         self._take(beginning)
@@ -187,7 +187,7 @@ class SetupWizard(QDialog):
         self._show_step(found if self._first is None else self._first)
         self._first = None
 
-    def _take(self, beginning: bootstrap.Beginning) -> None:
+    def _take(self, beginning: Beginning) -> None:
         for step in self.steps:
             step.take(beginning)
 
@@ -253,7 +253,7 @@ class SetupWizard(QDialog):
         }
 
     @Slot(object)
-    def _take_kept(self, beginning: bootstrap.Beginning) -> None:
+    def _take_kept(self, beginning: Beginning) -> None:
         self._take(beginning)
         self._show_step(self._stack.currentIndex() + 1)
 
@@ -284,5 +284,5 @@ class SetupWizard(QDialog):
 
 def _keep(
     desk: Desk, changes: Mapping[str, object], key: asking.NewKey | None, _cancel: object
-) -> bootstrap.Beginning:
+) -> Beginning:
     return asking.keep(desk.controller.config, changes, key)

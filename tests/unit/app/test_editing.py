@@ -5,8 +5,17 @@ import sys
 
 import pytest
 
-from mydata_like import app as bootstrap
-from mydata_like.app import Edition, KeyWish, Secret
+from mydata_like.app.editing import (
+    CHANGED_ELSEWHERE,
+    Edition,
+    KeyWish,
+    export_settings,
+    locate_api_key,
+    open_draft,
+    read_proposal,
+    save_edition,
+)
+from mydata_like.app.settings import Secret, load_settings
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.problems import InvalidSettingsError
 
@@ -29,13 +38,13 @@ def config(tmp_path):
 
 
 def edition(config, changes, key=None):
-    draft = bootstrap.open_draft(config)
+    draft = open_draft(config)
     draft.take(changes)
     return Edition(changes=draft.changes, seen=draft.seen, settings=draft.settings, key=key)
 
 
 def test_only_what_was_changed_is_written_and_comments_stay(config):
-    bootstrap.save_edition(config, edition(config, {"transfer.channels": 4}))
+    save_edition(config, edition(config, {"transfer.channels": 4}))
 
     assert config.read_text() == f"{FILE}\n[transfer]\nchannels = 4\n"
 
@@ -43,9 +52,9 @@ def test_only_what_was_changed_is_written_and_comments_stay(config):
 def test_a_file_that_is_not_there_is_made(tmp_path):
     config = tmp_path / "new" / "settings.toml"
 
-    bootstrap.save_edition(config, edition(config, {"server.url": "https://a.example.org"}))
+    save_edition(config, edition(config, {"server.url": "https://a.example.org"}))
 
-    assert bootstrap.load_settings(config).settings.server.url == "https://a.example.org"
+    assert load_settings(config).settings.server.url == "https://a.example.org"
     assert stat.S_IMODE(config.stat().st_mode) == 0o600
 
 
@@ -54,34 +63,34 @@ def test_a_file_changed_by_somebody_else_is_left_as_it_is(config):
     config.write_text(FILE.replace("facility", "other"))
 
     with pytest.raises(SettingsError) as caught:
-        bootstrap.save_edition(config, mine)
+        save_edition(config, mine)
 
-    assert caught.value.problem_code == bootstrap.CHANGED_ELSEWHERE
+    assert caught.value.problem_code == CHANGED_ELSEWHERE
     assert config.read_text() == FILE.replace("facility", "other")
 
 
 def test_what_would_be_wrong_is_not_written(config):
     with pytest.raises(InvalidSettingsError):
-        bootstrap.save_edition(config, edition(config, {"server.url": "ftp://x"}))
+        save_edition(config, edition(config, {"server.url": "ftp://x"}))
 
     assert config.read_text() == FILE
 
 
 def test_the_api_key_goes_to_its_store_and_not_into_the_file(config):
     wish = KeyWish(Secret("a" * 40), "file")
-    bootstrap.save_edition(config, edition(config, {}, wish))
+    save_edition(config, edition(config, {}, wish))
 
-    settings = bootstrap.load_settings(config).settings
-    assert bootstrap.locate_api_key(settings, config) == "the secrets file"
+    settings = load_settings(config).settings
+    assert locate_api_key(settings, config) == "the secrets file"
     assert config.read_text() == FILE
 
-    bootstrap.save_edition(config, edition(config, {}, KeyWish(None)))
+    save_edition(config, edition(config, {}, KeyWish(None)))
     assert "a" * 40 not in config.with_name("secrets.toml").read_text()
 
 
 def test_a_key_of_a_new_account_is_kept_for_that_account(config):
     wish = KeyWish(Secret("b" * 40), "file")
-    bootstrap.save_edition(config, edition(config, {"server.username": "other"}, wish))
+    save_edition(config, edition(config, {"server.username": "other"}, wish))
 
     assert 'other = "bbb' in config.with_name("secrets.toml").read_text()
 
@@ -91,28 +100,28 @@ def test_a_key_without_a_server_and_an_account_is_not_kept(tmp_path):
     wish = KeyWish(Secret("b" * 40), "file")
 
     with pytest.raises(SettingsError, match="belongs to a server and an account"):
-        bootstrap.save_edition(config, Edition(changes={}, seen=b"", key=wish))
+        save_edition(config, Edition(changes={}, seen=b"", key=wish))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="where the entry lies differs")
 def test_the_start_at_a_login_follows_when_it_is_saved(config, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
 
-    bootstrap.save_edition(config, edition(config, {"window.start_at_login": True}))
+    save_edition(config, edition(config, {"window.start_at_login": True}))
     assert len(list((tmp_path / "xdg" / "autostart").iterdir())) == 1
 
-    bootstrap.save_edition(config, edition(config, {"window.start_at_login": None}))
+    save_edition(config, edition(config, {"window.start_at_login": None}))
     assert list((tmp_path / "xdg" / "autostart").iterdir()) == []
 
 
 def test_an_export_holds_no_secret_and_nothing_of_this_computer_alone(config, tmp_path):
-    draft = bootstrap.open_draft(config)
+    draft = open_draft(config)
     draft.set("instrument.uuid", "4711")
-    bootstrap.export_settings(draft.own_values(), tmp_path / "out.toml")
+    export_settings(draft.own_values(), tmp_path / "out.toml")
 
     text = (tmp_path / "out.toml").read_text()
     assert "4711" not in text
-    assert bootstrap.read_proposal(tmp_path / "out.toml", config).changes == {
+    assert read_proposal(tmp_path / "out.toml", config).changes == {
         "server.url": "https://data.example.org",
         "server.username": "facility",
     }
@@ -122,7 +131,7 @@ def test_a_file_of_another_computer_keeps_this_ones_identity(config, tmp_path):
     other = tmp_path / "other.toml"
     other.write_text('[instrument]\nuuid = "1"\nname = "Scope"\n[server]\nbogus = 1\n')
 
-    proposal = bootstrap.read_proposal(other, config)
+    proposal = read_proposal(other, config)
 
     assert proposal.changes == {"instrument.name": "Scope"}
     assert "server.bogus" in proposal.remarks[0]
@@ -133,7 +142,7 @@ def test_a_file_that_holds_no_settings_is_refused(config, tmp_path):
     other.write_text("= nonsense")
 
     with pytest.raises(SettingsError, match="is not TOML"):
-        bootstrap.read_proposal(other, config)
+        read_proposal(other, config)
 
 
 def test_a_mydata_cfg_proposes_settings_and_key_and_tells_what_stays(config, tmp_path):
@@ -143,7 +152,7 @@ def test_a_mydata_cfg_proposes_settings_and_key_and_tells_what_stays(config, tmp
         "instrument_name = Scope\napi_key = 0123456789\nfoo = 1\n"
     )
 
-    proposal = bootstrap.read_proposal(old, config)
+    proposal = read_proposal(old, config)
 
     assert proposal.changes["instrument.name"] == "Scope"
     assert proposal.secret == Secret("0123456789")

@@ -7,7 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from mydata_like.app.explaining import explain_codes
-from mydata_like.cli.main import app
+from mydata_like.cli.main import build_app
+
+app = build_app()
 
 CODES = (Path(__file__).parents[3] / "docs/events.md").read_text().split("## Codes")[1]
 

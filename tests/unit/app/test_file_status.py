@@ -4,9 +4,9 @@ import json
 import os
 
 import pytest
-from mydata_like.app.settings import find_places, ledger_file, load_settings
 from typer.testing import CliRunner
 
+from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.cli.main import app
 from mydata_like.core.errors import Problem
 from mydata_like.core.file_status import FolderStatus, LocalState, Unknown

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from mydata_like import app as bootstrap
+from mydata_like.app.copying import find_settings_kind, plan_copying
+from mydata_like.app.sources import find_conflicts, preview_sources
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums
 from mydata_like.core.sources import Destination, Source
@@ -47,7 +48,7 @@ def folder(tmp_path):
 
 
 def preview(settings, *paths):
-    looks = bootstrap.preview_sources(settings, None, map(os.fsencode, paths), CancelFlag())
+    looks = preview_sources(settings, None, map(os.fsencode, paths), CancelFlag())
     return [look for look in looks if look.complete]
 
 
@@ -85,7 +86,7 @@ def test_what_cannot_be_carried_is_told_and_hinders_nothing_else(settings, folde
 
 def test_a_look_can_be_ended(settings, folder):
     cancel = CancelFlag()
-    looks = bootstrap.preview_sources(settings, None, [os.fsencode(folder)], cancel)
+    looks = preview_sources(settings, None, [os.fsencode(folder)], cancel)
     assert next(looks).found == 0
     cancel.set()
 
@@ -94,7 +95,7 @@ def test_a_look_can_be_ended(settings, folder):
 
 
 def conflicts(settings, *sources):
-    return bootstrap.find_conflicts(settings, None, sources)
+    return find_conflicts(settings, None, sources)
 
 
 def test_two_that_would_mix_are_told(settings):
@@ -125,9 +126,9 @@ def test_the_settings_of_another_installation_can_be_taken_over(tmp_path, settin
         '[server]\nurl = "https://store.example.org"\n[instrument]\nname = "Scope"\n'
         'uuid = "9d0ff04e-c0d5-11eb-8529-0242ac130003"\n'
     )
-    copying = bootstrap.plan_copying(other, own)
+    copying = plan_copying(other, own)
 
-    assert bootstrap.find_settings_kind(other) == "ours"
+    assert find_settings_kind(other) == "ours"
     assert copying.changes == {"instrument.name": "Scope"}
 
 
@@ -136,7 +137,7 @@ def test_wrong_settings_are_not_taken_over(tmp_path, settings):
     other.write_text('[transfer]\nchannels = "many"\n')
 
     with pytest.raises(InvalidSettingsError):
-        bootstrap.plan_copying(other, tmp_path / "own.toml")
+        plan_copying(other, tmp_path / "own.toml")
 
 
 @pytest.mark.parametrize(
@@ -153,4 +154,4 @@ def test_not_every_file_of_such_a_name_has_settings(tmp_path, name, text, kind):
     if text is not None:
         (tmp_path / name).write_text(text)
 
-    assert bootstrap.find_settings_kind(tmp_path / name) == kind
+    assert find_settings_kind(tmp_path / name) == kind

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from mydata_like.app import find_places, load_settings, look_at_state
 from mydata_like.app.monitoring import look_back
-from mydata_like.app.settings import find_state, ledger_file
+from mydata_like.app.settings import find_places, find_state, ledger_file, load_settings
+from mydata_like.app.state import look_at_state
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
 from mydata_like.core.safety import Safety

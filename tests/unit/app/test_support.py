@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app import find_places, load_settings
-from mydata_like.app.settings import ledger_file
+from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.app.support import collect_documents, write_bundle
-from mydata_like.cli.main import app
+from mydata_like.cli.main import build_app
 from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.events import FileFailed
 from mydata_like.core.sources import Destination, Source
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.logs import LogStyle, Redaction, logging_to
 from tests.fakes.clock import FakeClock
+
+app = build_app()
 
 KEY, PASSWORD = "c4n4ry0000111122223333444455556666777788", "hunter2hunter2"
 NAMES = ("patient", "smith", "Secret study", "raw data", "who.knows")

@@ -5,7 +5,7 @@ import signal
 import subprocess
 from dataclasses import replace
 
-from mydata_like.app import load_settings
+from mydata_like.app.settings import load_settings
 from mydata_like.cli.doctor import conclude, describe
 from mydata_like.doctor.advice import judge
 from mydata_like.doctor.findings import (

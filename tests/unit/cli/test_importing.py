@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app import HOME
 from mydata_like.app.importing import Present
-from mydata_like.cli.main import app
+from mydata_like.app.settings import HOME
+from mydata_like.cli.main import build_app
 from mydata_like.settings.policy import Sources, load_settings
 from mydata_like.store.paths import Places
 from tests.legacy import WINDOWS_PAIRS, write_legacy, write_old_key
+
+app = build_app()
 
 KEY = WINDOWS_PAIRS["api_key"]
 PAIRS = {**WINDOWS_PAIRS, "data_directory": "/data/Größe 100%", "use_excludes_file": "False"}

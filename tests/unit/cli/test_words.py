@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from mydata_like.cli.running import RunArguments, Shape
-from mydata_like.cli.uploading import app
+from mydata_like.cli.main import build_app
+from mydata_like.cli.output import Shape
+from mydata_like.cli.running import RunArguments
 from mydata_like.cli.words import SHAPES, WITH_VALUE, read_words
+
+app = build_app()
 
 FILE = Path("settings.toml")
 

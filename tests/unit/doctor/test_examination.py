@@ -7,15 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from mydata_like.app import (
-    RunObserver,
-    SpeedOrder,
-    SystemClock,
-    load_settings,
-    load_speed_tests,
-    open_speed_test,
-)
-from mydata_like.app.settings import find_places, ledger_file
+from mydata_like.app.examining import SpeedOrder, load_speed_tests, open_speed_test
+from mydata_like.app.run_request import RunObserver
+from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RejectedError, RunError
 from mydata_like.demo.approval import ScpAddress
 from mydata_like.doctor.findings import (
@@ -34,6 +28,7 @@ from mydata_like.doctor.staging import Staging, clean_by_shell, leave_nothing
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.store.ledger import PastRun, SqliteLedger
 from mydata_like.store.state_files import add_speed_test
+from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.sessions import count_cpus
 from tests.faults.tcpproxy import TcpProxy
