@@ -22,7 +22,7 @@ class Approval(QObject):
     def __init__(self, desk: Desk, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._controller = desk.controller
-        self._background = desk.background
+        self._tasks = desk.tasks
         self._asking = False
         self.timer = QTimer(self, interval=ASK_AFTER)
         self.timer.timeout.connect(self._ask)
@@ -42,7 +42,7 @@ class Approval(QObject):
         if not self._asking:
             self._asking = True
             ask = partial(_ask_server, self._controller.settings, self._controller.config)
-            self._background.run(ask, self._take_answer, self._miss_answer)
+            self._tasks.run(ask, self._take_answer, self._miss_answer)
 
     @Slot(object)
     def _take_answer(self, _: None) -> None:

@@ -149,7 +149,7 @@ def _compare_tests(stage: Stage) -> QWidget:
     keep(stage.desk, a_record(0, before), a_record(1, now))
     stage.window.show_page(Wish("overview"))
     stage.window.show_page(Wish("speed"))
-    _wait_until(lambda: not stage.desk.background.busy)
+    _wait_until(lambda: not stage.desk.tasks.busy)
     others = stage.window.findChild(QComboBox, "earlier")
     assert others
     others.setCurrentIndex(1)
@@ -198,9 +198,9 @@ def _look_ahead(stage: Stage) -> QWidget:
 
 def _show_help(stage: Stage) -> QWidget:
     """The keys of the window."""
-    dialog = HelpDialog(stage.desk.background, stage.window.list_actions(), stage.window)
+    dialog = HelpDialog(stage.desk.tasks, stage.window.list_actions(), stage.window)
     dialog.show()
-    _wait_until(lambda: not stage.desk.background.busy)
+    _wait_until(lambda: not stage.desk.tasks.busy)
     return dialog
 
 
@@ -302,9 +302,9 @@ def _try_connection(stage: Stage) -> QWidget:
     """The way to the server, step by step."""
     controller = stage.desk.controller
     attempt = Attempt(controller.settings, controller.config)
-    trial = TrialDialog(attempt, stage.desk.background, stage.window)
+    trial = TrialDialog(attempt, stage.desk.tasks, stage.window)
     trial.show()
-    _wait_until(lambda: not stage.desk.background.busy)
+    _wait_until(lambda: not stage.desk.tasks.busy)
     return trial
 
 

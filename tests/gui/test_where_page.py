@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListView, QPushBu
 
 from mydata_like import bootstrap
 from mydata_like.demo.faults import EMPTY_LIST, Fault
-from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.pages.where import WherePage
+from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.where.free import FreeDialog
 from mydata_like.gui.where.models import FatesModel, SuggestionsModel
 from tests.builders import a_file
@@ -42,17 +42,17 @@ def site(tmp_path_factory):
 
 @pytest.fixture
 def page(site, qtbot):
-    background = Background()
-    yield open_page(site, qtbot, background)
-    background.close()
+    tasks = Tasks()
+    yield open_page(site, qtbot, tasks)
+    tasks.close()
 
 
-def open_page(site, qtbot, background):
+def open_page(site, qtbot, tasks):
     """Return the page, with a controller that knows the settings and has no engine."""
-    controller = Controller(site.config, background)
+    controller = Controller(site.config, tasks)
     controller.loaded = bootstrap.load_settings(site.config)
     controller.settings = controller.loaded.settings
-    page = WherePage(Desk(controller, background, Memory(controller)))
+    page = WherePage(Desk(controller, tasks, Memory(controller)))
     qtbot.addWidget(page)
     page.resize(1000, 700)
     page.show()
@@ -234,7 +234,7 @@ def test_who_leaves_the_page_while_it_asks_finds_it_ready_again(page, site, qtbo
     assert button(page, "Check now").isEnabled()
 
 
-class SlowBackground(Background):
+class SlowTasks(Tasks):
     """Works at once, but keeps every answer until it is let out."""
 
     def __init__(self):
@@ -263,9 +263,9 @@ class SlowBackground(Background):
 
 @pytest.fixture
 def slow():
-    background = SlowBackground()
-    yield background
-    background.close()
+    tasks = SlowTasks()
+    yield tasks
+    tasks.close()
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ class DropSheet(QDialog):
         self.setWindowTitle(self.tr("Upload"))
         settings = desk.controller.settings
         self._controller = desk.controller
-        self._background = desk.background
+        self._tasks = desk.tasks
         self._survey = Survey(settings, desk.controller.config, paths)
         self.model = SourcesModel(self._survey.paths, settings.server.username, self)
         self.notes = NotesModel(self)
@@ -70,7 +70,7 @@ class DropSheet(QDialog):
         self._connect()
         self._show()
         self._timer.start()
-        self._background.run(self._survey.look, self._show_end, self._show_failure)
+        self._tasks.run(self._survey.look, self._show_end, self._show_failure)
 
     def done(self, result: int) -> None:
         self._timer.stop()
@@ -174,7 +174,7 @@ class DropSheet(QDialog):
         self._asking, self._asked = True, False
         sources = [row.source for row in self.model.rows if row.wanted]
         ask = partial(self._survey.find_conflicts, sources)
-        self._background.run(ask, self._take_conflicts, self._fail_to_ask)
+        self._tasks.run(ask, self._take_conflicts, self._fail_to_ask)
 
     @Slot(object)
     def _take_conflicts(self, conflicts: list[Conflict]) -> None:

@@ -170,7 +170,7 @@ class LogPage(Page):
             self._busy = True
             config, name = self._desk.controller.config, self._which.currentData()
             read = partial(source.read, config, name, MOST, self._follower)
-            self._desk.background.run(read, self._take, self._fail)
+            self._desk.tasks.run(read, self._take, self._fail)
 
     @Slot(object)
     def _take(self, come: Come) -> None:
@@ -196,7 +196,7 @@ class LogPage(Page):
     def _sift(self) -> None:
         """Show only what is wanted; so many lines are sifted beside the GUI thread."""
         sift = partial(source.sift, list(self._model.lines), self._sieve())
-        self._desk.background.run(sift, self._take_sifted)
+        self._desk.tasks.run(sift, self._take_sifted)
 
     @Slot(object)
     def _take_sifted(self, sifted: Sifted) -> None:
@@ -246,7 +246,7 @@ class LogPage(Page):
         lines = list(chain.from_iterable(self._model.shown(*span) for span in spans))
         self._copies += 1
         put = partial(self._put_lines, self._copies)
-        self._desk.background.run(partial(source.join, lines), put)
+        self._desk.tasks.run(partial(source.join, lines), put)
 
     def _put_lines(self, number: int, text: str) -> None:
         if number == self._copies:  # else others were chosen since
@@ -260,7 +260,7 @@ class LogPage(Page):
     @Slot()
     def _open_folder(self) -> None:
         find = partial(source.find_folder, self._desk.controller.config)
-        self._desk.background.run(find, self._desk.controller.open_path)
+        self._desk.tasks.run(find, self._desk.controller.open_path)
 
     @Slot()
     def _save_bundle(self) -> None:

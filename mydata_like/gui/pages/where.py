@@ -166,7 +166,7 @@ class WherePage(Page):
             self._searching = True
             find = partial(source.find, self._place(), self._meant)
             failed = partial(self._fail_search, self._meant)
-            self._desk.background.run(find, self._take_answer, failed)
+            self._desk.tasks.run(find, self._take_answer, failed)
 
     @Slot(object)
     def _take_answer(self, answer: Answer) -> None:
@@ -236,7 +236,7 @@ class WherePage(Page):
         self._view.card.allow(check=False)
         check = partial(source.look_into, self._place(), [status.path], pace)
         took, failed = partial(self._take_checked, pace), partial(self._fail_check, pace)
-        self._desk.background.run(check, took, failed)
+        self._desk.tasks.run(check, took, failed)
 
     def _take_checked(self, pace: Pace, fates: Fates) -> None:
         self._tell_check(pace, tell_checked(fates))

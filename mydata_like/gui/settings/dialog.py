@@ -54,7 +54,7 @@ class SettingsDialog(QDialog):
         self._unsaved: Mapping[str, object] = {}  # from last time
         self._busy = True
         self.draft = Draft()
-        self.key_row = KeyRow(desk.controller.config, desk.background)
+        self.key_row = KeyRow(desk.controller.config, desk.tasks)
         self.starts = Starts()
         asides = {"server.username": self.key_row, "schedule.to_time": self.starts}
         self.panes = Panes(asides, self)
@@ -149,7 +149,7 @@ class SettingsDialog(QDialog):
     def _load(self) -> None:
         self._set_busy(busy=True)
         read = partial(errands.open_draft, self._desk.controller.config)
-        self._desk.background.run(read, self._take_draft, self._fail)
+        self._desk.tasks.run(read, self._take_draft, self._fail)
 
     @Slot(object)
     def _take_draft(self, draft: Draft) -> None:
@@ -196,7 +196,7 @@ class SettingsDialog(QDialog):
         self._set_busy(busy=True)
         self.notice.clear()
         save = partial(errands.save, self._desk.controller.config, self.draft, self.key_row.wish)
-        self._desk.background.run(save, self._finish, self._fail)
+        self._desk.tasks.run(save, self._finish, self._fail)
 
     @Slot(object)
     def _finish(self, _: object) -> None:
@@ -250,7 +250,7 @@ class SettingsDialog(QDialog):
         settings, wish = self.draft.settings, self.key_row.wish
         if settings is not None:
             attempt = Attempt(settings, self._desk.controller.config, wish.text if wish else "")
-            TrialDialog(attempt, self._desk.background, self).show()
+            TrialDialog(attempt, self._desk.tasks, self).show()
 
     @Slot()
     def _choose_source(self) -> None:
@@ -265,7 +265,7 @@ class SettingsDialog(QDialog):
     def read_file(self, path: str) -> None:
         """Take over what a file of settings says; nothing is saved before OK."""
         read = partial(errands.read_proposal, Path(path), self._desk.controller.config)
-        self._desk.background.run(read, self._take_proposal, self._fail)
+        self._desk.tasks.run(read, self._take_proposal, self._fail)
 
     @Slot(object)
     def _take_proposal(self, proposal: "Proposal") -> None:
@@ -296,7 +296,7 @@ class SettingsDialog(QDialog):
     def write_file(self, path: str) -> None:
         """Write what is shown to a file, without secrets."""
         write = partial(errands.export, self.draft.own_values(), Path(path))
-        self._desk.background.run(write, self._tell_export, self._fail)
+        self._desk.tasks.run(write, self._tell_export, self._fail)
 
     @Slot(object)
     def _tell_export(self, _: object) -> None:

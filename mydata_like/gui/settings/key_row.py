@@ -6,13 +6,13 @@ from pathlib import Path
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
 
-from mydata_like.gui.background import Background
 from mydata_like.gui.look import words
 from mydata_like.gui.settings import errands
 from mydata_like.gui.settings.editors import Choice
 from mydata_like.gui.settings.errands import KeyPlace, TypedKey
 from mydata_like.gui.settings.row import CHANGED_MARK
 from mydata_like.gui.settings.signs import Aside, Sign
+from mydata_like.gui.tasks import Tasks
 from mydata_like.settings.schema import Settings
 
 ASK_AFTER = 400  # milliseconds after the last change of server or account
@@ -23,9 +23,7 @@ class KeyRow(Aside):
 
     edited = Signal()
 
-    def __init__(
-        self, config: Path | None, background: Background, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, config: Path | None, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(
             self.tr("API key"),
             self.tr(
@@ -35,7 +33,7 @@ class KeyRow(Aside):
             parent,
         )
         self._config = config
-        self._background = background
+        self._tasks = tasks
         self._settings: Settings | None = None
         self._place = KeyPlace("", "")
         self._forgets = False
@@ -151,7 +149,7 @@ class KeyRow(Aside):
     def _ask(self) -> None:
         if self._settings is not None:
             ask = partial(errands.locate_key, self._settings, self._config)
-            self._background.run(ask, self._take_place)
+            self._tasks.run(ask, self._take_place)
 
     @Slot(object)
     def _take_place(self, place: KeyPlace) -> None:

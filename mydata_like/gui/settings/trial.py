@@ -17,13 +17,13 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.gui.background import Background
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.look.palette import Status
 from mydata_like.gui.settings import errands
 from mydata_like.gui.settings.errands import Attempt
 from mydata_like.gui.settings.signs import Sign, fit_to_screen
+from mydata_like.gui.tasks import Tasks
 
 if TYPE_CHECKING:
     from mydata_like.bootstrap import Step
@@ -45,9 +45,7 @@ class Messenger(QObject):
 class TrialDialog(QDialog):
     """Shows what became of each step of a trial; closing it ends the trial."""
 
-    def __init__(
-        self, attempt: Attempt, background: Background, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, attempt: Attempt, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Test of the connection"))
@@ -70,7 +68,7 @@ class TrialDialog(QDialog):
         self._lay_out()
         self._connect()
         work = partial(errands.try_connection, attempt, self._cancel, self._messenger.told.emit)
-        background.run(work, self._finish, self._fail)
+        tasks.run(work, self._finish, self._fail)
 
     @property
     def results(self) -> tuple[str, ...]:

@@ -18,9 +18,9 @@ from PySide6.QtCore import (
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.views import Row, View
-from mydata_like.gui.background import Background
 from mydata_like.gui.tables.columns import ROLES, Column
 from mydata_like.gui.tables.ordering import Open, Ordering, Reading
+from mydata_like.gui.tasks import Tasks
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -47,7 +47,7 @@ class WindowedModel(QAbstractTableModel):
     relocated = Signal(object)  # the new rows of the anchors, by their keys
 
     def __init__(
-        self, columns: Sequence[Column], background: Background, parent: QObject | None = None
+        self, columns: Sequence[Column], tasks: Tasks, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
         self.columns = tuple(columns)
@@ -56,7 +56,7 @@ class WindowedModel(QAbstractTableModel):
         self.absent = False
         self.complete = False  # all rows have their places
         self.anchors: Callable[[], Sequence[object]] = tuple
-        self._background = background
+        self._tasks = tasks
         self._open: Open | None = None
         self._shown: Ordering | None = None  # whose rows these are
         self._coming: Ordering | None = None  # whose rows come next
@@ -77,7 +77,7 @@ class WindowedModel(QAbstractTableModel):
         self._renew_timer.stop()
         self._stale = False
         self._coming = Ordering(open_listing, view)
-        self._background.run(partial(self._coming.begin, FIRST), self._take_first)
+        self._tasks.run(partial(self._coming.begin, FIRST), self._take_first)
 
     def renew(self) -> None:
         """Look at the ledger again, as soon as that costs no more than a tenth of the time."""
@@ -104,7 +104,7 @@ class WindowedModel(QAbstractTableModel):
         """Read these rows, however many, and tell them all to `done`."""
         shown, wanted = self._shown, list(ranges)
         if shown is not None:
-            self._background.run(partial(_read_ranges, shown, wanted), done)
+            self._tasks.run(partial(_read_ranges, shown, wanted), done)
 
     @property
     def busy(self) -> bool:
@@ -165,7 +165,7 @@ class WindowedModel(QAbstractTableModel):
         pages = list(reversed(self._wanted))
         self._wanted.clear()
         self._reading = True
-        self._background.run(partial(self._shown.read, pages, PAGE), self._take_pages)
+        self._tasks.run(partial(self._shown.read, pages, PAGE), self._take_pages)
 
     @Slot(object)
     def _take_pages(self, reading: Reading) -> None:
@@ -195,7 +195,7 @@ class WindowedModel(QAbstractTableModel):
         if self.complete:
             self._arrive(ordering)
         else:
-            self._background.run(ordering.build, self._take_order)
+            self._tasks.run(ordering.build, self._take_order)
 
     @Slot(object)
     def _take_order(self, ordering: Ordering) -> None:
@@ -217,7 +217,7 @@ class WindowedModel(QAbstractTableModel):
         self._coming = Ordering(self._open, self.view)
         pages = list(reversed(self._pages))[:PAGES_WANTED]
         step = partial(self._coming.renew, list(self.anchors()), pages, PAGE)
-        self._background.run(step, self._take_renewed)
+        self._tasks.run(step, self._take_renewed)
 
     @Slot(object)
     def _take_renewed(self, ordering: Ordering) -> None:
@@ -279,7 +279,7 @@ class WindowedModel(QAbstractTableModel):
     def _leave(self, ordering: Ordering | None) -> None:
         """Close an ordering beside the GUI thread."""
         if ordering is not None:
-            self._background.run(ordering.close, _forget)
+            self._tasks.run(ordering.close, _forget)
 
 
 def _read_ranges(ordering: Ordering, ranges: Iterable[range]) -> list[Row]:

@@ -38,7 +38,7 @@ class FreeDialog(QDialog):
 
     def __init__(self, desk: Desk, paths: Sequence[Path], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._background = desk.background
+        self._tasks = desk.tasks
         self._place = Place(desk.controller.settings, desk.controller.config)
         self._paths = paths
         self._pace = Pace()
@@ -118,7 +118,7 @@ class FreeDialog(QDialog):
         self._bar.setRange(0, self._total)
         self._bar.show()
         self._timer.start()
-        self._background.run(function, done, self._fail)
+        self._tasks.run(function, done, self._fail)
 
     @Slot(object)
     def _take_looked(self, fates: Fates) -> None:

@@ -53,7 +53,7 @@ class Looker(QObject):
         path = self._wanted
         place = Place(self._controller.settings, self._controller.config)
         took, failed = partial(self._take, path), partial(self._fail, path)
-        self._desk.background.run(partial(source.look_at, place, path), took, failed)
+        self._desk.tasks.run(partial(source.look_at, place, path), took, failed)
 
     @Slot()
     def _follow(self) -> None:

@@ -36,7 +36,7 @@ class AccountStep(Step):
         )
         self._signed_in = False
         self._has_key = False
-        self._question = Question(desk.background, self)
+        self._question = Question(desk.tasks, self)
         self.username = QLineEdit(self)
         self.key = QLineEdit(self)
         self.key.setEchoMode(QLineEdit.EchoMode.Password)

@@ -40,7 +40,7 @@ class AddressStep(Step):
         )
         self._found = ""
         self._legacy: Path | None = None
-        self._question = Question(desk.background, self)
+        self._question = Question(desk.tasks, self)
         self.address = QLineEdit(self)
         self.address.setPlaceholderText("mytardis.example.org")
         self.verdict = self.add_field(self.tr("Server &address"), self.address, key=URL)

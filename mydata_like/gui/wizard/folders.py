@@ -48,7 +48,7 @@ class FoldersStep(Step):
             "The folder below which the instrument saves. Nothing in it is ever changed."
         )
         self._found: bootstrap.Preview | None = None
-        self._question = Question(desk.background, self)
+        self._question = Question(desk.tasks, self)
         self._courier = Courier()
         self.directory = QLineEdit(self)
         self.browse = QPushButton(icon("folder"), self.tr("C&hoose…"), self)

@@ -31,7 +31,7 @@ class HostKeyPanel(QWidget):
     def __init__(self, desk: Desk, parent: QWidget) -> None:
         super().__init__(parent)
         self._registered: Registered | None = None
-        self._question = Question(desk.background, self)
+        self._question = Question(desk.tasks, self)
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
         self.fingerprint = QLineEdit(self)

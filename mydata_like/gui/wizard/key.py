@@ -41,8 +41,8 @@ class KeyStep(Step):
         )
         self.approved = False
         self._key: bootstrap.OwnKey | None = None
-        self._own_key = Question(desk.background, self)
-        self._approval = Question(desk.background, self)
+        self._own_key = Question(desk.tasks, self)
+        self._approval = Question(desk.tasks, self)
         self._courier = Courier()
         self.again = QTimer(self, singleShot=True, interval=ASK_AFTER)
         self.fingerprint = QLineEdit(self)

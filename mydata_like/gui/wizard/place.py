@@ -36,7 +36,7 @@ class PlaceStep(Step):
             "Datasets are shown on the server under the name of their instrument."
         )
         self._known: tuple[str, ...] | None = None  # instruments of the chosen facility
-        self._question = Question(desk.background, self)
+        self._question = Question(desk.tasks, self)
         self.facility = QComboBox(self)
         self.instrument = QComboBox(self)
         self.instrument.setEditable(True)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.ports import Cancel
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.gui.background import Background
+from mydata_like.gui.tasks import Tasks
 
 TYPING = 400  # milliseconds after the last key within which nothing is asked yet
 
@@ -23,9 +23,9 @@ class Question(QObject):
     answered = Signal(object)
     failed = Signal(object)  # an UploaderError
 
-    def __init__(self, background: Background, parent: QObject) -> None:
+    def __init__(self, tasks: Tasks, parent: QObject) -> None:
         super().__init__(parent)
-        self._background = background
+        self._tasks = tasks
         self._ask: Ask | None = None
         self._cancel: CancelFlag | None = None
         self.lost = False  # the latest asking brought no answer
@@ -56,7 +56,7 @@ class Question(QObject):
     def _begin(self) -> None:
         assert self._ask is not None
         assert self._cancel is not None
-        self._background.run(partial(_find_answer, self._ask, self._cancel), self._take)
+        self._tasks.run(partial(_find_answer, self._ask, self._cancel), self._take)
 
     @Slot(object)
     def _take(self, answer: "_Answer") -> None:

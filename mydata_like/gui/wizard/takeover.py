@@ -45,8 +45,8 @@ class TakeoverSheet(QDialog):
         self.setWindowTitle(self.tr("Import from MyData"))
         self._config = desk.controller.config
         self._takeover: bootstrap.Takeover | None = None
-        self._plan = Question(desk.background, self)
-        self._carry = Question(desk.background, self)
+        self._plan = Question(desk.tasks, self)
+        self._carry = Question(desk.tasks, self)
         self.report = QPlainTextEdit(self)
         self.report.setReadOnly(True)
         self.report.setTabChangesFocus(True)

@@ -49,7 +49,7 @@ class TrialPanel(QWidget):
         self.proved = False
         self._config: Path | None = desk.controller.config
         self._settings = Settings()
-        self._question = Question(desk.background, self)
+        self._question = Question(desk.tasks, self)
         self._courier = Courier()
         self.send = QPushButton(icon("start"), self.tr("&Send a test file"), self)
         self.steps = QListWidget(self)

@@ -55,8 +55,8 @@ class SetupWizard(QDialog):
         self._desk = desk
         self._eager = False  # Next was pressed while an answer was awaited
         self._focus: QWidget | None = None  # where it was when the page was kept
-        self._reading = Question(desk.background, self)
-        self._keeping = Question(desk.background, self)
+        self._reading = Question(desk.tasks, self)
+        self._keeping = Question(desk.tasks, self)
         self.setWindowTitle(self.tr("Set up mydata-like"))
         self.address = AddressStep(desk)
         self.account = AccountStep(desk)
