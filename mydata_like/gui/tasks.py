@@ -144,8 +144,8 @@ class Tasks(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether any function has not come back yet."""
-        return bool(self._calls)
+        """Whether any function has begun, or is about to, and has not come back yet."""
+        return len(self._calls) > len(self._delayed)
 
     def timerEvent(self, event: QTimerEvent) -> None:
         self.killTimer(event.timerId())

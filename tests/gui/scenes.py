@@ -35,9 +35,8 @@ from mydata_like.gui.overview.set_by_server import SetByServer
 from mydata_like.gui.overview.unfinished import RemoveQuestion, UnfinishedList
 from mydata_like.gui.pages.catalogue import list_pages
 from mydata_like.gui.pages.page import Desk, Wish
+from mydata_like.gui.settings.connection_test import ConnectionTestDialog
 from mydata_like.gui.settings.dialog import SettingsDialog
-from mydata_like.gui.settings.errands import Attempt
-from mydata_like.gui.settings.trial import TrialDialog
 from mydata_like.gui.state import Phase, RunState
 from mydata_like.gui.tray.banner import Banner
 from mydata_like.gui.tray.emblem import Emblem, Shape, draw_emblem
@@ -301,11 +300,11 @@ def _take_over(stage: Stage) -> QWidget:
 def _try_connection(stage: Stage) -> QWidget:
     """The way to the server, step by step."""
     controller = stage.desk.controller
-    attempt = Attempt(controller.settings, controller.config)
-    trial = TrialDialog(attempt, stage.desk.tasks, stage.window)
-    trial.show()
+    dialog = ConnectionTestDialog(stage.desk.tasks, stage.window)
+    dialog.test.start(controller.config, controller.settings)
+    dialog.show()
     _wait_until(lambda: not stage.desk.tasks.busy)
-    return trial
+    return dialog
 
 
 def _write_beside(stage: Stage, name: str, text: str) -> Path:

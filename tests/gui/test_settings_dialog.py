@@ -7,10 +7,10 @@ from PySide6.QtCore import Qt
 
 from mydata_like import bootstrap
 from mydata_like.gui.app import Program
+from mydata_like.gui.settings.connection_test import ConnectionTestDialog
 from mydata_like.gui.settings.dialog import SettingsDialog
 from mydata_like.gui.settings.drawer import Drawer
 from mydata_like.gui.settings.starts import describe_starts, find_starts
-from mydata_like.gui.settings.trial import TrialDialog
 from mydata_like.gui.start import Start
 from mydata_like.gui.window import Window
 from mydata_like.settings.draft import Draft
@@ -394,11 +394,11 @@ def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, de
     )
 
     qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
-    trial = dialog.findChild(TrialDialog)
-    qtbot.waitUntil(lambda: trial.conclusion.startswith("The way"), timeout=DEADLINE)
+    tester = dialog.findChild(ConnectionTestDialog)
+    qtbot.waitUntil(lambda: tester.conclusion.startswith("The way"), timeout=DEADLINE)
 
-    assert set(trial.results) == {"ok"}
-    assert len(trial.results) >= 6
+    assert set(tester.test.results) == {"ok"}
+    assert len(tester.test.results) >= 6
     assert site.config.read_text() == before
 
 
@@ -413,10 +413,10 @@ def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, desk, site):
     qtbot.keyClicks(dialog.key_row.focusProxy(), KEY)
 
     qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
-    trial = dialog.findChild(TrialDialog)
-    qtbot.waitUntil(lambda: trial.conclusion == "Something is wrong", timeout=DEADLINE)
+    tester = dialog.findChild(ConnectionTestDialog)
+    qtbot.waitUntil(lambda: tester.conclusion == "Something is wrong", timeout=DEADLINE)
 
-    assert trial.results == ("failed",)
+    assert tester.test.results == ("failed",)
     assert secrets.read_text() == before
 
 

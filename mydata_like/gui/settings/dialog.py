@@ -21,13 +21,12 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.look import words
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.settings import errands
-from mydata_like.gui.settings.errands import Attempt
+from mydata_like.gui.settings.connection_test import ConnectionTestDialog
 from mydata_like.gui.settings.key_row import KeyRow
 from mydata_like.gui.settings.notice import Notice
 from mydata_like.gui.settings.panes import Panes
 from mydata_like.gui.settings.signs import fit_to_screen
 from mydata_like.gui.settings.starts import Starts
-from mydata_like.gui.settings.trial import TrialDialog
 from mydata_like.settings.draft import Draft
 from mydata_like.settings.problems import InvalidSettingsError
 from mydata_like.settings.schema import settings_by_key
@@ -196,7 +195,7 @@ class SettingsDialog(QDialog):
         self._set_busy(busy=True)
         self.notice.clear()
         save = partial(errands.save, self._desk.controller.config, self.draft, self.key_row.wish)
-        self._desk.tasks.run(save, self._finish, self._fail)
+        self._desk.tasks.run(save, self._finish, self._fail, writes=True)
 
     @Slot(object)
     def _finish(self, _: object) -> None:
@@ -249,8 +248,9 @@ class SettingsDialog(QDialog):
     def _try(self) -> None:
         settings, wish = self.draft.settings, self.key_row.wish
         if settings is not None:
-            attempt = Attempt(settings, self._desk.controller.config, wish.text if wish else "")
-            TrialDialog(attempt, self._desk.tasks, self).show()
+            dialog = ConnectionTestDialog(self._desk.tasks, self)
+            dialog.test.start(self._desk.controller.config, settings, wish.text if wish else "")
+            dialog.show()
 
     @Slot()
     def _choose_source(self) -> None:
@@ -296,7 +296,7 @@ class SettingsDialog(QDialog):
     def write_file(self, path: str) -> None:
         """Write what is shown to a file, without secrets."""
         write = partial(errands.export, self.draft.own_values(), Path(path))
-        self._desk.tasks.run(write, self._tell_export, self._fail)
+        self._desk.tasks.run(write, self._tell_export, self._fail, writes=True)
 
     @Slot(object)
     def _tell_export(self, _: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -11,8 +11,7 @@ from mydata_like.settings.draft import Draft
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import Proposal, Step
-    from mydata_like.engine.workers import CancelFlag
+    from mydata_like.bootstrap import Proposal
 
 CHANGED_ELSEWHERE = "settings.changed-elsewhere"
 NO_KEYRING = "settings.no-keyring"
@@ -81,29 +80,3 @@ def export(values: Mapping[str, object], target: Path) -> None:
     from mydata_like import bootstrap
 
     bootstrap.export_settings(values, target)
-
-
-class Attempt(NamedTuple):
-    """What to try the way to the server with: settings, and a key that is not stored yet."""
-
-    settings: Settings
-    config: Path | None
-    key: str = ""
-
-
-def try_connection(attempt: Attempt, cancel: CancelFlag, tell: Callable[[Step], None]) -> None:
-    """Try the way to the server; each step is told as soon as it is known."""
-    from mydata_like import bootstrap
-    from mydata_like.engine.tally import Tally
-
-    secret = bootstrap.Secret(attempt.key) if attempt.key else None
-    order = bootstrap.Order(config=attempt.config, dry_run=True, api_key=secret)
-    tally = Tally(bootstrap.SystemClock())
-    audience = bootstrap.Audience(tally.add, tally, cancel, _hide_nothing)
-    for step in bootstrap.try_out(attempt.settings, order, audience):
-        tell(step)
-
-
-def _hide_nothing(secret: str) -> None:
-    """The window's log hides whatever looks like a key, and never gets to see this one."""
-    del secret

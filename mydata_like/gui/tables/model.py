@@ -279,12 +279,8 @@ class WindowedModel(QAbstractTableModel):
     def _leave(self, ordering: Ordering | None) -> None:
         """Close an ordering beside the GUI thread."""
         if ordering is not None:
-            self._tasks.run(ordering.close, _forget)
+            self._tasks.run(ordering.close)
 
 
 def _read_ranges(ordering: Ordering, ranges: Iterable[range]) -> list[Row]:
     return [row for rows in ranges for row in ordering.read_rows(rows.start, len(rows))]
-
-
-def _forget(nothing: object) -> None:
-    pass

@@ -10,6 +10,7 @@ from mydata_like.core.errors import Cancelled
 from mydata_like.core.file_status import PathStatus, Suggestion, Unknown
 from mydata_like.core.freeing import Freed, Spared
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.gui.run_observer import hide_nothing
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _go_through(
 
     freed: list[Freed] = []
     kept: list[Spared] = []
-    onlooker = bootstrap.Onlooker(pace.cancel, _nobody)
+    onlooker = bootstrap.Onlooker(pace.cancel, hide_nothing)
     # Who asks to stop may do so before the first file is looked at.
     with (
         suppress(Cancelled),
@@ -107,7 +108,3 @@ def _go_through(
             pace.files += 1
             pace.bytes += fate.size
     return Fates(freed, kept, pace.cancel.is_set())
-
-
-def _nobody(secret: str) -> None:
-    """Nothing that is said here holds the API key."""

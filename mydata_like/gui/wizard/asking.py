@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from mydata_like.core.model import Facility
+from mydata_like.gui.run_observer import observe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -99,18 +100,18 @@ def find_place(config: Path | None, server: Server, chosen: str, cancel: Cancel)
 def preview_layout(
     config: Path | None,
     settings: Settings,
-    tell: Callable[[bootstrap.Sample], object],
+    report: Callable[[bootstrap.Sample], object],
     cancel: Cancel,
 ) -> bootstrap.Preview:
-    """Tell what the folders would become."""
+    """Report what the folders would become."""
     from mydata_like import bootstrap
 
     login = bootstrap.Login(settings.server, config)
-    return bootstrap.preview_layout(settings, login, tell, cancel)
+    return bootstrap.preview_layout(settings, login, report, cancel)
 
 
 def plan_takeover(
-    config: Path | None, source: Path | None, _cancel: Cancel
+    config: Path | None, source: Path | None
 ) -> tuple[bootstrap.Takeover, tuple[bootstrap.Paragraph, ...]]:
     """Return what MyData's settings would change, and the same in sentences."""
     from mydata_like import bootstrap
@@ -120,7 +121,7 @@ def plan_takeover(
 
 
 def carry_over(
-    config: Path | None, takeover: bootstrap.Takeover, store: Store, _cancel: Cancel
+    config: Path | None, takeover: bootstrap.Takeover, store: Store
 ) -> bootstrap.Beginning:
     """Take over MyData's settings and its API key."""
     from mydata_like import bootstrap
@@ -129,7 +130,7 @@ def carry_over(
     return bootstrap.find_beginning(config)
 
 
-def show_key(config: Path | None, settings: Settings, _cancel: Cancel) -> bootstrap.OwnKey:
+def show_key(config: Path | None, settings: Settings) -> bootstrap.OwnKey:
     """Return the uploader's key, made now where there is none."""
     from mydata_like import bootstrap
 
@@ -139,18 +140,18 @@ def show_key(config: Path | None, settings: Settings, _cancel: Cancel) -> bootst
 def register(
     config: Path | None,
     settings: Settings,
-    tell: Callable[[Event], None],
+    report: Callable[[Event], None],
     cancel: CancelFlag,
 ) -> Registered:
     """Ask for approval; raises `NotApprovedError` while it is awaited."""
     from mydata_like import bootstrap
 
     order = bootstrap.Order(config=config)
-    admission = bootstrap.register(settings, order, _audience(tell, cancel))
+    admission = bootstrap.register(settings, order, observe(cancel, report))
     return Registered(admission, next(admission.unknown_host_keys, None))
 
 
-def trust_host(registered: Registered, _cancel: Cancel) -> Registered:
+def trust_host(registered: Registered) -> Registered:
     """Trust the host that was asked about, and meet the next one."""
     from mydata_like import bootstrap
 
@@ -158,32 +159,3 @@ def trust_host(registered: Registered, _cancel: Cancel) -> Registered:
     assert host_key is not None
     bootstrap.trust_host(host_key)
     return Registered(admission, next(admission.unknown_host_keys, None))
-
-
-def try_out(
-    config: Path | None,
-    settings: Settings,
-    tell: Callable[[bootstrap.Step], object],
-    cancel: CancelFlag,
-) -> tuple[bootstrap.Step, ...]:
-    """Send a test file, telling of each step."""
-    from mydata_like import bootstrap
-
-    order = bootstrap.Order(config=config, dry_run=True)
-    steps = []
-    for step in bootstrap.try_out(settings, order, _audience(_ignore, cancel)):
-        tell(step)
-        steps.append(step)
-    return tuple(steps)
-
-
-def _audience(tell: Callable[[Event], None], cancel: CancelFlag) -> bootstrap.Audience:
-    from mydata_like import bootstrap
-    from mydata_like.engine.tally import Tally
-
-    # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
-    return bootstrap.Audience(tell, Tally(bootstrap.SystemClock()), cancel, _ignore)
-
-
-def _ignore(_told: object) -> None:
-    """Listen to nothing."""

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
@@ -23,9 +23,7 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard import asking
-from mydata_like.gui.wizard.courier import Courier, Parcel
 from mydata_like.gui.wizard.layouts import layout_example, layout_name
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.samples import FILES, SIZE, SampleModel
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.verdict import Verdict
@@ -48,8 +46,6 @@ class FoldersStep(Step):
             "The folder below which the instrument saves. Nothing in it is ever changed."
         )
         self._found: bootstrap.Preview | None = None
-        self._question = Question(desk.tasks, self)
-        self._courier = Courier()
         self.directory = QLineEdit(self)
         self.browse = QPushButton(icon("folder"), self.tr("C&hoose…"), self)
         self._directory_verdict = self.add_field(
@@ -72,7 +68,7 @@ class FoldersStep(Step):
 
     @property
     def readiness(self) -> Readiness:
-        if self._question.open:
+        if self.check.running:
             return Readiness.CHECKING
         return Readiness.READY if self._found is not None else Readiness.LACKING
 
@@ -92,10 +88,6 @@ class FoldersStep(Step):
     def begin(self) -> None:
         self.directory.setFocus()
         self._look()
-
-    def end(self) -> None:
-        super().end()
-        self._courier.leave()
 
     def changes(self) -> dict[str, object]:
         return {DIRECTORY: self.directory.text().strip(), LAYOUT: self.chosen.value}
@@ -133,9 +125,6 @@ class FoldersStep(Step):
         self.browse.clicked.connect(self._choose_folder)
         self.layout_box.currentIndexChanged.connect(self._choose_layout)
         self.suggestion.clicked.connect(self._take_suggestion)
-        self._courier.arrived.connect(self._add_sample, Qt.ConnectionType.QueuedConnection)
-        self._question.answered.connect(self._show_preview)
-        self._question.failed.connect(self._show_failure)
 
     @Slot()
     def _type(self) -> None:
@@ -173,14 +162,17 @@ class FoldersStep(Step):
         self.model.clear()
         self.suggestion.hide()
         self.owners.clear()
-        self._question.forget()
+        self.check.cancel()
         self._directory_verdict.clear()
         self.verdict.clear()
         settings = self._try_settings()
         if settings is not None:
-            bring = self._courier.leave()
-            self._question.ask(
-                partial(asking.preview_layout, self.config, settings, bring), typed=typed
+            self.run_check(
+                partial(asking.preview_layout, self.config, settings),
+                self._show_preview,
+                self._show_failure,
+                progress=self._add_sample,
+                typed=typed,
             )
             self.verdict.show_checking(self.tr("Looking at the folders…"))
         self.changed.emit()
@@ -198,9 +190,8 @@ class FoldersStep(Step):
         return self.settings.changed(data=data)
 
     @Slot(object)
-    def _add_sample(self, parcel: Parcel) -> None:
-        if self._courier.is_awaited(parcel):
-            self.model.append(parcel.content)
+    def _add_sample(self, sample: bootstrap.Sample) -> None:
+        self.model.append(sample)
 
     @Slot(object)
     def _show_preview(self, found: bootstrap.Preview) -> None:
