@@ -12,8 +12,8 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
     from mydata_like.bootstrap.copying import plan_copying as plan_copying
     from mydata_like.bootstrap.editing import CHANGED_ELSEWHERE as CHANGED_ELSEWHERE
     from mydata_like.bootstrap.editing import Edition as Edition
-    from mydata_like.bootstrap.editing import KeyWish as KeyWish
     from mydata_like.bootstrap.editing import Proposal as Proposal
+    from mydata_like.bootstrap.editing import apply_key_change as apply_key_change
     from mydata_like.bootstrap.editing import export_settings as export_settings
     from mydata_like.bootstrap.editing import locate_api_key as locate_api_key
     from mydata_like.bootstrap.editing import open_draft as open_draft
@@ -105,7 +105,7 @@ if TYPE_CHECKING:  # the same once more, for who reads imports: type checker, co
 _HOMES: Final = {
     "bootstrap.copying": "Copying find_settings_kind plan_copying",
     "bootstrap.editing": (
-        "CHANGED_ELSEWHERE Edition KeyWish Proposal export_settings locate_api_key "
+        "CHANGED_ELSEWHERE Edition Proposal apply_key_change export_settings locate_api_key "
         "open_draft read_proposal save_edition"
     ),
     "bootstrap.examining": "SpeedOrder SpeedTest load_speed_tests open_speed_test",

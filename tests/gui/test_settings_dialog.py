@@ -273,7 +273,7 @@ def test_an_import_is_shown_as_changes_before_anything_is_saved(qtbot, dialog, c
     qtbot.waitUntil(lambda: "were taken from the file" in dialog.notice.text, timeout=DEADLINE)
 
     assert dialog.panes.find_row("instrument.name").source == "● Changed"
-    assert dialog.key_row.wish.text == KEY
+    assert dialog.key_row.change.text == KEY
     assert config.read_text() == FILE
 
 

@@ -90,7 +90,7 @@ class SettingsDialog(QDialog):
             text = self.tr("%Ln setting(s) must be corrected first", "", len(wrong))
             self.notice.say(text, "problems", "problem")
             self.panes.reveal(wrong[0])
-        elif self.draft.changes or self.key_row.wish:
+        elif self.draft.changes or self.key_row.change:
             self._save()
         else:
             super().accept()
@@ -194,7 +194,7 @@ class SettingsDialog(QDialog):
     def _save(self) -> None:
         self._set_busy(busy=True)
         self.notice.clear()
-        save = partial(errands.save, self._desk.controller.config, self.draft, self.key_row.wish)
+        save = partial(errands.save, self._desk.controller.config, self.draft, self.key_row.change)
         self._desk.tasks.run(save, self._finish, self._fail, writes=True)
 
     @Slot(object)
@@ -246,10 +246,11 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _try(self) -> None:
-        settings, wish = self.draft.settings, self.key_row.wish
+        settings, change = self.draft.settings, self.key_row.change
         if settings is not None:
             dialog = ConnectionTestDialog(self._desk.tasks, self)
-            dialog.test.start(self._desk.controller.config, settings, wish.text if wish else "")
+            api_key = (change and change.text) or ""
+            dialog.test.start(self._desk.controller.config, settings, api_key)
             dialog.show()
 
     @Slot()

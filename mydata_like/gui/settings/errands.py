@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.draft import Draft
+from mydata_like.settings.draft import ApiKeyChange, Draft
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -15,16 +15,6 @@ if TYPE_CHECKING:
 
 CHANGED_ELSEWHERE = "settings.changed-elsewhere"
 NO_KEYRING = "settings.no-keyring"
-
-
-class TypedKey(NamedTuple):
-    """An API key that a person typed and that is not stored yet; an empty one forgets."""
-
-    text: str
-    store: Literal["keyring", "file"]
-
-    def __repr__(self) -> str:
-        return f"TypedKey(***, {self.store})"
 
 
 class KeyPlace(NamedTuple):
@@ -43,16 +33,12 @@ def open_draft(config: Path | None) -> Draft:
     return bootstrap.open_draft(config)
 
 
-def save(config: Path | None, draft: Draft, key: TypedKey | None) -> None:
-    """Write what was changed, and keep or forget the API key; raises SettingsError."""
+def save(config: Path | None, draft: Draft, key: ApiKeyChange | None) -> None:
+    """Write what was changed, and store or delete the API key; raises SettingsError."""
     from mydata_like import bootstrap
 
-    wish = None
-    if key is not None:
-        secret = bootstrap.Secret(key.text) if key.text else None
-        wish = bootstrap.KeyWish(secret, key.store)
     edition = bootstrap.Edition(
-        changes=draft.changes, seen=draft.seen, settings=draft.part("server"), key=wish
+        changes=draft.changes, seen=draft.seen, settings=draft.part("server"), key=key
     )
     bootstrap.save_edition(config, edition)
 

@@ -13,9 +13,9 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard import asking
-from mydata_like.gui.wizard.asking import NewKey
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import NO_KEYRING
+from mydata_like.settings.draft import ApiKeyChange, KeyStore
 
 if TYPE_CHECKING:
     from mydata_like import bootstrap
@@ -71,9 +71,10 @@ class AccountStep(Step):
     def changes(self) -> dict[str, object]:
         return {USERNAME: self.username.text().strip()}
 
-    def new_key(self) -> NewKey | None:
+    def new_key(self) -> ApiKeyChange | None:
         text = self.key.text().strip()
-        return NewKey(text, "file" if self.into_file.isChecked() else "keyring") if text else None
+        store: KeyStore = "file" if self.into_file.isChecked() else "keyring"
+        return ApiKeyChange(text, store) if text else None
 
     def show_refusal(self, error: UploaderError) -> bool:
         if error.problem_code != NO_KEYRING:

@@ -5,8 +5,7 @@ What is heavy is imported only there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.core.model import Facility
 from mydata_like.gui.run_observer import observe
@@ -19,20 +18,8 @@ if TYPE_CHECKING:
     from mydata_like.core.events import Event
     from mydata_like.core.ports import Cancel
     from mydata_like.engine.workers import CancelFlag
+    from mydata_like.settings.draft import ApiKeyChange, KeyStore
     from mydata_like.settings.schema import Server, Settings
-
-Store = Literal["keyring", "file"]
-
-
-@dataclass(frozen=True, slots=True)
-class NewKey:
-    """An API key that is to be kept, and where."""
-
-    text: str
-    store: Store
-
-    def __repr__(self) -> str:
-        return f"NewKey(***, {self.store!r})"
 
 
 class Place(NamedTuple):
@@ -57,7 +44,7 @@ def begin(config: Path | None) -> bootstrap.Beginning:
 
 
 def keep(
-    config: Path | None, changes: Mapping[str, object], key: NewKey | None
+    config: Path | None, changes: Mapping[str, object], key: ApiKeyChange | None
 ) -> bootstrap.Beginning:
     """Keep what was entered; the API key only where it can be kept safe."""
     from mydata_like import bootstrap
@@ -67,8 +54,7 @@ def keep(
     beginning = bootstrap.find_beginning(config)
     if key is None:
         return beginning
-    secrets = bootstrap.open_secrets(config)
-    bootstrap.store_api_key(beginning.loaded.settings, secrets, key.text, key.store)
+    bootstrap.apply_key_change(beginning.loaded.settings, key, config)
     return bootstrap.find_beginning(config)
 
 
@@ -121,7 +107,7 @@ def plan_takeover(
 
 
 def carry_over(
-    config: Path | None, takeover: bootstrap.Takeover, store: Store
+    config: Path | None, takeover: bootstrap.Takeover, store: KeyStore
 ) -> bootstrap.Beginning:
     """Take over MyData's settings and its API key."""
     from mydata_like import bootstrap

@@ -13,9 +13,9 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.tasks import TYPING, Task
-from mydata_like.gui.wizard.asking import NewKey
 from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.checking import check_values
+from mydata_like.settings.draft import ApiKeyChange
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Step(QWidget):
         """Return the settings that were entered here, by their keys."""
         return {}
 
-    def new_key(self) -> NewKey | None:
+    def new_key(self) -> ApiKeyChange | None:
         """Return the API key that was entered here."""
         return None
 

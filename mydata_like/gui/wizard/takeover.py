@@ -23,6 +23,7 @@ from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.settings import terms
 from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.verdict import Verdict
+from mydata_like.settings.draft import KeyStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -109,7 +110,7 @@ class TakeoverSheet(QDialog):
     def _carry_over(self) -> None:
         assert self._takeover is not None
         self.take_over.setEnabled(False)
-        store: asking.Store = "file" if self.into_file.isChecked() else "keyring"
+        store: KeyStore = "file" if self.into_file.isChecked() else "keyring"
         carry = partial(asking.carry_over, self._config, self._takeover, store)
         self._task = self._tasks.run(carry, self._finish, self._show_failure, writes=True)
 

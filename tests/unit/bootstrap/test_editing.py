@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from mydata_like import bootstrap
-from mydata_like.bootstrap import Edition, KeyWish, Secret
+from mydata_like.bootstrap import Edition, Secret
 from mydata_like.core.errors import SettingsError
+from mydata_like.settings.draft import ApiKeyChange
 from mydata_like.settings.problems import InvalidSettingsError
 
 FILE = """\
@@ -68,30 +69,44 @@ def test_what_would_be_wrong_is_not_written(config):
 
 
 def test_the_api_key_goes_to_its_store_and_not_into_the_file(config):
-    wish = KeyWish(Secret("a" * 40), "file")
-    bootstrap.save_edition(config, edition(config, {}, wish))
+    change = ApiKeyChange("a" * 40, "file")
+    bootstrap.save_edition(config, edition(config, {}, change))
 
     settings = bootstrap.load_settings(config).settings
     assert bootstrap.locate_api_key(settings, config) == "the secrets file"
     assert config.read_text() == FILE
 
-    bootstrap.save_edition(config, edition(config, {}, KeyWish(None)))
+    bootstrap.save_edition(config, edition(config, {}, ApiKeyChange(None)))
     assert "a" * 40 not in config.with_name("secrets.toml").read_text()
 
 
 def test_a_key_of_a_new_account_is_kept_for_that_account(config):
-    wish = KeyWish(Secret("b" * 40), "file")
-    bootstrap.save_edition(config, edition(config, {"server.username": "other"}, wish))
+    change = ApiKeyChange("b" * 40, "file")
+    bootstrap.save_edition(config, edition(config, {"server.username": "other"}, change))
 
     assert 'other = "bbb' in config.with_name("secrets.toml").read_text()
 
 
 def test_a_key_without_a_server_and_an_account_is_not_kept(tmp_path):
     config = tmp_path / "settings.toml"
-    wish = KeyWish(Secret("b" * 40), "file")
+    change = ApiKeyChange("b" * 40, "file")
 
     with pytest.raises(SettingsError, match="belongs to a server and an account"):
-        bootstrap.save_edition(config, Edition(changes={}, seen=b"", key=wish))
+        bootstrap.save_edition(config, Edition(changes={}, seen=b"", key=change))
+
+
+def test_an_empty_key_is_refused_and_deletes_nothing(config):
+    bootstrap.save_edition(config, edition(config, {}, ApiKeyChange("a" * 40, "file")))
+
+    with pytest.raises(SettingsError, match="no API key"):
+        bootstrap.save_edition(config, edition(config, {}, ApiKeyChange("", "file")))
+
+    settings = bootstrap.load_settings(config).settings
+    assert bootstrap.locate_api_key(settings, config) == "the secrets file"
+
+
+def test_a_key_to_be_stored_does_not_show_itself():
+    assert "secret" not in repr(ApiKeyChange("secret", "file"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="where the entry lies differs")
