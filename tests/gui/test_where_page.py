@@ -1,7 +1,6 @@
 """Where is my data? From a typed name to the last step, and to the freed disk."""
 
 import os
-from functools import partial
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
@@ -239,26 +238,31 @@ class SlowTasks(Tasks):
 
     def __init__(self):
         super().__init__()
-        self.answers = {}  # by the number of the question
+        self.held = []  # the numbers of tasks that have ended
         self.asked = 0
 
-    def run(self, function, done, failed=None):
+    @property
+    def busy(self):
+        return len(self._calls) > len(self.held)
+
+    def run(self, *functions, **options):
         self.asked += 1
-        super().run(function, self._keep(done), self._keep(failed))
+        return super().run(*functions, **options)
 
     def let_out(self, qtbot):
         """Let out the answer to the latest question that has one, when all have come."""
-        qtbot.waitUntil(lambda: bool(self.answers) and not self.busy, timeout=DEADLINE)
-        self.answers.pop(max(self.answers))()
+        qtbot.waitUntil(lambda: bool(self.held) and not self.busy, timeout=DEADLINE)
+        number = max(self.held)
+        self.held.remove(number)
+        super()._deliver(number)
 
     def let_all_out(self, qtbot):
         """Let out all answers, and those to what is asked meanwhile; the latest first."""
-        while self.answers or self.busy:
+        while self.held or self.busy:
             self.let_out(qtbot)
 
-    def _keep(self, told):
-        number = self.asked
-        return told and (lambda answer: self.answers.update({number: partial(told, answer)}))
+    def _deliver(self, number):
+        self.held.append(number)
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ class Seen:
 
     def _is_busy(self):
         page = self.page
-        return self.tasks.busy or page._searching or page._looker._asking
+        return self.tasks.busy or page._search_task.running or page._poller.polling
 
 
 @pytest.fixture
