@@ -11,7 +11,7 @@ from mydata_like.engine.workers import CancelFlag
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.run_observer import observe
 from mydata_like.gui.state import RunState
-from mydata_like.gui.tasks import Task
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ class Approval(QObject):
         super().__init__(parent)
         self._controller = desk.controller
         self._tasks = desk.tasks
-        self._task = Task()
+        self._task = BackgroundTask()
         self.timer = QTimer(self, interval=ASK_AFTER)
         self.timer.timeout.connect(self._ask)
         self._controller.run_changed.connect(self._follow)

@@ -174,7 +174,8 @@ class Controller(QObject):
     def remove_source(self, source: KnownSource) -> None:
         """Forget an added folder that is not finished: no run continues with it."""
         remove = partial(standing.remove_source, self.settings, self.config, source.path)
-        self._tasks.run(remove, partial(self._drop_source, source), self._refuse_removal)
+        done = partial(self._drop_source, source)
+        self._tasks.run(remove, done, self._refuse_removal, writes=True)
 
     def _drop_source(self, source: KnownSource, _nothing: object) -> None:
         left = tuple(one for one in self.state.sources if one.path != source.path)

@@ -22,7 +22,7 @@ WRITE_AFTER = 10.0  # seconds that it waits for tasks that write
 TYPING = 400  # milliseconds after the last key: the usual `delay` of a check while typing
 
 
-class Task:
+class BackgroundTask:
     """One call in the background, as the GUI thread sees it."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Task:
 class _Call(NamedTuple):
     """A function, and what is to receive its result."""
 
-    task: Task
+    task: BackgroundTask
     function: Callable[..., Any]
     done: Callable[[Any], object] | None
     failed: Callable[[UploaderError], object] | None
@@ -95,7 +95,7 @@ class Tasks(QObject):
         latest: bool = False,
         writes: bool = False,
         delay: int = 0,
-    ) -> Task:
+    ) -> BackgroundTask:
         """Call `done` with what the function returns, or `failed` with what it raises.
 
         These are bound methods, or such with their first arguments (`partial`). With `progress`,
@@ -105,7 +105,7 @@ class Tasks(QObject):
         that is cancelled before it has begun is never begun. An unexpected exception is a bug: it
         is logged, and `failed` gets an error that says so. Nothing is run after `close`.
         """
-        task = Task()
+        task = BackgroundTask()
         if self._closed:
             return task
         if latest:

@@ -99,7 +99,7 @@ class SettingsSheet(QDialog):
         self.take_over.setEnabled(False)
         desk = self._desk
         keep = partial(save, desk.controller.config, self._copying)
-        desk.tasks.run(keep, self._finish, self._show_failure)
+        desk.tasks.run(keep, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
     def _finish(self, _nothing: object) -> None:

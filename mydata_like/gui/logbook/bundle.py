@@ -51,7 +51,7 @@ class BundleDialog(QDialog):
     def save_to(self, file: Path) -> None:
         """Save what is shown."""
         write = partial(source.write, file, self._documents)
-        self._desk.tasks.run(write, self._take_saved, self._fail)
+        self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
 
     def _dress(self) -> None:
         self.setWindowTitle(self.tr("Support bundle"))

@@ -30,7 +30,7 @@ from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.memory import KeptColumns
 from mydata_like.gui.pages.page import Desk, Page
 from mydata_like.gui.tables.table import set_looks
-from mydata_like.gui.tasks import Task
+from mydata_like.gui.tasks import BackgroundTask
 
 LOOK_AFTER = 1000  # milliseconds between two looks at the file
 TYPED_AFTER = 250  # milliseconds after the last key
@@ -46,7 +46,7 @@ class LogPage(Page):
         super().__init__(parent)
         self._desk = desk
         self._follower: Follower | None = None
-        self._reading = Task()
+        self._reading = BackgroundTask()
         self._settled = True  # the place that is looked at is one that a person chose
         self._which = QComboBox(self)
         self._level = QComboBox(self)

@@ -210,7 +210,7 @@ class SpeedPage(Page):
     @Slot(object)
     def _undo(self, proof: Proof) -> None:
         restore = partial(source.restore, self._controller.config, proof.replaced)
-        self._desk.tasks.run(restore, self._take_undone, self._tell_failure)
+        self._desk.tasks.run(restore, self._take_undone, self._tell_failure, writes=True)
 
     @Slot(object)
     def _take_undone(self, _: None) -> None:

@@ -28,7 +28,7 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.memory import KeptHalves
 from mydata_like.gui.pages.page import Desk, Page
-from mydata_like.gui.tasks import Task
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.where import source
 from mydata_like.gui.where.free import FreeDialog
 from mydata_like.gui.where.models import SuggestionsModel
@@ -57,9 +57,9 @@ class WherePage(Page):
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
         self._poller = FileStatusPoller(desk, self)
-        self._check_task = Task()
+        self._check_task = BackgroundTask()
         self._meant = ""  # what the field stands for, which shows hidden characters in words
-        self._search_task = Task()
+        self._search_task = BackgroundTask()
         self._superseded = False  # by a file that was chosen while the search ran
         self._lay_out()
         self._connect()

@@ -27,7 +27,7 @@ from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.look.palette import Status
 from mydata_like.gui.run_observer import observe
 from mydata_like.gui.settings.signs import fit_to_screen
-from mydata_like.gui.tasks import Task, Tasks
+from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ConnectionTest(QListWidget):
     def __init__(self, tasks: Tasks, parent: QWidget) -> None:
         super().__init__(parent)
         self._tasks = tasks
-        self._task = Task()
+        self._task = BackgroundTask()
         self._results: list[str] = []
         self.setWordWrap(True)
         self.setResizeMode(QListView.ResizeMode.Adjust)
@@ -136,6 +136,7 @@ class ConnectionTestDialog(QDialog):
         self._copy = self._buttons.addButton(
             self.tr("Copy as &text"), QDialogButtonBox.ButtonRole.ActionRole
         )
+        self._copy.setAutoDefault(False)
         self._lay_out()
         self._connect()
 

@@ -23,7 +23,7 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.tables.table import set_looks
-from mydata_like.gui.tasks import Task
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.where import source
 from mydata_like.gui.where.models import NAME, SIZE, WHY, FatesModel
 from mydata_like.gui.where.source import Fates, Pace, Place
@@ -43,7 +43,7 @@ class FreeDialog(QDialog):
         self._place = Place(desk.controller.settings, desk.controller.config)
         self._paths = paths
         self._pace = Pace()
-        self._task = Task()
+        self._task = BackgroundTask()
         self._total = 0
         self._fates = Fates((), ())
         self._deleting = False

@@ -10,7 +10,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.core.file_status import PathStatus
 from mydata_like.gui.look import words
 from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.tasks import Task
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.where import source
 from mydata_like.gui.where.source import Place
 
@@ -30,7 +30,7 @@ class FileStatusPoller(QObject):
         self._page = page
         self._path: Path | None = None
         self._seen = False  # the status of this path is known
-        self._task = Task()
+        self._task = BackgroundTask()
         self._stale = False
         self._timer = QTimer(self, singleShot=True, interval=RENEW_AFTER)
         self._controller.ledger_changed.connect(self._follow)

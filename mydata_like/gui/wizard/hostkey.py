@@ -14,7 +14,7 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.tasks import Task
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.asking import Registered
 from mydata_like.gui.wizard.verdict import Verdict
@@ -32,7 +32,7 @@ class HostKeyPanel(QWidget):
         super().__init__(parent)
         self._registered: Registered | None = None
         self._tasks = desk.tasks
-        self._check = Task()
+        self._check = BackgroundTask()
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
         self.fingerprint = QLineEdit(self)

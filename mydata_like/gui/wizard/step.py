@@ -12,7 +12,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.tasks import TYPING, Task
+from mydata_like.gui.tasks import TYPING, BackgroundTask
 from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.checking import check_values
 from mydata_like.settings.draft import ApiKeyChange
@@ -46,7 +46,7 @@ class Step(QWidget):
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._desk = desk
-        self.check = Task()  # the latest
+        self.check = BackgroundTask()  # the latest
         self.settings = Settings()
         self._locked_by: Mapping[str, str] = {}
         self._column = QVBoxLayout(self)

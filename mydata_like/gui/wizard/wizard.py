@@ -21,7 +21,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.tasks import Task
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.account import AccountStep
 from mydata_like.gui.wizard.address import AddressStep
@@ -53,7 +53,7 @@ class SetupWizard(QDialog):
         self._desk = desk
         self._eager = False  # Next was pressed while an answer was awaited
         self._focus: QWidget | None = None  # where it was when the page was kept
-        self._reading = self._keeping = Task()
+        self._reading = self._keeping = BackgroundTask()
         self.setWindowTitle(self.tr("Set up mydata-like"))
         self.address = AddressStep(desk)
         self.account = AccountStep(desk)
