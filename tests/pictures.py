@@ -112,7 +112,7 @@ def _shoot(
         shown = scene.open(stage)
         for theme in THEMES:
             palette.apply(app, theme)
-            _wait(lambda: not program.background.busy)
+            _wait(lambda: not program.tasks.busy)
             _rest(0.4)
             taken.append(_save(shown, f"{scene.name}-{theme}"))
         if shown is not program.window:

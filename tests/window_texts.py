@@ -165,7 +165,7 @@ class WindowReader:
 
     @property
     def _busy(self) -> bool:
-        if self._program.background.busy:
+        if self._program.tasks.busy:
             return True
         timers = self._window.findChildren(QTimer)
         return any(timer.isActive() and timer.interval() == 0 for timer in timers)

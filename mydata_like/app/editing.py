@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from mydata_like.app.importing import Takeover, plan_takeover
 from mydata_like.app.service import open_autostart
@@ -17,7 +17,7 @@ from mydata_like.app.settings import (
     store_api_key,
 )
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.draft import Draft
+from mydata_like.settings.draft import ApiKeyChange, Draft
 from mydata_like.settings.file import edit_text, read_settings_file
 from mydata_like.settings.legacy_rules import Becoming
 from mydata_like.settings.policy import read_layers
@@ -35,14 +35,6 @@ PERSONAL: Final = frozenset(
 _HEADER: Final = "# Settings of mydata-like, without secrets and what is this computer's alone.\n"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyWish:
-    """What is to become of the account's API key: this one is kept, or (None) it is forgotten."""
-
-    secret: Secret | None
-    store: Literal["keyring", "file"] = "keyring"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edition:
     """What a person wants to save: the changes of a draft, and what becomes of the API key.
@@ -54,7 +46,7 @@ class Edition:
     changes: Mapping[str, object]
     seen: bytes
     settings: Settings | None = None
-    key: KeyWish | None = None
+    key: ApiKeyChange | None = None
 
 
 class Proposal(NamedTuple):
@@ -89,7 +81,7 @@ def save_edition(config: Path | None, edition: Edition) -> None:
             code=CHANGED_ELSEWHERE,
         )
     if edition.key:
-        _obey(edition.key, edition.settings or Settings(), config)
+        apply_key_change(edition.settings or Settings(), edition.key, config)
     if edition.changes:
         save_settings(config, edition.changes)
     if AUTOSTART in edition.changes:
@@ -132,10 +124,11 @@ def _read(file: Path) -> bytes:
         return b""
 
 
-def _obey(wish: KeyWish, settings: Settings, config: Path | None) -> None:
+def apply_key_change(settings: Settings, change: ApiKeyChange, config: Path | None) -> None:
+    """Store or delete the API key of the settings' account; raises SettingsError."""
     secrets = open_secrets(config)
-    if wish.secret is not None:
-        store_api_key(settings, secrets, wish.secret.reveal(), wish.store)
+    if change.text is not None:
+        store_api_key(settings, secrets, change.text, change.store)
         return
     owner = Owner.of(settings.server.url, settings.server.username)
     was_in_file = secrets.file.find(owner) is not None

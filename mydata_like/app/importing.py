@@ -15,6 +15,7 @@ from mydata_like.app.settings import (
 )
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.checking import check_values
+from mydata_like.settings.draft import KeyStore
 from mydata_like.settings.legacy import OldKey, translate
 from mydata_like.settings.legacy_file import (
     LegacyFile,
@@ -110,7 +111,7 @@ def plan_takeover(source: Path | None, config: Path | None, *, force: bool = Fal
 def carry_over(
     takeover: Takeover,
     config: Path | None,
-    store: Literal["keyring", "file"],
+    store: KeyStore,
     *,
     force: bool = False,
     blank: bool = False,
@@ -236,7 +237,7 @@ def _find_secret(
 
 
 def _keep_secret(
-    takeover: Takeover, secrets: SecretSources, store: Literal["keyring", "file"], *, force: bool
+    takeover: Takeover, secrets: SecretSources, store: KeyStore, *, force: bool
 ) -> ApiKeyFate:
     if takeover.secret is None:
         return "left"

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.events import Event, Notice
 from mydata_like.core.shards import WHOLE, Shard
+from mydata_like.settings.draft import KeyStore
 from mydata_like.settings.file import edit_settings_file
 from mydata_like.settings.policy import Loaded, Sources, preview_settings
 from mydata_like.settings.policy import load_settings as load_layers
@@ -163,9 +163,7 @@ def find_api_key(settings: Settings, secrets: SecretSources) -> tuple[Secret, st
     return load_api_key(secrets, Owner.of(settings.server.url, settings.server.username))
 
 
-def store_api_key(
-    settings: Settings, secrets: SecretSources, text: str, store: Literal["keyring", "file"]
-) -> Owner:
+def store_api_key(settings: Settings, secrets: SecretSources, text: str, store: KeyStore) -> Owner:
     """Keep the API key of the settings' account; the file forgets one that the keyring has."""
     owner = Owner.of(settings.server.url, settings.server.username)
     if store == "file":

@@ -98,8 +98,8 @@ def open_town(folder, *, host_keys=False):
 class Person:
     """Works with the wizard by its keys."""
 
-    def __init__(self, wizard: SetupWizard, qtbot, background=None):
-        self.background = background
+    def __init__(self, wizard: SetupWizard, qtbot, tasks=None):
+        self.tasks = tasks
         self.wizard = wizard
         self.qtbot = qtbot
 

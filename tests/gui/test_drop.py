@@ -110,7 +110,7 @@ def settle(sheet, qtbot, desk):
     qtbot.waitUntil(
         lambda: (
             all(row.preview and row.preview.complete for row in sheet.model.rows)
-            and not desk.background.busy
+            and not desk.tasks.busy
         ),
         timeout=DEADLINE,
     )
@@ -350,7 +350,7 @@ def test_a_sheet_that_is_closed_looks_no_further(still_desk, tmp_path, qtbot):
     sheet = DropSheet(still_desk, [os.fsencode(tmp_path / "many")])
     sheet.reject()
 
-    qtbot.waitUntil(lambda: not still_desk.background.busy, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: not still_desk.tasks.busy, timeout=DEADLINE)
 
 
 def test_what_failed_in_an_added_folder_is_tried_again_with_the_folder(desk, sheet, folder, qtbot):

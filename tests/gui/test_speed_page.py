@@ -39,7 +39,7 @@ def open_page(qtbot):
         page.resize(900, 700)
         page.show()
         page.show_page()
-        qtbot.waitUntil(lambda: not desk.background.busy)
+        qtbot.waitUntil(lambda: not desk.tasks.busy)
         return page
 
     return open_it

@@ -32,7 +32,7 @@ def open_wizard(open_desk, config, qtbot):
         wizard = SetupWizard(desk)
         qtbot.addWidget(wizard)
         wizard.show()
-        person = Person(wizard, qtbot, desk.background)
+        person = Person(wizard, qtbot, desk.tasks)
         person.wait(lambda: not wizard.verdict.text)
         return person
 
@@ -82,11 +82,11 @@ def test_an_answer_for_an_earlier_address_is_ignored(open_wizard, server):
     server.faults.add(Fault(action=Hang()))
     person = open_wizard()
     person.type(person.wizard.address.address, server.url)
-    background = person.background
-    person.wait(lambda: background.busy)
+    tasks = person.tasks
+    person.wait(lambda: tasks.busy)
 
     assert "names no server" in check_address(person, "two words")
-    person.wait(lambda: not background.busy)
+    person.wait(lambda: not tasks.busy)
 
     assert "names no server" in person.wizard.address.verdict.text
 

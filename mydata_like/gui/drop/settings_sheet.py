@@ -43,7 +43,7 @@ class SettingsSheet(QDialog):
         )
         self._lay_out()
         self._connect()
-        desk.background.run(
+        desk.tasks.run(
             partial(plan, source, desk.controller.config), self._show_plan, self._show_failure
         )
 
@@ -99,7 +99,7 @@ class SettingsSheet(QDialog):
         self.take_over.setEnabled(False)
         desk = self._desk
         keep = partial(save, desk.controller.config, self._copying)
-        desk.background.run(keep, self._finish, self._show_failure)
+        desk.tasks.run(keep, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
     def _finish(self, _nothing: object) -> None:

@@ -157,7 +157,7 @@ class ProblemsPage(Page):
             return
         self._asking, self._stale = True, False
         ask = partial(source.group_problems, self._controller.settings, self._controller.config)
-        self._desk.background.run(ask, self._take, self._fail)
+        self._desk.tasks.run(ask, self._take, self._fail)
 
     @Slot(object)
     def _take(self, groups: list[ProblemGroup]) -> None:

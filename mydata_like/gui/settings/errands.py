@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.draft import Draft
+from mydata_like.settings.draft import ApiKeyChange, Draft
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
     from mydata_like.app.editing import Proposal
-    from mydata_like.app.trial import Step
-    from mydata_like.engine.workers import CancelFlag
 
 CHANGED_ELSEWHERE = "settings.changed-elsewhere"
 NO_KEYRING = "settings.no-keyring"
-
-
-class TypedKey(NamedTuple):
-    """An API key that a person typed and that is not stored yet; an empty one forgets."""
-
-    text: str
-    store: Literal["keyring", "file"]
-
-    def __repr__(self) -> str:
-        return f"TypedKey(***, {self.store})"
 
 
 class KeyPlace(NamedTuple):
@@ -45,17 +33,12 @@ def open_draft(config: Path | None) -> Draft:
     return editing.open_draft(config)
 
 
-def save(config: Path | None, draft: Draft, key: TypedKey | None) -> None:
-    """Write what was changed, and keep or forget the API key; raises SettingsError."""
-    from mydata_like.app.editing import Edition, KeyWish, save_edition
-    from mydata_like.app.settings import Secret
+def save(config: Path | None, draft: Draft, key: ApiKeyChange | None) -> None:
+    """Write what was changed, and store or delete the API key; raises SettingsError."""
+    from mydata_like.app.editing import Edition, save_edition
 
-    wish = None
-    if key is not None:
-        secret = Secret(key.text) if key.text else None
-        wish = KeyWish(secret, key.store)
     edition = Edition(
-        changes=draft.changes, seen=draft.seen, settings=draft.part("server"), key=wish
+        changes=draft.changes, seen=draft.seen, settings=draft.part("server"), key=key
     )
     save_edition(config, edition)
 
@@ -83,26 +66,3 @@ def export(values: Mapping[str, object], target: Path) -> None:
     from mydata_like.app.editing import export_settings
 
     export_settings(values, target)
-
-
-class Attempt(NamedTuple):
-    """What to try the way to the server with: settings, and a key that is not stored yet."""
-
-    settings: Settings
-    config: Path | None
-    key: str = ""
-
-
-def try_connection(attempt: Attempt, cancel: CancelFlag, tell: Callable[[Step], None]) -> None:
-    """Try the way to the server; each step is told as soon as it is known."""
-    from mydata_like.app.run_request import RunObserver, RunRequest
-    from mydata_like.app.settings import Secret
-    from mydata_like.app.trial import try_out
-
-    secret = Secret(attempt.key) if attempt.key else None
-    request = RunRequest(
-        settings=attempt.settings, config=attempt.config, dry_run=True, api_key=secret
-    )
-    # The window's log hides whatever looks like a key, and never gets to see this one.
-    for step in try_out(request, RunObserver(cancel=cancel)):
-        tell(step)

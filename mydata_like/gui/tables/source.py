@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mydata_like.core.views import FolderGroup, ProblemGroup, View
 from mydata_like.gui.controller import Controller
-from mydata_like.gui.tables.ordering import Listing, Open
+from mydata_like.gui.tables.table_query import Listing, Open
 from mydata_like.gui.tables.tree import Parents
 from mydata_like.settings.schema import Settings
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,9 +47,8 @@ class Fates(NamedTuple):
 
 @dataclass
 class Pace:
-    """How far the work has come, for those who look from another thread; and how to stop it."""
+    """How far the work has come, for those who look from another thread."""
 
-    cancel: CancelFlag = field(default_factory=CancelFlag)
     files: int = 0
     bytes: int = 0
 
@@ -71,21 +70,22 @@ def look_at(place: Place, path: Path) -> PathStatus:
     return find_status(*place, path)
 
 
-def look_into(place: Place, paths: Sequence[Path], pace: Pace) -> Fates:
+def look_into(place: Place, paths: Sequence[Path], pace: Pace, cancel: CancelFlag) -> Fates:
     """Ask the server what of these files and folders may be deleted; nothing is."""
-    return _go_through(place, lambda freeing: freeing(paths), pace, delete=False)
+    return _go_through(place, lambda freeing: freeing(paths), pace, cancel, delete=False)
 
 
-def delete(place: Place, chosen: Sequence[Freed], pace: Pace) -> Fates:
+def delete(place: Place, chosen: Sequence[Freed], pace: Pace, cancel: CancelFlag) -> Fates:
     """Delete exactly these files, as far as they may still be."""
     keys = [file.key for file in chosen]
-    return _go_through(place, lambda freeing: freeing.go_through(keys), pace, delete=True)
+    return _go_through(place, lambda freeing: freeing.go_through(keys), pace, cancel, delete=True)
 
 
 def _go_through(
     place: Place,
     begin: Callable[["Freeing"], Iterable[Freed | Spared]],
     pace: Pace,
+    cancel: CancelFlag,
     *,
     delete: bool,
 ) -> Fates:
@@ -94,7 +94,7 @@ def _go_through(
 
     freed: list[Freed] = []
     kept: list[Spared] = []
-    observer = RunObserver(cancel=pace.cancel)
+    observer = RunObserver(cancel=cancel)
     # Who asks to stop may do so before the first file is looked at.
     with (
         suppress(Cancelled),
@@ -107,4 +107,4 @@ def _go_through(
                 kept.append(fate)
             pace.files += 1
             pace.bytes += fate.size
-    return Fates(freed, kept, pace.cancel.is_set())
+    return Fates(freed, kept, cancel.is_set())

@@ -17,7 +17,6 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard import asking
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import TakeoverSheet
 
@@ -40,7 +39,6 @@ class AddressStep(Step):
         )
         self._found = ""
         self._legacy: Path | None = None
-        self._question = Question(desk.background, self)
         self.address = QLineEdit(self)
         self.address.setPlaceholderText("mytardis.example.org")
         self.verdict = self.add_field(self.tr("Server &address"), self.address, key=URL)
@@ -58,7 +56,7 @@ class AddressStep(Step):
 
     @property
     def readiness(self) -> Readiness:
-        if self._question.open:
+        if self.check.running:
             return Readiness.CHECKING
         return Readiness.READY if self._found else Readiness.LACKING
 
@@ -103,8 +101,6 @@ class AddressStep(Step):
         self.import_button.clicked.connect(self._import_found)
         self._choose_button.clicked.connect(self._choose_file)
         self.demo.clicked.connect(self.demo_wanted)
-        self._question.answered.connect(self._show_found)
-        self._question.failed.connect(self._show_failure)
 
     def _tell_legacy(self) -> str:
         if self._legacy is None:
@@ -122,10 +118,11 @@ class AddressStep(Step):
         text = self.address.text().strip()
         if text:
             server = self.settings.server
-            self._question.ask(partial(asking.check_address, server, text), typed=typed)
+            find = partial(asking.check_address, server, text)
+            self.run_check(find, self._show_found, self._show_failure, typed=typed)
             self.verdict.show_checking(self.tr("Looking for the server…"))
         else:
-            self._question.forget()
+            self.check.cancel()
             self.verdict.clear()
         self.changed.emit()
 

@@ -5,8 +5,7 @@ What is heavy is imported only there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.core.model import Facility
 
@@ -19,24 +18,11 @@ if TYPE_CHECKING:
     from mydata_like.app.registration import Admission, HostKey
     from mydata_like.app.setup import Beginning, OwnKey, Reached
     from mydata_like.app.takeover_report import Paragraph
-    from mydata_like.app.trial import Step
     from mydata_like.core.events import Event
     from mydata_like.core.ports import Cancel
     from mydata_like.engine.workers import CancelFlag
+    from mydata_like.settings.draft import ApiKeyChange, KeyStore
     from mydata_like.settings.schema import Server, Settings
-
-Store = Literal["keyring", "file"]
-
-
-@dataclass(frozen=True, slots=True)
-class NewKey:
-    """An API key that is to be kept, and where."""
-
-    text: str
-    store: Store
-
-    def __repr__(self) -> str:
-        return f"NewKey(***, {self.store!r})"
 
 
 class Place(NamedTuple):
@@ -60,9 +46,10 @@ def begin(config: Path | None) -> Beginning:
     return find_beginning(config)
 
 
-def keep(config: Path | None, changes: Mapping[str, object], key: NewKey | None) -> Beginning:
+def keep(config: Path | None, changes: Mapping[str, object], key: ApiKeyChange | None) -> Beginning:
     """Keep what was entered; the API key only where it can be kept safe."""
-    from mydata_like.app.settings import open_secrets, save_settings, store_api_key
+    from mydata_like.app.editing import apply_key_change
+    from mydata_like.app.settings import save_settings
     from mydata_like.app.setup import find_beginning
 
     if changes:
@@ -70,8 +57,7 @@ def keep(config: Path | None, changes: Mapping[str, object], key: NewKey | None)
     beginning = find_beginning(config)
     if key is None:
         return beginning
-    secrets = open_secrets(config)
-    store_api_key(beginning.loaded.settings, secrets, key.text, key.store)
+    apply_key_change(beginning.loaded.settings, key, config)
     return find_beginning(config)
 
 
@@ -104,19 +90,19 @@ def find_place(config: Path | None, server: Server, chosen: str, cancel: Cancel)
 def preview_layout(
     config: Path | None,
     settings: Settings,
-    tell: Callable[[Sample], object],
+    report: Callable[[Sample], object],
     cancel: Cancel,
 ) -> Preview:
-    """Tell what the folders would become."""
+    """Report what the folders would become."""
     from mydata_like.app import preview
     from mydata_like.app.setup import Login
 
     login = Login(settings.server, config)
-    return preview.preview_layout(settings, login, tell, cancel)
+    return preview.preview_layout(settings, login, report, cancel)
 
 
 def plan_takeover(
-    config: Path | None, source: Path | None, _cancel: Cancel
+    config: Path | None, source: Path | None
 ) -> tuple[Takeover, tuple[Paragraph, ...]]:
     """Return what MyData's settings would change, and the same in sentences."""
     from mydata_like.app import importing
@@ -126,7 +112,7 @@ def plan_takeover(
     return takeover, tuple(describe_takeover(takeover))
 
 
-def carry_over(config: Path | None, takeover: Takeover, store: Store, _cancel: Cancel) -> Beginning:
+def carry_over(config: Path | None, takeover: Takeover, store: KeyStore) -> Beginning:
     """Take over MyData's settings and its API key."""
     from mydata_like.app import importing
     from mydata_like.app.setup import find_beginning
@@ -135,7 +121,7 @@ def carry_over(config: Path | None, takeover: Takeover, store: Store, _cancel: C
     return find_beginning(config)
 
 
-def show_key(config: Path | None, settings: Settings, _cancel: Cancel) -> OwnKey:
+def show_key(config: Path | None, settings: Settings) -> OwnKey:
     """Return the uploader's key, made now where there is none."""
     from mydata_like.app import setup
 
@@ -145,7 +131,7 @@ def show_key(config: Path | None, settings: Settings, _cancel: Cancel) -> OwnKey
 def register(
     config: Path | None,
     settings: Settings,
-    tell: Callable[[Event], None],
+    report: Callable[[Event], None],
     cancel: CancelFlag,
 ) -> Registered:
     """Ask for approval; raises `NotApprovedError` while it is awaited."""
@@ -153,13 +139,11 @@ def register(
     from mydata_like.app.run_request import RunObserver, RunRequest
 
     request = RunRequest(settings=settings, config=config)
-    # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
-    observer = RunObserver(emit=tell, cancel=cancel)
-    admission = registration.register(request, observer)
+    admission = registration.register(request, RunObserver(emit=report, cancel=cancel))
     return Registered(admission, next(admission.unknown_host_keys, None))
 
 
-def trust_host(registered: Registered, _cancel: Cancel) -> Registered:
+def trust_host(registered: Registered) -> Registered:
     """Trust the host that was asked about, and meet the next one."""
     from mydata_like.app import registration
 
@@ -167,21 +151,3 @@ def trust_host(registered: Registered, _cancel: Cancel) -> Registered:
     assert host_key is not None
     registration.trust_host(host_key)
     return Registered(admission, next(admission.unknown_host_keys, None))
-
-
-def try_out(
-    config: Path | None,
-    settings: Settings,
-    tell: Callable[[Step], object],
-    cancel: CancelFlag,
-) -> tuple[Step, ...]:
-    """Send a test file, telling of each step."""
-    from mydata_like.app import trial
-    from mydata_like.app.run_request import RunObserver, RunRequest
-
-    request = RunRequest(settings=settings, config=config, dry_run=True)
-    steps = []
-    for step in trial.try_out(request, RunObserver(cancel=cancel)):
-        tell(step)
-        steps.append(step)
-    return tuple(steps)

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
@@ -23,16 +23,14 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard import asking
-from mydata_like.gui.wizard.courier import Courier, Parcel
 from mydata_like.gui.wizard.layouts import layout_example, layout_name
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.samples import FILES, SIZE, SampleModel
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.preview import Preview
+    from mydata_like.app.preview import Preview, Sample
     from mydata_like.app.setup import Beginning
 
 DIRECTORY, LAYOUT = "data.directory", "data.layout"
@@ -49,8 +47,6 @@ class FoldersStep(Step):
             "The folder below which the instrument saves. Nothing in it is ever changed."
         )
         self._found: Preview | None = None
-        self._question = Question(desk.background, self)
-        self._courier = Courier()
         self.directory = QLineEdit(self)
         self.browse = QPushButton(icon("folder"), self.tr("C&hoose…"), self)
         self._directory_verdict = self.add_field(
@@ -73,7 +69,7 @@ class FoldersStep(Step):
 
     @property
     def readiness(self) -> Readiness:
-        if self._question.open:
+        if self.check.running:
             return Readiness.CHECKING
         return Readiness.READY if self._found is not None else Readiness.LACKING
 
@@ -93,10 +89,6 @@ class FoldersStep(Step):
     def begin(self) -> None:
         self.directory.setFocus()
         self._look()
-
-    def end(self) -> None:
-        super().end()
-        self._courier.leave()
 
     def changes(self) -> dict[str, object]:
         return {DIRECTORY: self.directory.text().strip(), LAYOUT: self.chosen.value}
@@ -134,9 +126,6 @@ class FoldersStep(Step):
         self.browse.clicked.connect(self._choose_folder)
         self.layout_box.currentIndexChanged.connect(self._choose_layout)
         self.suggestion.clicked.connect(self._take_suggestion)
-        self._courier.arrived.connect(self._add_sample, Qt.ConnectionType.QueuedConnection)
-        self._question.answered.connect(self._show_preview)
-        self._question.failed.connect(self._show_failure)
 
     @Slot()
     def _type(self) -> None:
@@ -174,14 +163,17 @@ class FoldersStep(Step):
         self.model.clear()
         self.suggestion.hide()
         self.owners.clear()
-        self._question.forget()
+        self.check.cancel()
         self._directory_verdict.clear()
         self.verdict.clear()
         settings = self._try_settings()
         if settings is not None:
-            bring = self._courier.leave()
-            self._question.ask(
-                partial(asking.preview_layout, self.config, settings, bring), typed=typed
+            self.run_check(
+                partial(asking.preview_layout, self.config, settings),
+                self._show_preview,
+                self._show_failure,
+                progress=self._add_sample,
+                typed=typed,
             )
             self.verdict.show_checking(self.tr("Looking at the folders…"))
         self.changed.emit()
@@ -199,9 +191,8 @@ class FoldersStep(Step):
         return self.settings.changed(data=data)
 
     @Slot(object)
-    def _add_sample(self, parcel: Parcel) -> None:
-        if self._courier.is_awaited(parcel):
-            self.model.append(parcel.content)
+    def _add_sample(self, sample: Sample) -> None:
+        self.model.append(sample)
 
     @Slot(object)
     def _show_preview(self, found: Preview) -> None:

@@ -22,8 +22,8 @@ from mydata_like.gui.look import words
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.settings import terms
 from mydata_like.gui.wizard import asking
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.verdict import Verdict
+from mydata_like.settings.draft import KeyStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,8 +47,7 @@ class TakeoverSheet(QDialog):
         self.setWindowTitle(self.tr("Import from MyData"))
         self._config = desk.controller.config
         self._takeover: Takeover | None = None
-        self._plan = Question(desk.background, self)
-        self._carry = Question(desk.background, self)
+        self._tasks = desk.tasks
         self.report = QPlainTextEdit(self)
         self.report.setReadOnly(True)
         self.report.setTabChangesFocus(True)
@@ -65,11 +64,11 @@ class TakeoverSheet(QDialog):
         self._lay_out()
         self._connect()
         self.verdict.show_checking(self.tr("Reading MyData's settings…"))
-        self._plan.ask(partial(asking.plan_takeover, self._config, source))
+        plan = partial(asking.plan_takeover, self._config, source)
+        self._task = self._tasks.run(plan, self._show_plan, self._show_failure)
 
     def done(self, result: int) -> None:
-        self._plan.forget()
-        self._carry.forget()
+        self._task.cancel()
         super().done(result)
 
     def _lay_out(self) -> None:
@@ -82,10 +81,6 @@ class TakeoverSheet(QDialog):
         self.resize(metrics.averageCharWidth() * 90, metrics.height() * 26)
 
     def _connect(self) -> None:
-        self._plan.answered.connect(self._show_plan)
-        self._plan.failed.connect(self._show_failure)
-        self._carry.answered.connect(self._finish)
-        self._carry.failed.connect(self._show_failure)
         self._buttons.accepted.connect(self._carry_over)
         self._buttons.rejected.connect(self.reject)
 
@@ -117,8 +112,9 @@ class TakeoverSheet(QDialog):
     def _carry_over(self) -> None:
         assert self._takeover is not None
         self.take_over.setEnabled(False)
-        store: asking.Store = "file" if self.into_file.isChecked() else "keyring"
-        self._carry.ask(partial(asking.carry_over, self._config, self._takeover, store))
+        store: KeyStore = "file" if self.into_file.isChecked() else "keyring"
+        carry = partial(asking.carry_over, self._config, self._takeover, store)
+        self._task = self._tasks.run(carry, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
     def _finish(self, beginning: Beginning) -> None:

@@ -8,7 +8,6 @@ import pytest
 from mydata_like.app.editing import (
     CHANGED_ELSEWHERE,
     Edition,
-    KeyWish,
     export_settings,
     locate_api_key,
     open_draft,
@@ -17,6 +16,7 @@ from mydata_like.app.editing import (
 )
 from mydata_like.app.settings import Secret, load_settings
 from mydata_like.core.errors import SettingsError
+from mydata_like.settings.draft import ApiKeyChange
 from mydata_like.settings.problems import InvalidSettingsError
 
 FILE = """\
@@ -77,30 +77,44 @@ def test_what_would_be_wrong_is_not_written(config):
 
 
 def test_the_api_key_goes_to_its_store_and_not_into_the_file(config):
-    wish = KeyWish(Secret("a" * 40), "file")
-    save_edition(config, edition(config, {}, wish))
+    change = ApiKeyChange("a" * 40, "file")
+    save_edition(config, edition(config, {}, change))
 
     settings = load_settings(config).settings
     assert locate_api_key(settings, config) == "the secrets file"
     assert config.read_text() == FILE
 
-    save_edition(config, edition(config, {}, KeyWish(None)))
+    save_edition(config, edition(config, {}, ApiKeyChange(None)))
     assert "a" * 40 not in config.with_name("secrets.toml").read_text()
 
 
 def test_a_key_of_a_new_account_is_kept_for_that_account(config):
-    wish = KeyWish(Secret("b" * 40), "file")
-    save_edition(config, edition(config, {"server.username": "other"}, wish))
+    change = ApiKeyChange("b" * 40, "file")
+    save_edition(config, edition(config, {"server.username": "other"}, change))
 
     assert 'other = "bbb' in config.with_name("secrets.toml").read_text()
 
 
 def test_a_key_without_a_server_and_an_account_is_not_kept(tmp_path):
     config = tmp_path / "settings.toml"
-    wish = KeyWish(Secret("b" * 40), "file")
+    change = ApiKeyChange("b" * 40, "file")
 
     with pytest.raises(SettingsError, match="belongs to a server and an account"):
-        save_edition(config, Edition(changes={}, seen=b"", key=wish))
+        save_edition(config, Edition(changes={}, seen=b"", key=change))
+
+
+def test_an_empty_key_is_refused_and_deletes_nothing(config):
+    save_edition(config, edition(config, {}, ApiKeyChange("a" * 40, "file")))
+
+    with pytest.raises(SettingsError, match="no API key"):
+        save_edition(config, edition(config, {}, ApiKeyChange("", "file")))
+
+    settings = load_settings(config).settings
+    assert locate_api_key(settings, config) == "the secrets file"
+
+
+def test_a_key_to_be_stored_does_not_show_itself():
+    assert "secret" not in repr(ApiKeyChange("secret", "file"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="where the entry lies differs")
