@@ -33,7 +33,6 @@ from mydata_like.ssh.vigil import Vigil
 from mydata_like.ssh.watchdog import Watchdog
 
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
-_READ: Final = 64 * 1024
 _NEAR: Final = 0.001  # seconds of a round trip, in which no line carries more than this:
 _AHEAD: Final = 512 * 1024  # bytes; see `Line.open_stream`
 _IN_A_ROW: Final = 3  # answers, the longest of which takes less than so many times the shortest,
@@ -177,10 +176,10 @@ class Line(Vigil):
                 return False
         return network is not None and max(answers) > _UNLIKE * min(answers)
 
-    def grants(self, request: Callable[..., int], *words: bytes) -> bool:
+    def grants(self, request: Callable[[], int]) -> bool:
         """Make a request and return whether the server grants it."""
         try:
-            self._until(lambda: request(*words), _AGAIN)
+            self._until(request, _AGAIN)
         except BaseSSHError as error:
             if self.foreign.is_connected():
                 return False
@@ -201,21 +200,21 @@ class Line(Vigil):
         except BaseSSHError as error:
             raise self._broken(error) from error
 
-    def write(self, channel: Channel, data: bytes) -> bool:
-        """Write what the channel's window has room for, in a turn; return whether it was taken."""
+    def write(self, send: Callable[[], object]) -> bool:
+        """Write what a channel's window has room for, in a turn; return whether it was taken."""
         with self._watchdog:
             try:
-                channel.write(data)
+                send()
             except BaseSSHError as error:
                 if self.foreign.is_connected():
                     return False
                 raise self._broken(error) from error
         return True
 
-    def read(self, channel: Channel, *, from_errors: bool) -> bytes:
-        """Return output that has arrived, or nothing; in a turn."""
+    def read(self, receive: Callable[[], tuple[int, bytes]]) -> bytes:
+        """Return output of a channel that has arrived, or nothing; in a turn."""
         try:
-            more: bytes = channel.read_nonblocking(_READ, from_errors)[1]
+            _, more = receive()
         except EOF:
             return b""
         except BaseSSHError as error:

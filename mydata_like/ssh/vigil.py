@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.ssh import links
@@ -42,9 +42,17 @@ class _Waiter:
         return self.done
 
     def conclude(self) -> None:
-        """Raise what the question was answered with, if it failed."""
-        if self._error is not None:
-            raise self._error
+        """Raise what the question was answered with, if it failed.
+
+        The error's traceback refers to this object, which must not refer to the error: only the
+        garbage collector would free what the frames hold, in any thread and outside of a turn.
+        """
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error
 
 
 class Vigil(ABC):
@@ -54,7 +62,7 @@ class Vigil(ABC):
         self._line = line
         self._lock = Lock()
         self._waiting: list[_Waiter] = []
-        self._retired: list[object] = []  # what uses the library once more, to end
+        self._retired: list[list[Any]] = []  # with what uses the library once more, to end
         self._watcher: _Waiter | None = None
         self._watches_pending = False
         self._moved = 0.0
@@ -78,7 +86,12 @@ class Vigil(ABC):
 
     def __enter__(self) -> None:
         self._lock.acquire()
-        self._retired.clear()
+        try:
+            while self._retired:
+                self._retired.pop().clear()
+        except BaseException:
+            self._lock.release()
+            raise
 
     def __exit__(
         self,
@@ -102,12 +115,13 @@ class Vigil(ABC):
         line = weakref.ref(self)
         Thread(target=_tend, args=(line, gone), name="ssh-vigil", daemon=True).start()
 
-    def retire(self, thing: object) -> None:
-        """Let go of something of the library in the next turn.
+    def retire(self, held: list[Any]) -> None:
+        """Empty a list in the next turn, which has the only references to things of the library.
 
-        Any thread may call this, even in a turn: whoever drops what is not needed any more.
+        Any thread may call this at any time, even in a turn. A list, because the caller may keep
+        its own reference to that for a moment longer.
         """
-        self._retired.append(thing)
+        self._retired.append(held)
 
     def wait(self, is_ready: Callable[[], bool], patience: float, *, in_all: bool = False) -> bool:
         """Wait until something is ready; it is asked for in turns, by any thread.
