@@ -30,6 +30,7 @@ def imported(code, *words):
     return set(json.loads(said.splitlines()[-1]))
 
 
+@pytest.mark.process
 def test_the_version_is_told_without_any_library():
     modules = imported("from mydata_like.__main__ import main; main()", "--version")
 
@@ -37,6 +38,7 @@ def test_the_version_is_told_without_any_library():
     assert {name for name in modules if name.startswith("mydata_like.")} == {"mydata_like.__main__"}
 
 
+@pytest.mark.process
 def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
     words = ("run", "--json", "--config", str(tmp_path / "settings.toml"))
     (tmp_path / "settings.toml").write_text("")
@@ -49,6 +51,7 @@ def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
     assert not modules & {"mydata_like.cli.main", "mydata_like.app.setup"}
 
 
+@pytest.mark.process
 def test_a_channel_worker_imports_no_library_before_its_plan():
     modules = imported("import mydata_like.transfer.process, mydata_like.transfer.worker")
 

@@ -76,6 +76,7 @@ def test_what_would_be_wrong_is_not_written(config):
     assert config.read_text() == FILE
 
 
+@pytest.mark.process
 def test_the_api_key_goes_to_its_store_and_not_into_the_file(config):
     change = ApiKeyChange("a" * 40, "file")
     save_edition(config, edition(config, {}, change))

@@ -61,6 +61,7 @@ def test_every_usual_word_is_an_option_of_the_command():
     assert set(WITH_VALUE) <= with_value
 
 
+@pytest.mark.process
 def test_a_reader_that_has_gone_ends_the_command_quietly(tmp_path):
     words = ("run", "--json", "--config", str(tmp_path / "none.toml"))
     process = subprocess.Popen(

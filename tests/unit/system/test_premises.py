@@ -150,6 +150,7 @@ with Premises(os.fsencode(sys.argv[1])) as premises:
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0, reason="only root can become another account"
 )
@@ -167,6 +168,7 @@ def test_a_file_that_another_account_has_open_stays(folder, mode):
     assert (folder / NAME).read_bytes().endswith(b"frame")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of writers")
 def test_what_is_written_while_files_are_deleted_is_never_lost(tmp_path):
     count, deleted, log = 1000, 0, tmp_path / "freed.jsonl"
