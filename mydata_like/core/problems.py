@@ -556,7 +556,7 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
         "No run has ended well for monitor.silent_hours.", USER, TRY_AGAIN
     ),
     "monitor.no-signal": ProblemInfo(
-        "The dead man's switch could not be told that a run ended well.",
+        "The dead man's switch could not be notified of a run that ended well.",
         USER,
         OPEN_SETTINGS,
         "monitor.signal_url",
