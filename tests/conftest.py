@@ -31,7 +31,7 @@ settings.register_profile("quick", deadline=None, max_examples=20)
 settings.load_profile("house")
 
 KINDS = ("process", "sshd", "server", "slow", "gui")
-FOLDERS = {"gui": "gui", "e2e": "process", "faults": "server", "flow": "server"}
+FOLDERS = {"gui": "gui", "faults": "server", "flow": "server"}  # other tests start processes
 # What starts servers, and the mark of all tests of a module that has it among its names.
 STARTERS = {
     "EmbeddedServer": "server",
@@ -104,9 +104,9 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 
 
 def _find_kinds(item: pytest.Item) -> Iterator[str]:
-    folder = item.path.relative_to(Path(__file__).parent).parts[0]
-    if folder in FOLDERS:
-        yield FOLDERS[folder]
+    folder = item.path.relative_to(item.config.rootpath).parts[1]
+    if folder != "unit":
+        yield FOLDERS.get(folder, "process")
     names = vars(item.module)  # type: ignore[attr-defined]
     yield from sorted({kind for name, kind in STARTERS.items() if name in names})
     if "sshd" in item.fixturenames:  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mydata_like.app.settings import find_places, ledger_file, load_settings
-from mydata_like.cli.main import app
+from mydata_like.cli.main import build_app
 from mydata_like.core.errors import Problem
 from mydata_like.core.file_status import FolderStatus, LocalState, Unknown
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
@@ -89,7 +89,7 @@ class Installation:
 
     def ask_command_line(self, what):
         words = ["where", str(what), "--json", "--config", str(self.config)]
-        return json.loads(CliRunner().invoke(app, words).output)["files"]
+        return json.loads(CliRunner().invoke(build_app(), words).output)["files"]
 
     def ask_window(self, what):
         return source.find(Place(self.settings, self.config), str(what))
