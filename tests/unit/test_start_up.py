@@ -58,6 +58,7 @@ def test_a_channel_worker_imports_no_library_before_its_plan():
     assert not modules & LIBRARIES
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "code",
     ["import mydata_like.gui.app", "import mydata_like.app.state, mydata_like.app.reading"],
@@ -69,6 +70,7 @@ def test_the_window_opens_without_engine_and_ssh(code):
     assert not [name for name in modules if name.startswith(CARRYING)]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "words", [("status",), ("settings", "get", "data.layout")], ids=["status", "settings"]
 )

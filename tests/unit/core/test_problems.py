@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from mydata_like.core.problems import INTENDED, PROBLEMS, find_problem_info
 from mydata_like.settings.schema import settings_by_key
 
@@ -16,6 +18,7 @@ FAMILIES = {code.partition(".")[0] for code in PROBLEMS}
 LOCKED = "locked.keys"  # of the settings file: a key in the place of a code
 
 
+@pytest.mark.slow
 def test_every_code_that_is_raised_is_in_the_table():
     raised = {text for tree in read_modules() for text in find_raised(tree)} - {LOCKED}
 
@@ -34,6 +37,7 @@ def test_every_other_literal_that_looks_like_a_code_is_in_the_table():
     assert unknown == set(), "add it to core/problems.py, then `make pages`"
 
 
+@pytest.mark.slow
 def test_every_code_of_the_table_is_raised():
     modules = read_modules()
     raised = {text for tree in modules for text in find_raised(tree)}
