@@ -11,6 +11,8 @@ import pytest
 from mydata_like.core.problems import INTENDED, PROBLEMS, find_problem_info
 from mydata_like.settings.schema import settings_by_key
 
+pytestmark = pytest.mark.slow  # all source files are read
+
 PROGRAM = Path(__file__).parents[3] / "mydata_like"
 CODE = re.compile(r"[a-z-]+\.[a-z-]+")
 FILE = re.compile(r".+\.(?:ini|json|txt)")
@@ -18,7 +20,6 @@ FAMILIES = {code.partition(".")[0] for code in PROBLEMS}
 LOCKED = "locked.keys"  # of the settings file: a key in the place of a code
 
 
-@pytest.mark.slow
 def test_every_code_that_is_raised_is_in_the_table():
     raised = {text for tree in read_modules() for text in find_raised(tree)} - {LOCKED}
 
@@ -37,7 +38,6 @@ def test_every_other_literal_that_looks_like_a_code_is_in_the_table():
     assert unknown == set(), "add it to core/problems.py, then `make pages`"
 
 
-@pytest.mark.slow
 def test_every_code_of_the_table_is_raised():
     modules = read_modules()
     raised = {text for tree in modules for text in find_raised(tree)}
