@@ -39,8 +39,8 @@ from mydata_like.core.events import (
     TransferRetried,
     TransferStarted,
 )
-from mydata_like.core.model import ON_PURPOSE
 from mydata_like.core.ports import Clock
+from mydata_like.core.problems import INTENDED
 from mydata_like.engine.totals import Rate, Totals
 from mydata_like.engine.workers import Lock
 
@@ -218,7 +218,7 @@ class Tally:
         self._note(event.path, event.problem)
 
     def _count_left_behind(self, problem: Problem) -> None:
-        self._sums.left_behind += problem.code not in ON_PURPOSE
+        self._sums.left_behind += problem.code not in INTENDED
 
     def _take_back(self, event: FileRetried) -> None:
         """Count a file as open again, and forget why it was left."""

@@ -104,7 +104,7 @@ class Loaded:
 
     @property
     def former(self) -> tuple[str, ...]:
-        """Those of the warnings that concern values of earlier versions."""
+        """The warnings about values of earlier versions."""
         return tuple(_warn_of_former(self.given))
 
     def explain(self, key: str) -> Explanation:
@@ -333,8 +333,8 @@ def _warn_of_former(given: Mapping[str, Sequence[Given]]) -> Iterable[str]:
         for entry in entries:
             if entry.former and not entry.ignored:
                 yield (
-                    f'{key} = "{entry.former}" of {entry.place} is not supported any more; '
-                    f'"{entry.value}" counts instead.'
+                    f'{key} = "{entry.former}" of {entry.place} is no longer supported; '
+                    f'"{entry.value}" is used instead.'
                 )
 
 

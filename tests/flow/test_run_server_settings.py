@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mydata_like.bootstrap import load_settings
+from mydata_like.app.settings import load_settings
 from mydata_like.settings.policy import Source
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
@@ -54,13 +54,13 @@ def test_a_change_on_the_server_counts_in_the_next_run(site):
     assert winner.origin.startswith("127.0.0.1:")
 
 
-def test_a_value_of_an_earlier_version_is_told_and_another_counts(site):
+def test_a_value_of_an_earlier_version_is_reported_and_another_used(site):
     ended = site.run_events("transfer.ssh=system")
 
     assert ended.code == 0
     message = notices(ended)["settings.former"]["message"]
     assert 'transfer.ssh = "system"' in message
-    assert '"paramiko" counts instead' in message
+    assert '"paramiko" is used instead' in message
 
 
 def test_the_newer_of_server_and_user_counts_though_their_clocks_show_other_zones(site):

@@ -225,7 +225,7 @@ def test_a_value_of_an_earlier_version_counts_as_the_one_in_its_place(sources):
     assert loaded.former == loaded.warnings
     assert '"system"' in warning
     assert "settings.toml, line 2" in warning
-    assert '"paramiko" counts instead' in warning
+    assert '"paramiko" is used instead' in warning
 
 
 def test_an_unknown_key_cannot_be_explained(sources):
