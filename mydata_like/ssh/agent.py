@@ -54,7 +54,7 @@ class Agent:
             ) from error
 
     def close(self) -> None:
-        """Close the connection; whoever waits for an answer is woken."""
+        """Close the connection; a call that waits for an answer fails."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -13,6 +13,7 @@ from mydata_like.core.errors import AccessDeniedError, SettingsError
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import PublicKey, load_key
 from tests.faults.tcpproxy import seconds_for
+from tests.ssh_agent import move_into_agent, running_agent, ssh_add
 from tests.sshd_fixture import STALL, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = needs_sshd
@@ -33,16 +34,8 @@ def endpoint(sshd, tmp_path):
 @pytest.fixture
 def agent(tmp_path_factory):
     """The path of an ssh-agent's socket."""
-    path = tmp_path_factory.mktemp("a") / "s"
-    process = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.PIPE)
-    process.stdout.readline()  # it listens before it says so
-    yield str(path)
-    process.kill()
-    process.communicate()
-
-
-def ssh_add(agent, *words):
-    subprocess.run(["ssh-add", "-q", *words], env={"SSH_AUTH_SOCK": agent}, check=True)
+    with running_agent(tmp_path_factory.mktemp("a")) as path:
+        yield path
 
 
 def make_key(path, kind="ed25519", comment=b"other"):
@@ -53,11 +46,7 @@ def make_key(path, kind="ed25519", comment=b"other"):
 
 def hand_over(endpoint, agent, *words, key_file=None):
     """Let the agent hold the key; return an endpoint that has its public half only."""
-    key_file = key_file or endpoint.key_file
-    ssh_add(agent, *words, key_file)
-    public = key_file.with_name("public")
-    public.write_text(load_key(key_file).public.line("held by the agent") + "\n")
-    key_file.unlink()
+    public = move_into_agent(key_file or endpoint.key_file, agent, *words)
     return endpoint._replace(key_file=public, agent=agent)
 
 
@@ -117,7 +106,7 @@ def test_a_fido_key_opens_a_jump_host_too(sshd, endpoint, tmp_path):
             assert session.run(b"echo in").output == b"in\n"
 
 
-def test_a_fido_key_that_nobody_touches_is_refused(sshd, endpoint):
+def test_a_fido_key_that_is_not_touched_is_refused(sshd, endpoint):
     with security_key("untouched") as (agent, keys):
         sshd.authorize(keys[0])
         with pytest.raises(AccessDeniedError):
@@ -146,7 +135,7 @@ def test_a_key_that_is_held_elsewhere_needs_an_agent_and_paramiko(endpoint, agen
         assert raised.value.problem_code == "key.elsewhere"
 
 
-def test_an_agent_without_the_key_lets_nobody_in(endpoint, agent):
+def test_an_agent_without_the_key_is_reported(endpoint, agent):
     held = hand_over(endpoint, agent)
     ssh_add(agent, "-D")
     with pytest.raises(AccessDeniedError, match="does not hold it"):
@@ -155,11 +144,11 @@ def test_an_agent_without_the_key_lets_nobody_in(endpoint, agent):
 
 def test_an_agent_that_refuses_to_sign_is_named(endpoint, agent):
     with pytest.raises(AccessDeniedError, match="the agent refused") as raised:
-        connect(hand_over(endpoint, agent, "-c"))  # nobody confirms
+        connect(hand_over(endpoint, agent, "-c"))  # there is no one to confirm
     assert raised.value.problem_code == "ssh.key-refused"
 
 
-def test_an_agent_that_has_ended_or_is_silent_is_told(endpoint, agent, tmp_path_factory):
+def test_an_agent_that_has_ended_or_is_silent_is_reported(endpoint, agent, tmp_path_factory):
     held = hand_over(endpoint, agent)._replace(stall_timeout=STALL)
     path = str(tmp_path_factory.mktemp("b") / "s")
     with socket.socket(socket.AF_UNIX) as silent:
@@ -169,6 +158,18 @@ def test_an_agent_that_has_ended_or_is_silent_is_told(endpoint, agent, tmp_path_
             with pytest.raises(SettingsError) as raised:
                 connect(held._replace(agent=broken))
             assert raised.value.problem_code == "ssh.no-agent"
+
+
+def test_a_jump_host_refuses_us_when_the_agent_does_not_sign(sshd, endpoint, agent, tmp_path):
+    (tmp_path / "jump").mkdir()
+    with sshd_with(tmp_path / "jump") as gate:
+        gate.authorize(load_key(endpoint.key_file).public)
+        held = hand_over(endpoint, agent, "-c")
+        way = held._replace(port=gate.port, host_keys=(gate.fingerprint,), any_key=True)
+        with pytest.raises(AccessDeniedError) as raised:
+            connect(held._replace(via=way))
+    assert raised.value.problem_code == "ssh.key-refused"
+    assert "Accepted publickey" not in gate.log
 
 
 def test_other_keys_of_an_agent_are_not_shown_to_the_staging_host(sshd, endpoint, agent):

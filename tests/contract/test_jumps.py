@@ -15,9 +15,9 @@ from mydata_like.ssh.algorithms import HOST_KEYS
 from mydata_like.ssh.connect import connect, fetch_host_key
 from mydata_like.ssh.hosts import accept_host_key
 from mydata_like.ssh.jump_host import JumpHost
-from mydata_like.ssh.keys import load_key
+from mydata_like.ssh.keys import create_key, load_key
 from mydata_like.ssh.session_paramiko import Line
-from tests.faults.tcpproxy import TcpProxy
+from tests.faults.tcpproxy import TcpProxy, seconds_for
 from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = needs_sshd
@@ -151,7 +151,7 @@ def test_the_key_of_a_host_behind_another_can_be_learnt(endpoint, target):
     assert fetch_host_key(endpoint) == target.host_key
 
 
-def test_a_host_between_that_nobody_vouches_for_stops_everything(endpoint, jump):
+def test_a_host_between_that_is_not_known_stops_everything(endpoint, jump):
     stranger = endpoint._replace(via=endpoint.via._replace(host_keys=()))
     with pytest.raises(HostKeyError) as raised:
         connect(stranger)
@@ -161,6 +161,49 @@ def test_a_host_between_that_nobody_vouches_for_stops_everything(endpoint, jump)
     connect(endpoint._replace(via=vouched)).close()
     accept_host_key(endpoint.known_hosts, jump.host, jump.port, jump.host_key)
     connect(stranger).close()
+
+
+def test_a_jump_host_with_another_key_than_before_is_not_logged_in_to(endpoint, jump, tmp_path):
+    other = create_key(tmp_path / "other").public
+    before = jump.log.count("publickey")
+    accept_host_key(endpoint.known_hosts, jump.host, jump.port, other)
+    for changed in ((), (other.fingerprint,)):
+        with pytest.raises(HostKeyError) as raised:
+            connect(endpoint._replace(via=endpoint.via._replace(host_keys=changed)))
+        assert raised.value.problem_code == "host-key.changed"
+    assert jump.log.count("publickey") == before
+
+
+def test_a_jump_host_that_is_away_is_reported(endpoint):
+    with TcpProxy(1) as proxy:
+        port = proxy.port
+    with pytest.raises(TransientError, match=f"port {port}") as raised:
+        connect(endpoint._replace(via=endpoint.via._replace(port=port)))
+    assert raised.value.problem_code == "link.refused"
+
+
+def test_a_jump_host_that_says_nothing_is_given_up(endpoint, jump):
+    with TcpProxy(jump.port) as proxy:
+        proxy.stall.set()
+        via = endpoint.via._replace(port=proxy.port, stall_timeout=STALL)
+
+        def fail():
+            with pytest.raises(TransientError) as raised:
+                connect(endpoint._replace(via=via))
+            assert raised.value.problem_code in {"link.stalled", "link.refused"}
+
+        assert seconds_for(fail) < 5 * STALL
+
+
+def test_a_jump_host_that_dies_breaks_the_session(endpoint, jump):
+    with TcpProxy(jump.port) as proxy:
+        via = endpoint.via._replace(port=proxy.port)
+        with open_session(endpoint._replace(via=via)) as session:
+            stream = session.start(b"cat > /dev/null")
+            proxy.reset_all()
+            with pytest.raises(TransientError) as raised:
+                write_for_ever(stream)
+    assert raised.value.problem_code == "link.lost"
 
 
 def test_a_host_behind_another_is_checked_too(endpoint):
@@ -173,7 +216,7 @@ def test_the_host_that_refuses_us_is_named(endpoint):
         connect(endpoint._replace(via=endpoint.via._replace(username="nobody")))
 
 
-def test_a_next_host_that_is_away_is_told_with_the_one_before_it(endpoint):
+def test_a_next_host_that_is_away_is_reported_with_the_one_before_it(endpoint):
     with TcpProxy(1) as proxy:
         port = proxy.port
     with pytest.raises(TransientError, match=f"port {port}") as raised:
@@ -181,7 +224,7 @@ def test_a_next_host_that_is_away_is_told_with_the_one_before_it(endpoint):
     assert raised.value.problem_code == "link.refused"
 
 
-def test_a_host_between_that_forwards_nothing_is_told(endpoint, tmp_path):
+def test_a_host_between_that_forwards_nothing_is_reported(endpoint, tmp_path):
     with sshd_with(tmp_path, "AllowTcpForwarding no") as closed:
         closed.authorize(key_of(endpoint))
         with pytest.raises(TransientError) as raised:
