@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from mydata_like import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 # Files taken out of an archive are the user's, and so are those of programs that the window opens.
@@ -17,10 +16,9 @@ _OPEN: tuple[list[str], ...] = ([], ["gui"], ["archive"])
 def main() -> None:
     """Open the window, or run the command that is given.
 
-    The version is told before anything else is imported, a run without what only other commands
-    need, and the window without all commands: a second start, which shows it, ends at once. In
-    a bundle, which has no other program to do it, this starts the channel workers as well,
-    and the processes of the speed test.
+    The version is printed before anything else is imported, and the window opens without the
+    commands: a second start, which shows it, ends at once. In a bundle, which has no other program
+    to do it, this starts the channel workers as well, and the processes of the speed test.
     """
     words = sys.argv[1:]
     if words[:1] not in _OPEN:
@@ -69,21 +67,8 @@ def _carry_out(words: list[str]) -> None:
 
     guard_streams()
     with imported_for_good():
-        command = _import_command(words)
-    command()
-
-
-def _import_command(words: list[str]) -> "Callable[[], None]":
-    """Return what carries the words out; all that it needs has been imported by then."""
-    if words[0] == "run":
-        from mydata_like.cli.words import find_usual_run
-
-        if usual := find_usual_run(words[1:]):
-            return usual
-    from mydata_like.cli.main import build_app
-
-    app = build_app(words)
-    return lambda: app(prog_name="mydata-like", obj=open_window)
+        from mydata_like.cli.main import build_app
+    build_app()(words, prog_name="mydata-like", obj=open_window)
 
 
 def open_window(config: "Path | None", paths: "tuple[Path, ...]", *, hidden: bool) -> int:

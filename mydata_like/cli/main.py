@@ -1,78 +1,50 @@
 """The commands of `mydata-like`."""
 
-from collections.abc import Sequence
-from importlib import import_module
-from typing import Annotated, Any, Final
+from typing import Annotated, ClassVar
 
 import typer
 
 from mydata_like import __version__
+from mydata_like.cli.lazy_group import LazyGroup
 from mydata_like.cli.options import JsonOption
 from mydata_like.cli.report import print_json
 
-# Each command with the module that is imported for it, and the name of it there.
-COMMANDS: Final = {
-    "run": ("uploading", "run"),
-    "scan": ("uploading", "scan"),
-    "doctor": ("doctor", "examine"),
-    "free": ("freeing", "free"),
-    "register": ("registering", "register"),
-    "sources": ("sources", "sources"),
-    "status": ("standing", "status"),
-    "watch": ("watching", "watch"),
-    "support-bundle": ("support", "support_bundle"),
-    "where": ("where", "where"),
-    "explain": ("explaining", "explain"),
-    "gui": ("window", "gui"),
-    "demo": ("main", "demo"),
-    "version": ("main", "version"),
-    "settings": ("settings", "app"),
-    "archive": ("archives", "app"),
-}
-SETTINGS_COMMANDS: Final = {
-    "fetch": ("server_settings", "fetch"),
-    "import": ("importing", "import_settings"),
-}
+
+class Commands(LazyGroup):
+    """All commands."""
+
+    lazy_commands: ClassVar = {
+        "run": ("uploading", "run"),
+        "scan": ("uploading", "scan"),
+        "doctor": ("doctor", "examine"),
+        "free": ("freeing", "free"),
+        "register": ("registering", "register"),
+        "sources": ("sources", "sources"),
+        "status": ("standing", "status"),
+        "watch": ("watching", "watch"),
+        "support-bundle": ("support", "support_bundle"),
+        "where": ("where", "where"),
+        "explain": ("explaining", "explain"),
+        "gui": ("window", "gui"),
+        "demo": ("main", "demo"),
+        "version": ("main", "version"),
+        "settings": ("settings", "app"),
+        "archive": ("archives", "app"),
+    }
 
 
-def build_app(words: Sequence[str] = ()) -> typer.Typer:
-    """Return the app with the command that the words name alone, or else with all commands.
-
-    This is the one place where the modules of commands are imported: each imports at its head
-    what it needs, and no command waits for what only others need.
-    """
+def build_app() -> typer.Typer:
+    """Return the app with all commands, each of which is imported when it is wanted."""
     app = typer.Typer(
+        cls=Commands,
         help="Carry instrument data to a MyTardis server, and prove that every byte arrived.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_ignore)  # an app of one command would have no name of a command
-    wanted = words[0] if words else ""
-    for name in [wanted] if wanted in COMMANDS else COMMANDS:
-        found = _import(*COMMANDS[name])
-        if isinstance(found, typer.Typer):
-            app.add_typer(found)
-        else:
-            app.command(name)(found)
-        if name == "settings":
-            _complete_settings(found, words[1:])
+    app.callback()(_ignore)  # typer makes a group of an app with a callback
     return app
-
-
-def _complete_settings(app: typer.Typer, words: Sequence[str]) -> None:
-    """Add the commands that go to a server or to another program, if one of them is wanted."""
-    wanted = words[0] if words else "--help"
-    if wanted in SETTINGS_COMMANDS:
-        app.command(wanted)(_import(*SETTINGS_COMMANDS[wanted]))
-    elif wanted.startswith("-"):
-        for name, place in SETTINGS_COMMANDS.items():
-            app.command(name)(_import(*place))
-
-
-def _import(module: str, name: str) -> Any:
-    return getattr(import_module(f"mydata_like.cli.{module}"), name)
 
 
 def _ignore() -> None:

@@ -3,6 +3,8 @@
 import logging
 from enum import Enum
 
+from typer import BadParameter
+
 from mydata_like.cli.report import log_line, print_json, print_line
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.events import (
@@ -57,19 +59,12 @@ class Shape(Enum):
     BRIEF = "brief"
 
 
-def wrong_words(message: str) -> Exception:
-    """Return the error of a command line that says what cannot be."""
-    from typer import BadParameter  # here: whose words are right does not wait for it
-
-    return BadParameter(message)
-
-
 def choose_shape(*, events: bool, brief: bool, as_json: bool = False) -> Shape:
     """Return how a run is shown."""
     if events and as_json:
-        raise wrong_words("--events and --json exclude each other.")
+        raise BadParameter("--events and --json exclude each other.")
     if brief and not events:
-        raise wrong_words("--brief goes with --events.")
+        raise BadParameter("--brief goes with --events.")
     if events:
         return Shape.BRIEF if brief else Shape.EVENTS
     return Shape.JSON if as_json else Shape.TEXT

@@ -8,7 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+
+from typer import BadParameter
 
 from mydata_like.app.monitoring import send_signals
 from mydata_like.app.registration import load_trusting
@@ -18,7 +19,7 @@ from mydata_like.app.sparing import go_second
 from mydata_like.app.state import look_at_state
 from mydata_like.app.surroundings import open_log
 from mydata_like.cli.commands import follow_commands, stopped_by_signals
-from mydata_like.cli.output import Shape, end_of_nothing, log_event, tell_failure, wrong_words
+from mydata_like.cli.output import Shape, end_of_nothing, log_event, tell_failure
 from mydata_like.cli.report import (
     EventLines,
     PlainLines,
@@ -84,29 +85,18 @@ def carry_out(
         return INTERRUPTED_EXIT
 
 
-def carry_out_alone(arguments: RunArguments) -> NoReturn:
-    """Run, show it, and end the process, quietly where nobody reads on."""
-    try:
-        code = carry_out(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
-        code = 1
-    sys.exit(code)
-
-
 def read_shard(text: str) -> Shard:
     """Return the shard that a command line asks for: the whole where it names none."""
     try:
         return Shard.parse(text) if text else WHOLE
     except ValueError:
-        raise wrong_words("--shard takes I/N with I from 1 to N: 1/4 is the first of 4.") from None
+        raise BadParameter("--shard takes I/N with I from 1 to N: 1/4 is the first of 4.") from None
 
 
 def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[Offer, ...]:
     """Return the sources of a command line with what each is to become, if that is said."""
     if becoming and len(becoming) != len(sources):
-        raise wrong_words("--as goes with every --source, or with none.")
+        raise BadParameter("--as goes with every --source, or with none.")
     destinations = map(parse_destination, becoming)
     return tuple(Offer(os.fsencode(path), next(destinations, None)) for path in sources)
 
@@ -170,7 +160,7 @@ def _find_folder(settings: Settings, text: str) -> str:
     root = settings.data.directory or Path()
     path = Path(os.path.normpath(root / text))
     if path == root or not path.is_relative_to(root):
-        raise wrong_words("--only takes a folder below the data directory.")
+        raise BadParameter("--only takes a folder below the data directory.")
     return format_path(os.fsencode(path.relative_to(root).as_posix()))
 
 

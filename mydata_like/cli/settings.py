@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 from rich.console import Console
@@ -18,6 +18,7 @@ from mydata_like.app.settings import (
     save_settings,
     store_api_key,
 )
+from mydata_like.cli.lazy_group import LazyGroup
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import describe_decision, print_line, print_lines
 from mydata_like.core.errors import SettingsError
@@ -26,7 +27,19 @@ from mydata_like.settings.policy import Explanation, Given, Loaded, Source, find
 from mydata_like.settings.schema import find_missing, iter_settings
 from mydata_like.settings.text import format_value, parse_value, plain_value
 
-app = typer.Typer(name="settings", help="Show, explain, check and change settings.")
+
+class SettingsCommands(LazyGroup):
+    """The commands of settings; those that go to a server or to another program are lazy."""
+
+    lazy_commands: ClassVar = {
+        "fetch": ("server_settings", "fetch"),
+        "import": ("importing", "import_settings"),
+    }
+
+
+app = typer.Typer(
+    name="settings", cls=SettingsCommands, help="Show, explain, check and change settings."
+)
 
 AUTOSTART = "window.start_at_login"  # which takes effect when it is set
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from mydata_like.cli.main import build_app
 from mydata_like.demo.approval import ScpAddress
@@ -224,9 +225,9 @@ def exists(words: list[str]) -> bool:
     if words[0] in ("--version", "--self-test"):  # which `__main__` knows
         return True
     command = typer.main.get_command(app)
-    while commands := getattr(command, "commands", None):
-        if words[0] not in commands:
+    while isinstance(command, TyperGroup):
+        command = command.get_command(typer.Context(command), words.pop(0))
+        if command is None:
             return False
-        command = commands[words.pop(0)]
     known = {name for option in command.params for name in option.opts}
     return {word.partition("=")[0] for word in words if word.startswith("-")} <= known

@@ -1,0 +1,44 @@
+"""A group of commands that imports the module of a command when that command is wanted."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, ClassVar
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
+
+from mydata_like.system.garbage import imported_for_good
+
+
+class LazyGroup(TyperGroup):
+    """A group with commands that are named before they are imported.
+
+    Each module imports at its head what it needs, and no command waits for what only others need.
+    Help imports all of them, and so does an unknown name, since typer suggests similar ones.
+    """
+
+    # Each command with its module in `mydata_like.cli`, and the name of it there.
+    lazy_commands: ClassVar[Mapping[str, tuple[str, str]]] = {}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return list(dict.fromkeys([*super().list_commands(ctx), *self.lazy_commands]))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, imported if that has not been done; None if it is unknown."""
+        known = self.list_commands(ctx)
+        for name in [cmd_name] if cmd_name in known else known:
+            if name not in self.commands:
+                self.commands[name] = _import_command(name, *self.lazy_commands[name])
+        return super().get_command(ctx, cmd_name)
+
+
+def _import_command(name: str, module: str, attribute: str) -> Any:
+    with imported_for_good():
+        found = getattr(import_module(f"mydata_like.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        return get_group(found)
+    app = typer.Typer(add_completion=False)
+    app.command(name)(found)
+    return get_command(app)
