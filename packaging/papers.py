@@ -24,8 +24,7 @@ QT = """\
 PySide6, Shiboken and Qt are used under the GNU Lesser General Public License 3. Qt's libraries are
 files of their own in this bundle: whoever wants to exchange one puts a changed build in its place.
 The sources are at https://code.qt.io, of the version that is named here. What Qt is built on itself
-stands at https://doc.qt.io/qt-6/licenses-used-in-qt.html. On Linux that is ICU, too, of which this
-bundle lacks tables that Qt does not ask for; the library of PySide6's package may take its place.
+stands at https://doc.qt.io/qt-6/licenses-used-in-qt.html; on Linux that is ICU, too.
 """
 
 
