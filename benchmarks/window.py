@@ -31,9 +31,9 @@ from benchmarks.reserve import Reserve
 from benchmarks.whole import Installation
 from mydata_like.app.settings import find_places, ledger_file, load_settings, save_settings
 from mydata_like.gui.app import SWITCH_INTERVAL, Program
+from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.look import palette
 from mydata_like.gui.pages.page import Wish
-from mydata_like.gui.start import Start
 from mydata_like.gui.state import Phase
 from mydata_like.gui.tray.watchdog import Watchdog
 
@@ -112,7 +112,7 @@ def _measure(config: Path, rest: float) -> dict[str, float]:
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = QApplication([])
     home = Path(os.environ["MYDATA_LIKE_HOME"])
-    program = Program(Start(config, config, state=home / "state", logs=home / "logs"))
+    program = Program(LaunchOptions(config, config, state=home / "state", logs=home / "logs"))
     watchdog = Watchdog(home / "logs", parent=app)
     program.open()
     wait(lambda: program.controller.state.phase is Phase.IDLE)

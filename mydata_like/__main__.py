@@ -73,12 +73,13 @@ def _carry_out(words: list[str]) -> None:
 
 def open_window(config: "Path | None", paths: "tuple[Path, ...]", *, hidden: bool) -> int:
     """Open the window of a settings file, the usual one by default; return the exit code."""
-    from mydata_like.gui.start import Start, start
+    from mydata_like.gui.launch_options import LaunchOptions
+    from mydata_like.gui.start import start
     from mydata_like.store.paths import Places
 
     places = Places.chosen(os.environ, config)
     folders = (places.state, places.logs)
-    return start(Start(config, places.config_file, *folders, paths, hidden=hidden))
+    return start(LaunchOptions(config, places.config_file, *folders, paths, hidden=hidden))
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 from mydata_like.app.settings import save_settings
 from mydata_like.demo.samples import make_samples
 from mydata_like.gui.app import Program
+from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.look import palette
 from mydata_like.gui.look.language import speak
-from mydata_like.gui.start import Start
 from tests.gui.scenes import Moment, Scene, Stage, list_scenes
 from tests.site import Site, open_site
 
@@ -159,7 +159,7 @@ def _run(site: Site, choices: dict[str, object]) -> Program:
 
 def _open(config: Path, phase: str) -> Program:
     home = Path(os.environ["MYDATA_LIKE_HOME"])
-    program = Program(Start(config, config, state=home / "state", logs=home / "logs"))
+    program = Program(LaunchOptions(config, config, state=home / "state", logs=home / "logs"))
     program.open()
     _wait(lambda: program.controller.state.phase == phase)
     return program

@@ -19,6 +19,7 @@ PACKAGE = "mydata_like"
 ROOT = Path(__file__).parents[1]
 # What makes a comment's claim about a library or a standard checkable.
 EVIDENCE = re.compile(r"\b(?:\d+\.\d+|RFC ?\d+|CVE-\d|https?://|bug|issue)", re.IGNORECASE)
+TYPE_CHECKING = ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,17 @@ class Structure:
 
     def __init__(self, root: Path = ROOT) -> None:
         self.modules = {module.name: module for module in _read_modules(root)}
-        self.vocabulary = _read_vocabulary(root / "docs" / "vocabulary.md")
+        self.root = root
+
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        """The words that the vocabulary defines, each as often as it does so."""
+        return _read_vocabulary(self.root / "docs" / "vocabulary.md")
 
     def find_imports(self, module: Module) -> set[str]:
-        """Return which modules of the program it imports anywhere, for the type checker too."""
+        """Return which modules of the program it imports when it runs, in functions as well."""
         found: set[str] = set()
-        for node in ast.walk(module.tree):
+        for node in _walk_without_type_checking(module.tree):
             if isinstance(node, ast.Import):
                 found.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -95,7 +101,7 @@ class Structure:
 
     @cached_property
     def graph(self) -> Mapping[str, set[str]]:
-        """Which modules each module imports, in functions and for the type checker as well."""
+        """Which modules each module imports when it runs, in functions as well."""
         return {name: self.find_imports(module) for name, module in self.modules.items()}
 
     def find_circles(self) -> list[list[str]]:
@@ -171,6 +177,18 @@ def _read_vocabulary(page: Path) -> list[str]:
     cells = re.findall(r"^\| ([^|]+) \|", page.read_text("utf-8"), re.MULTILINE)
     words = (word.strip(" *`") for cell in cells for word in re.split(r"[,>;]", cell))
     return [word for word in words if word and word != "word" and not word.startswith("---")]
+
+
+def _walk_without_type_checking(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield all nodes but those below `if TYPE_CHECKING:`, which never runs."""
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test) in TYPE_CHECKING:
+            left.extend(node.orelse)
+        else:
+            left.extend(ast.iter_child_nodes(node))
 
 
 def _find_components(graph: Mapping[str, set[str]]) -> list[set[str]]:

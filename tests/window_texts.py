@@ -42,12 +42,12 @@ from PySide6.QtWidgets import (
 
 from mydata_like.app.settings import find_places, find_state, load_settings
 from mydata_like.gui.app import Program
+from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.look.appearance import dress
 from mydata_like.gui.look.palette import status_colour
 from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Page, Wish
-from mydata_like.gui.start import Start
 from mydata_like.gui.tray.emblem import COLOURS
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_watch
@@ -68,7 +68,7 @@ class WindowReader:
 
     def __init__(self, config: Path, settings: Any) -> None:
         state = find_state(settings, find_places(config))
-        start = Start(config, config, state, state / "logs")
+        start = LaunchOptions(config, config, state, state / "logs")
         self._program = Program(start)
         self._window = self._program.window
         self._program.controller.open()

@@ -16,12 +16,12 @@ from mydata_like.gui.demonstration import Demonstration
 from mydata_like.gui.drop.arrival import accept_drops
 from mydata_like.gui.dry_run import DryRunDialog
 from mydata_like.gui.help import HelpDialog
+from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.look import words
 from mydata_like.gui.look.appearance import Appearance, dress
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.settings.drawer import Drawer
-from mydata_like.gui.start import Start
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.tray.failures import LastResort
 from mydata_like.gui.tray.herald import Message
@@ -38,7 +38,7 @@ SWITCH_INTERVAL = 0.0005  # seconds a thread may keep the GUI thread waiting
 class Program(QObject):
     """The window with all that belongs to it."""
 
-    def __init__(self, start: Start, parent: QObject | None = None) -> None:
+    def __init__(self, start: LaunchOptions, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.tasks = Tasks(self)
         self.controller = Controller(start.config, self.tasks, self)
@@ -113,7 +113,7 @@ class Program(QObject):
         logging.getLogger().setLevel(self.controller.settings.advanced.log_level)
 
 
-def run_window(start: Start, address: str) -> int:
+def run_window(start: LaunchOptions, address: str) -> int:
     """Run the program until somebody quits it; return the exit code."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = QApplication(sys.argv[:1])

@@ -6,27 +6,12 @@ Nothing heavy is imported until it is clear that this is the first instance.
 import logging
 import os
 import sys
-from pathlib import Path
-from typing import NamedTuple
 
 from mydata_like.core.errors import UploaderError
+from mydata_like.gui.launch_options import LaunchOptions
 
 
-class Start(NamedTuple):
-    """How the program was started: its settings file, as given and as used, and what to offer.
-
-    `state` and `logs` are folders of the program.
-    """
-
-    config: Path | None
-    config_file: Path
-    state: Path
-    logs: Path
-    paths: tuple[Path, ...] = ()
-    hidden: bool = False
-
-
-def start(wanted: Start) -> int:
+def start(wanted: LaunchOptions) -> int:
     """Open the window, or ring at the one that is open; return the exit code."""
     from mydata_like.gui.obstacles import describe_obstacle, find_missing, tell
 
@@ -43,7 +28,7 @@ def start(wanted: Start) -> int:
         return error.exit_code
 
 
-def _start(wanted: Start) -> int:
+def _start(wanted: LaunchOptions) -> int:
     from mydata_like.gui.messages import explain_ends
     from mydata_like.gui.tray.instance import Call, Instance, find_token
 

@@ -57,15 +57,15 @@ def _window() -> str:
     from PySide6.QtWidgets import QApplication
 
     from mydata_like.gui.app import Program
+    from mydata_like.gui.launch_options import LaunchOptions
     from mydata_like.gui.look.appearance import dress
     from mydata_like.gui.memory import Memory
-    from mydata_like.gui.start import Start
 
     application = QApplication(sys.argv[:1])
     application.setApplicationName("mydata-like")
     dress(application, Memory())
     home = Path(os.environ[HOME])
-    program = Program(Start(home / "settings.toml", home / "settings.toml", home, home))
+    program = Program(LaunchOptions(home / "settings.toml", home / "settings.toml", home, home))
     program.window.show()
     application.processEvents()
     picture = program.window.grab().toImage()

@@ -18,19 +18,21 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.ssh.keys import PublicKey
 
 _PrivateKey = ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
 
 
-def generate_key() -> tuple[bytes, PublicKey]:
-    """Return a new Ed25519 key as the content of its file, and its public half."""
+def generate_key() -> tuple[bytes, str]:
+    """Return a new Ed25519 key as the content of its file, and its public half as a line."""
     key = ed25519.Ed25519PrivateKey.generate()
     return key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()), _public(key)
 
 
-def read_key(path: Path, text: bytes) -> PublicKey:
-    """Return the public half of a private key; raises `SettingsError` where it is not usable."""
+def read_key(path: Path, text: bytes) -> str:
+    """Return the public half of a private key as a line `type base64`.
+
+    Raises `SettingsError` if the key is not usable.
+    """
     load = load_ssh_private_key if b"OPENSSH PRIVATE KEY" in text else load_pem_private_key
     try:
         key = load(text, password=None)
@@ -55,6 +57,5 @@ def _unusable(path: Path) -> SettingsError:
     )
 
 
-def _public(key: _PrivateKey) -> PublicKey:
-    text = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
-    return PublicKey.parse(text.decode())
+def _public(key: _PrivateKey) -> str:
+    return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()

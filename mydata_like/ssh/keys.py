@@ -82,7 +82,7 @@ def create_key(path: Path) -> KeyPair:
     """
     from mydata_like.ssh.foreign_keys import generate_key
 
-    text, public = generate_key()
+    text, line = generate_key()
     make_private_folder(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
     try:
@@ -95,7 +95,7 @@ def create_key(path: Path) -> KeyPair:
             path.unlink()
         raise
     sync_folder(path.parent)
-    return KeyPair(path, text, public)
+    return KeyPair(path, text, PublicKey.parse(line))
 
 
 def load_key(path: Path) -> KeyPair:
@@ -125,7 +125,7 @@ def load_key(path: Path) -> KeyPair:
     # Imported last: that takes a good tenth of the time in which a channel worker starts.
     from mydata_like.ssh.foreign_keys import read_key
 
-    return KeyPair(path, text, read_key(path, text))
+    return KeyPair(path, text, PublicKey.parse(read_key(path, text)))
 
 
 def ensure_key(path: Path) -> KeyPair:

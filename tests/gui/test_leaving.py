@@ -8,9 +8,9 @@ import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QPushButton
 
+from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.start import Start
 from mydata_like.gui.state import Phase
 from mydata_like.gui.tray.instance import Call
 from mydata_like.gui.tray.leaving import PATIENCE, Question
@@ -28,7 +28,7 @@ class Stage:
     def __init__(self, qtbot, tmp_path, *, tray=True, start=None):
         self.controller = ScriptedController()
         self.trays = [tray]
-        start = start or Start(None, tmp_path / "settings.toml", tmp_path, tmp_path)
+        start = start or LaunchOptions(None, tmp_path / "settings.toml", tmp_path, tmp_path)
         desk = Desk(self.controller, self.controller.threads, Memory())
         self.window = Window(desk)
         qtbot.addWidget(self.window, before_close_func=self.close)
@@ -190,13 +190,13 @@ def test_a_signal_ends_the_program_without_questions(stage, qtbot):
 
 
 def test_a_start_at_login_shows_no_window_where_there_is_a_tray(qtbot, tmp_path):
-    start = Start(None, tmp_path / "settings.toml", tmp_path, tmp_path, hidden=True)
+    start = LaunchOptions(None, tmp_path / "settings.toml", tmp_path, tmp_path, hidden=True)
 
     assert not Stage(qtbot, tmp_path, start=start).open().window.isVisible()
 
 
 def test_a_start_at_login_moves_into_a_tray_that_comes_late(qtbot, tmp_path):
-    start = Start(None, tmp_path / "settings.toml", tmp_path, tmp_path, hidden=True)
+    start = LaunchOptions(None, tmp_path / "settings.toml", tmp_path, tmp_path, hidden=True)
     stage = Stage(qtbot, tmp_path, start=start, tray=False).open()
     assert stage.window.isMinimized()
     stage.trays[0] = True

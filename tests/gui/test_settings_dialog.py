@@ -9,11 +9,11 @@ from mydata_like.app.registration import register
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings import load_settings
 from mydata_like.gui.app import Program
+from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.settings.connection_test import ConnectionTestDialog
 from mydata_like.gui.settings.dialog import SettingsDialog
 from mydata_like.gui.settings.drawer import Drawer
 from mydata_like.gui.settings.starts import describe_starts, find_starts
-from mydata_like.gui.start import Start
 from mydata_like.gui.window import Window
 from mydata_like.settings.draft import Draft
 from mydata_like.settings.policy import Sources, read_layers
@@ -365,7 +365,7 @@ def test_what_was_left_unsaved_is_forgotten_when_something_is_saved(qtbot, drawe
 
 @pytest.fixture
 def program(qtbot, config, home):
-    program = Program(Start(config, config, home / "state", home / "logs"))
+    program = Program(LaunchOptions(config, config, home / "state", home / "logs"))
     yield program
     program.close()
     program.window.deleteLater()

@@ -6,8 +6,8 @@ from time import monotonic
 from PySide6.QtCore import QObject, Signal, Slot
 
 from mydata_like.core.errors import Problem
+from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.pages.page import Desk, Wish
-from mydata_like.gui.start import Start
 from mydata_like.gui.state import PastRun, Phase, RunState
 from mydata_like.gui.tray.banner import Banner
 from mydata_like.gui.tray.herald import Herald, Kind, Message
@@ -24,7 +24,9 @@ class Presence(QObject):
 
     paths_given = Signal(object)  # a tuple of paths, which the start or a later one brought
 
-    def __init__(self, desk: Desk, window: Window, start: Start, tray: Tray | None = None) -> None:
+    def __init__(
+        self, desk: Desk, window: Window, start: LaunchOptions, tray: Tray | None = None
+    ) -> None:
         super().__init__(window)
         self._controller = desk.controller
         self._window = window

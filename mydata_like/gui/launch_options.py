@@ -1,0 +1,18 @@
+"""How the program was started."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class LaunchOptions(NamedTuple):
+    """The settings file, as given and as used, and what the window offers for upload.
+
+    `state` and `logs` are folders of the program.
+    """
+
+    config: Path | None
+    config_file: Path
+    state: Path
+    logs: Path
+    paths: tuple[Path, ...] = ()
+    hidden: bool = False
