@@ -5,15 +5,19 @@ Files that need nothing are counted per group, so that a run over a million know
 not say a million times that nothing happened.
 """
 
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from datetime import datetime
-from typing import Self
+from functools import cache
+from types import NoneType
+from typing import Any, Final, NamedTuple, Self, get_args
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.format import format_path
 from mydata_like.core.model import LocalFile
+from mydata_like.core.parsing import parse_moment
 from mydata_like.core.values import dataclass
 
 
@@ -456,3 +460,124 @@ def _plain(value: object) -> object:
             return value._asdict()
         case _:
             return value
+
+
+def parse_event(record: Mapping[str, object]) -> Event | None:
+    """Return the event of a record as `event_record` makes it; None if its name is unknown.
+
+    Another version may have written it: unknown fields are ignored, and missing ones get their
+    defaults. A path is the text that was printed. Raises ValueError for values of other types.
+    """
+    name = record.get("event")
+    kind = _kinds().get(name) if isinstance(name, str) else None
+    if kind is None:
+        return None
+    values = {}
+    for field in _fields_of(kind):
+        if field.name in record:
+            values[field.name] = field.parse(record[field.name])
+        elif field.is_required:
+            raise ValueError(f"{name} without {field.name}")
+    return kind(**values)
+
+
+def parse_problem(value: object) -> Problem:
+    """Return a problem as events and the ledger's runs have it; raises ValueError."""
+    if not isinstance(value, dict):
+        raise _unexpected(value, "a problem")
+    parts = value.get("code"), value.get("message"), value.get("hint", "")
+    return Problem(*map(_parse_text, parts))
+
+
+class _Field(NamedTuple):
+    """How one field of an event is read."""
+
+    name: str
+    parse: Callable[[object], object]
+    is_required: bool
+
+
+@cache
+def _kinds() -> dict[str, Callable[..., Event]]:
+    return {event_name(kind): kind for kind in get_args(Event)}
+
+
+@cache
+def _fields_of(kind: type[Event]) -> tuple[_Field, ...]:
+    return tuple(
+        _Field(field.name, _find_parser(field.type), field.default is MISSING)
+        for field in fields(kind)
+    )
+
+
+def _find_parser(kind: object) -> Callable[[object], object]:
+    """Return what parses values of a type, or of one of several as in `str | None`."""
+    if kind in _PARSERS:
+        return _PARSERS[kind]
+    choices = [_PARSERS[each] for each in get_args(kind)]
+
+    def parse(value: object) -> object:
+        for choice in choices:
+            try:
+                return choice(value)
+            except ValueError:
+                continue
+        raise _unexpected(value, str(kind))
+
+    return parse
+
+
+def _parse_path(value: object) -> bytes:
+    return _parse_text(value).encode()
+
+
+def _parse_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _unexpected(value, "a text")
+    return value
+
+
+def _parse_whole(value: object) -> int:
+    if type(value) is not int:  # which True is not
+        raise _unexpected(value, "a whole number")
+    return value
+
+
+def _parse_number(value: object) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
+        raise _unexpected(value, "a number")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _parse_choice(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _unexpected(value, "true or false")
+    return value
+
+
+def _parse_numbers(value: object) -> Mapping[str, float]:
+    if not isinstance(value, dict):
+        raise _unexpected(value, "numbers by name")
+    return {_parse_text(name): _parse_number(number) for name, number in value.items()}
+
+
+def _parse_null(value: object) -> None:
+    if value is not None:
+        raise _unexpected(value, "null")
+
+
+def _unexpected(value: object, expected: str) -> ValueError:
+    return ValueError(f"a {type(value).__name__} instead of {expected}")
+
+
+_PARSERS: Final[dict[object, Callable[[Any], object]]] = {
+    bytes: _parse_path,
+    str: _parse_text,
+    int: _parse_whole,
+    float: _parse_number,
+    bool: _parse_choice,
+    datetime: parse_moment,
+    Problem: parse_problem,
+    Mapping[str, float]: _parse_numbers,
+    NoneType: _parse_null,
+}
