@@ -22,7 +22,7 @@ from mydata_like.core.sources import Offer
 from mydata_like.demo.place import DemoPlace, furnish
 from mydata_like.demo.samples import make_samples
 from mydata_like.demo.server import EmbeddedServer
-from mydata_like.engine.tally import Tally
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.watching import SOURCE
 from mydata_like.engine.workers import CancelFlag
 
@@ -150,7 +150,7 @@ class Site:
         run that cannot begin raises what `open_job` does.
         """
         loaded = load_settings(self.config, (*QUICK, *settings)).settings
-        tally, events = Tally(SystemClock()), list[Event]()
+        tally, events = RunProgress(SystemClock()), list[Event]()
 
         def emit(event: Event) -> None:
             tally.add(event)

@@ -62,6 +62,7 @@ from mydata_like.engine.knowledge import Knowledge
 from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, Untold
 from mydata_like.engine.register import Filing, Pace, Register
@@ -72,7 +73,6 @@ from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
 from mydata_like.engine.shares import Shares
 from mydata_like.engine.sources import Sources, check_source
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import begin, repeated, settle
 from mydata_like.engine.verify import Verification, Verify
 from mydata_like.engine.watching import FOLDER, SOURCE
@@ -120,7 +120,7 @@ class Audience:
     """Who follows a run, and who may stop it."""
 
     emit: Emit
-    tally: Tally
+    tally: RunProgress
     cancel: Stoppable
     hide: Callable[[str], None]  # told every secret, so that no log shows it
     controller: Controller | None = None  # who brings commands

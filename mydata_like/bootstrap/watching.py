@@ -24,9 +24,9 @@ from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.monitor import Monitor
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED, RunEnd
 from mydata_like.engine.schedule import Rule
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import FOLDER, Duties, Ended, Plan, Watch
 from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import CancelFlag, WorkerGroup
@@ -186,7 +186,7 @@ class Runner:
         self._onlookers.emit(RunFinished.of_nothing(SystemClock().now(), problem))
 
     def _carry(self, settings: Settings, reason: str) -> RunEnd:
-        tally = Tally(SystemClock())
+        tally = RunProgress(SystemClock())
 
         def emit(event: Event) -> None:
             tally.add(event)

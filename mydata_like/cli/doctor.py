@@ -25,8 +25,8 @@ from mydata_like.doctor.advice import Advice, Verdict
 from mydata_like.doctor.findings import Findings, Machine, Measured, Stage, Unit
 from mydata_like.doctor.looks import FULL, QUICK
 from mydata_like.doctor.verdict import SIZES, Prediction, Workload
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
 
 _UNSURE = 0.25  # of the median: a wider spread is shown
@@ -121,7 +121,7 @@ def _carry_out(asked: Asked) -> None:
         stopped_by_signals(cancel),
     ):
         audience = bootstrap.Audience(
-            log_event, Tally(bootstrap.SystemClock()), cancel, redaction.add
+            log_event, RunProgress(bootstrap.SystemClock()), cancel, redaction.add
         )
         with bootstrap.open_speed_test(settings, order, audience) as test:
             record = _examine(test, asked)

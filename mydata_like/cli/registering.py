@@ -18,8 +18,8 @@ from mydata_like.cli.report import PlainLines, print_json, print_lines
 from mydata_like.cli.running import Shape, stopped_by_signals, tell_failure
 from mydata_like.core.errors import Cancelled, HostKeyError, UploaderError
 from mydata_like.core.ports import Emit
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
@@ -118,7 +118,7 @@ def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[
         bootstrap.open_log(settings, config) as redaction,
         stopped_by_signals(cancel),
     ):
-        yield bootstrap.Audience(emit, Tally(bootstrap.SystemClock()), cancel, redaction.add)
+        yield bootstrap.Audience(emit, RunProgress(bootstrap.SystemClock()), cancel, redaction.add)
 
 
 def _check(asked: Asked, shape: Shape) -> int:

@@ -54,8 +54,8 @@ from mydata_like.core.sources import Offer, parse_destination
 from mydata_like.core.values import dataclass
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.levels import Part
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.policy import Loaded
@@ -170,7 +170,7 @@ def _carry_out(task: Task) -> int:
     reload = partial(bootstrap.load_trusting, task.config, task.assignments, task.host_keys)
     settings = reload().settings
     bootstrap.go_second(settings)
-    cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
+    cancel, tally = CancelFlag(), RunProgress(bootstrap.SystemClock())
     order = _build_order(task, settings, reload)
     with ExitStack() as stack:
         redaction = stack.enter_context(bootstrap.open_log(settings, task.config, task.shard))
@@ -273,7 +273,7 @@ def _end_of_nothing(problem: Problem) -> RunFinished:
 
 
 @contextmanager
-def _open_report(task: Task, tally: Tally) -> Iterator[Report]:
+def _open_report(task: Task, tally: RunProgress) -> Iterator[Report]:
     shape = task.shape
     if shape in (Shape.EVENTS, Shape.BRIEF):
         yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=task.dry_run)

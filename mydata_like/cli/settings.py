@@ -17,7 +17,7 @@ from mydata_like.cli.report import describe_decision, print_line, print_lines
 from mydata_like.cli.running import stopped_by_signals
 from mydata_like.core.errors import SettingsError, UploaderError
 from mydata_like.core.format import format_json, format_text
-from mydata_like.engine.tally import Tally
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.policy import Explanation, Given, Loaded, Source, find_setting
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
@@ -162,7 +162,7 @@ def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
 
 
 def _fetch(settings: Settings, config: Path | None) -> bool:
-    cancel, tally = CancelFlag(), Tally(bootstrap.SystemClock())
+    cancel, tally = CancelFlag(), RunProgress(bootstrap.SystemClock())
     with bootstrap.open_log(settings, config) as redaction, stopped_by_signals(cancel):
         audience = bootstrap.Audience(tally.add, tally, cancel, redaction.add)
         order = bootstrap.Order(config=config, dry_run=True)

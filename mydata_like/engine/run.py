@@ -20,6 +20,7 @@ from mydata_like.engine.compare import READERS, Compare
 from mydata_like.engine.controller import Controller, Controls
 from mydata_like.engine.discovery import Compared, Discovery
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery
@@ -28,7 +29,6 @@ from mydata_like.engine.replace import Replace
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
 from mydata_like.engine.shares import Shares
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Found, Verify
 from mydata_like.engine.workers import Stoppable, WorkerGroup, feed, stage
@@ -77,7 +77,7 @@ class Surroundings:
 
     transport: Transport
     ledger: Ledger
-    tally: Tally
+    tally: RunProgress
     shares: Shares
     emit: Emit
     clock: Clock

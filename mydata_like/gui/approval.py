@@ -57,10 +57,10 @@ class Approval(QObject):
 def _ask_server(settings: Settings, config: Path | None) -> None:
     """Return once the key is approved, of which the standing tells from then on."""
     from mydata_like import bootstrap
-    from mydata_like.engine.tally import Tally
+    from mydata_like.engine.progress import RunProgress
     from mydata_like.engine.workers import CancelFlag
 
-    tally = Tally(bootstrap.SystemClock())
+    tally = RunProgress(bootstrap.SystemClock())
     # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
     audience = bootstrap.Audience(tally.add, tally, CancelFlag(), lambda _: None)
     bootstrap.register(settings, bootstrap.Order(config=config), audience)

@@ -421,8 +421,8 @@ def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, desk, site):
 
 
 def _audience():
-    from mydata_like.engine.tally import Tally
+    from mydata_like.engine.progress import RunProgress
     from mydata_like.engine.workers import CancelFlag
 
-    tally = Tally(bootstrap.SystemClock())
+    tally = RunProgress(bootstrap.SystemClock())
     return bootstrap.Audience(tally.add, tally, CancelFlag(), lambda secret: None)

@@ -94,11 +94,11 @@ class Attempt(NamedTuple):
 def try_connection(attempt: Attempt, cancel: CancelFlag, tell: Callable[[Step], None]) -> None:
     """Try the way to the server; each step is told as soon as it is known."""
     from mydata_like import bootstrap
-    from mydata_like.engine.tally import Tally
+    from mydata_like.engine.progress import RunProgress
 
     secret = bootstrap.Secret(attempt.key) if attempt.key else None
     order = bootstrap.Order(config=attempt.config, dry_run=True, api_key=secret)
-    tally = Tally(bootstrap.SystemClock())
+    tally = RunProgress(bootstrap.SystemClock())
     audience = bootstrap.Audience(tally.add, tally, cancel, _hide_nothing)
     for step in bootstrap.try_out(attempt.settings, order, audience):
         tell(step)

@@ -179,10 +179,10 @@ def try_out(
 
 def _audience(tell: Callable[[Event], None], cancel: CancelFlag) -> bootstrap.Audience:
     from mydata_like import bootstrap
-    from mydata_like.engine.tally import Tally
+    from mydata_like.engine.progress import RunProgress
 
     # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
-    return bootstrap.Audience(tell, Tally(bootstrap.SystemClock()), cancel, _ignore)
+    return bootstrap.Audience(tell, RunProgress(bootstrap.SystemClock()), cancel, _ignore)
 
 
 def _ignore(_told: object) -> None:

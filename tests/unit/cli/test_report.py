@@ -36,7 +36,7 @@ from mydata_like.core.events import (
     TransferRetried,
     TransferStarted,
 )
-from mydata_like.engine.tally import Tally
+from mydata_like.engine.progress import RunProgress
 from tests.fakes.clock import FakeClock
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -178,7 +178,7 @@ def test_a_thousand_failures_do_not_fill_the_screen():
 
 
 def test_a_dry_run_tells_folder_by_folder_what_is_there():
-    preview, tally = Preview(), Tally(FakeClock())
+    preview, tally = Preview(), RunProgress(FakeClock())
     for event in (
         FolderFound(path=b"jo/Set 1", dataset="Set 1", title=None, owner="jo"),
         FilesSeen(folder=b"jo/Set 1", files=3, bytes=30),
@@ -197,7 +197,7 @@ def test_a_dry_run_tells_folder_by_folder_what_is_there():
 
 
 def look(*events):
-    preview, tally = Preview(), Tally(FakeClock())
+    preview, tally = Preview(), RunProgress(FakeClock())
     for event in events:
         preview.show(event)
         tally.add(event)
@@ -237,7 +237,7 @@ def test_of_very_many_files_a_dry_run_names_the_first():
 
 
 def test_the_picture_shows_every_channel_and_the_sums():
-    tally = Tally(FakeClock())
+    tally = RunProgress(FakeClock())
     for event in (
         FilesSeen(folder=b"jo", files=2, bytes=200),
         FileWanted(path=b"jo/large.raw", size=200),

@@ -31,7 +31,7 @@ from mydata_like.doctor.findings import (
 from mydata_like.doctor.host import Host
 from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.staging import Staging, clean_by_shell, leave_nothing
-from mydata_like.engine.tally import Tally
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.store.examinations import keep_examination
 from mydata_like.store.ledger import PastRun, SqliteLedger
@@ -78,7 +78,7 @@ def site_with(folder, *options):
 def speed_test(site, *assignments, cancel=None, **asked):
     settings = load_settings(site.config, assignments).settings
     audience = Audience(
-        lambda event: None, Tally(SystemClock()), cancel or CancelFlag(), lambda secret: None
+        lambda event: None, RunProgress(SystemClock()), cancel or CancelFlag(), lambda secret: None
     )
     order = SpeedOrder(config=site.config, effort=LEAST, **asked)
     with open_speed_test(settings, order, audience) as test:
