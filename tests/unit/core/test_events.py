@@ -1,10 +1,13 @@
 """Events are read again as they were written, also those of another version."""
 
+import ast
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from datetime import datetime
 from functools import reduce
 from operator import or_
+from pathlib import Path
 from types import NoneType
 from typing import get_args
 
@@ -17,6 +20,7 @@ from mydata_like.core.events import Event, FileWanted, event_name, event_record,
 from mydata_like.core.format import format_json
 from mydata_like.core.parsing import moment_of, parse_json
 
+PROGRAM = Path(__file__).parents[3] / "mydata_like"
 EVENTS = pytest.mark.parametrize("kind", get_args(Event), ids=event_name)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 WHOLE = st.integers(-(10**18), 10**18)
@@ -88,6 +92,27 @@ def test_values_of_another_type_are_refused(kind, data):
         if field.default is MISSING:
             with pytest.raises(ValueError, match=f"without {field.name}"):
                 parse_event({name: record[name] for name in record if name != field.name})
+
+
+@pytest.fixture(scope="module")
+def given_fields():
+    """Return the names of the fields that the program gives to events, by what is called."""
+    names = defaultdict(set)
+    for file in PROGRAM.rglob("*.py"):
+        text = file.read_text("utf-8")
+        if file.name == "events.py" or "mydata_like.core.events import" in text:
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    names[node.func.id].update(keyword.arg for keyword in node.keywords)
+    return names
+
+
+@EVENTS
+def test_every_field_with_a_default_is_given_somewhere(kind, given_fields):
+    optional = {field.name for field in fields(kind) if field.default is not MISSING}
+
+    given = given_fields[kind.__name__] | given_fields["cls"] | given_fields["replace"]
+    assert optional - given == set()
 
 
 @pytest.mark.parametrize("name", ["run_begun", "", None, 7, [], {}])
