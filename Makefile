@@ -1,5 +1,7 @@
 # make demo    upload sample instrument data to an embedded server, see every file verified
+# make quick   what to run after each change: format, lint, types, import contracts, pure tests
 # make test    the whole gate: format, lint, types, import contracts, tests
+# make coverage   which lines and branches of core, settings and engine no unit or flow test runs
 # make translations   collect the window's texts, and compile their translations
 # make screenshots    pictures of the window for the documentation, from the real program
 # make docs    the documentation's site, in build/docs
@@ -12,7 +14,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test format lint types contracts docs tests translations screenshots bench \
+.PHONY: setup demo quick pure coverage test format lint types contracts docs tests translations screenshots bench \
 	kill-test claim-test free-test fuzz pages wheel package test-package lock clean
 
 setup: .venv/ready
@@ -25,6 +27,8 @@ demo: setup
 	$(BIN)/mydata-like demo --no-window
 
 test: lint types contracts docs tests
+
+quick: lint types contracts pure
 
 format: setup
 	$(BIN)/ruff format .
@@ -49,6 +53,19 @@ docs: .venv/docs-ready
 
 tests: setup
 	$(BIN)/pytest -n 2 --dist loadfile
+
+# Bytecode is written whatever the environment says: without it, half of the time is compiling.
+pure: setup
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 2 -m pure -p no:pytest-qt \
+		--hypothesis-profile quick tests/unit
+
+COVERED := mydata_like/core/*,mydata_like/settings/*,mydata_like/engine/*
+
+coverage: setup
+	$(BIN)/coverage erase
+	-$(BIN)/coverage run --branch --source mydata_like -m pytest -q --no-time-limit \
+		tests/unit tests/flow
+	$(BIN)/coverage report --show-missing --skip-covered --include "$(COVERED)"
 
 TEXTS := .venv/texts.py
 TRANSLATIONS := resources/translations/mydata_like

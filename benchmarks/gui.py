@@ -25,15 +25,14 @@ os.environ["QT_QPA_PLATFORM"] = "offscreen"
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
-from mydata_like.bootstrap import find_places, load_settings
-from mydata_like.bootstrap.settings import ledger_file
+from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.core.model import DatasetId, Entry, EntryState
 from mydata_like.gui.app import SWITCH_INTERVAL
-from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.pages.transfers import TransfersPage
+from mydata_like.gui.tasks import Tasks
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.priority import lower_priority
@@ -168,11 +167,11 @@ def measure(config: Path, rows: int) -> dict[str, float]:
     """Return what a person would have waited for, in milliseconds."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     app = QApplication.instance() or QApplication([])
-    background = Background()
-    controller = Controller(config, background)
+    tasks = Tasks()
+    controller = Controller(config, tasks)
     controller.open()
-    wait(lambda: controller.loaded is not None and not background.busy)
-    page = TransfersPage(Desk(controller, background, Memory(controller)))
+    wait(lambda: controller.loaded is not None and not tasks.busy)
+    page = TransfersPage(Desk(controller, tasks, Memory(controller)))
     page.resize(1100, 720)
     page.show()
     app.processEvents()
@@ -185,7 +184,7 @@ def measure(config: Path, rows: int) -> dict[str, float]:
     finally:
         page._files.model.close()
         controller.close()
-        background.close()
+        tasks.close()
 
 
 def _measure(page: TransfersPage, rows: int) -> dict[str, float]:

@@ -80,10 +80,9 @@ def _import_command(words: list[str]) -> "Callable[[], None]":
 
         if usual := find_usual_run(words[1:]):
             return usual
-    if words[0] in ("run", "scan"):
-        from mydata_like.cli.uploading import app
-    else:
-        from mydata_like.cli.main import app
+    from mydata_like.cli.main import build_app
+
+    app = build_app(words)
     return lambda: app(prog_name="mydata-like", obj=open_window)
 
 

@@ -31,7 +31,7 @@ from typing import Any
 
 import psutil
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import save_settings
 from mydata_like.demo.faults import Fault, Hang, Reply
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.ssh.keys import PublicKey
@@ -203,7 +203,7 @@ class Trial:
 
     def save(self, settings: Mapping[str, object]) -> None:
         """Change the settings file."""
-        bootstrap.save_settings(self.site.config, dict(settings))
+        save_settings(self.site.config, dict(settings))
 
 
 def _size_of(path: Path) -> int | None:

@@ -1,11 +1,19 @@
-"""Every test: no window, no network, a home of its own, and nothing left running."""
+"""Every test: no window, no network, a home of its own, and nothing left running.
+
+A test without a mark is *pure*: it works in this process only, within a second. `make quick` runs
+these. The marks are in pyproject.toml; some are set by `pytest_collection_modifyitems`.
+"""
 
 import gc
 import ipaddress
 import os
+import shutil
 import socket
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from itertools import count
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
@@ -19,8 +27,25 @@ from tests.fakes.place import Place
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 
 settings.register_profile("house", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=20)
 settings.load_profile("house")
 
+KINDS = ("process", "sshd", "server", "slow", "gui")
+FOLDERS = {"gui": "gui", "faults": "server", "flow": "server"}  # other tests start processes
+# What starts servers, and the mark of all tests of a module that has it among its names.
+STARTERS = {
+    "EmbeddedServer": "server",
+    "open_free_site": "server",
+    "open_site": "server",
+    "PrivateSshd": "sshd",
+    "sshd_with": "sshd",
+}
+SSHD = shutil.which("sshd") or Path("/usr/sbin/sshd").exists()
+CPU_SECONDS = 1.0  # of a pure test in `make quick`
+SLOW_COMPUTER = 4  # times as much elsewhere: the whole gate also runs on slower and busy computers
+WALL_SECONDS = 60  # after which a pure test counts as hanging, on a very busy computer
+PROCESS_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
+PROCESS = psutil.Process()
 GRACE = 5.0  # seconds for threads and processes that are just ending
 HOME = {
     "HOME": "",
@@ -49,6 +74,73 @@ def _connect_nearby(self: socket.socket, address: Any) -> None:
 # The one patch of the house, at the border of the operating system.
 socket.socket.connect = _connect_nearby  # type: ignore[method-assign]
 
+_started: list[str] = []  # the programs that the test has started
+
+
+def _note_process(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in PROCESS_EVENTS:
+        _started.append(str(arguments[0]) if arguments else event)
+
+
+sys.addaudithook(_note_process)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-time-limit", action="store_true", help="for runs under a tracer, which takes time"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark tests by their folder and by what their module uses; mark the others as pure."""
+    for item in items:
+        for kind in _find_kinds(item):
+            item.add_marker(kind)
+        if item.get_closest_marker("sshd") and not SSHD:
+            item.add_marker(pytest.mark.skip(reason="needs sshd"))
+        if not any(item.get_closest_marker(kind) for kind in KINDS):
+            item.add_marker("pure")
+            item.add_marker(pytest.mark.timeout(WALL_SECONDS))
+
+
+def _find_kinds(item: pytest.Item) -> Iterator[str]:
+    folder = item.path.relative_to(item.config.rootpath).parts[1]
+    if folder != "unit":
+        yield FOLDERS.get(folder, "process")
+    names = vars(item.module)  # type: ignore[attr-defined]
+    yield from sorted({kind for name, kind in STARTERS.items() if name in names})
+    if "sshd" in item.fixturenames:  # type: ignore[attr-defined]
+        yield "sshd"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    _started.clear()
+    yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a pure test that starts a program or takes more than a second.
+
+    A second of CPU time, of all threads: on a busy computer the time on the clock says nothing
+    about the test. A test that waits is not found by that, but by the limit of pytest-timeout,
+    which is generous for the same reason.
+    """
+    begun = time.process_time()
+    yield
+    if not item.get_closest_marker("pure"):
+        return
+    if _started:
+        pytest.fail(f"mark this test as `process`: it starts {', '.join(_started)}", pytrace=False)
+    spent = time.process_time() - begun
+    quick = item.config.option.markexpr == "pure"
+    if spent > CPU_SECONDS * (1 if quick else SLOW_COMPUTER) and not item.config.getoption(
+        "--no-time-limit"
+    ):
+        pytest.fail(f"{spent:.1f} seconds of CPU: less work, or mark it as `slow`", pytrace=False)
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
@@ -56,11 +148,17 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders for one test each; pytest would look through all of them for each new one."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _a_home_of_its_own(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = tmp_path_factory.mktemp("home")
+def _a_home_of_its_own(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    home = next(_homes)
+    home.mkdir()
     for name, folder in HOME.items():
         monkeypatch.setenv(name, str(home / folder))
     (home / "run").mkdir(mode=0o700)
@@ -71,9 +169,15 @@ def _a_home_of_its_own(
 
 @pytest.fixture(autouse=True)
 def _nothing_left_running() -> Iterator[None]:
-    """Fail a test after which a thread or a process is left that was not there before."""
+    """Fail a test that leaves a thread or a process, or a lower priority of this process.
+
+    All later tests and the programs that they start would have that priority, too, and would reach
+    their time limits on a busy computer.
+    """
     threads, processes = set(threading.enumerate()), _children()
+    priority = PROCESS.nice()
     yield
+    assert PROCESS.nice() == priority, "set limits.low_priority=false: it cannot be undone"
     if _new_threads(threads):
         gc.collect()  # connections in the frames of errors end with those
     for thread in _new_threads(threads):

@@ -12,16 +12,18 @@ from typing import NamedTuple
 
 import tomlkit
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.connection import Connection, open_connection
-from mydata_like.bootstrap.settings import (
+from mydata_like.app.connection import Connection, open_connection
+from mydata_like.app.freeing import open_freeing
+from mydata_like.app.run_request import RunObserver
+from mydata_like.app.settings import (
     find_api_key,
     find_places,
     ledger_file,
+    load_settings,
     open_secrets,
     prepare_places,
 )
-from mydata_like.bootstrap.staging import open_petition
+from mydata_like.app.staging import open_petition
 from mydata_like.core.freeing import Freed, Spared
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.core.ports import ExperimentDraft
@@ -102,7 +104,7 @@ class FreeSite:
 
     @cached_property
     def settings(self) -> Settings:
-        return bootstrap.load_settings(self.config, SETTINGS).settings
+        return load_settings(self.config, SETTINGS).settings
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
@@ -176,8 +178,8 @@ class FreeSite:
 
     def free(self, *paths: Path, delete: bool = True) -> list[Freed | Spared]:
         """Free files, as the command does."""
-        onlooker = bootstrap.Onlooker(CancelFlag(), lambda secret: None)
-        with bootstrap.open_freeing(self.settings, self.config, onlooker, delete=delete) as freeing:
+        observer = RunObserver()
+        with open_freeing(self.settings, self.config, observer, delete=delete) as freeing:
             return list(freeing(paths))
 
     def has(self, dataset: DatasetId, directory: str, name: str, content: bytes) -> bool:

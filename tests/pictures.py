@@ -21,7 +21,7 @@ from PySide6.QtCore import QEventLoop, QSize, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import save_settings
 from mydata_like.demo.samples import make_samples
 from mydata_like.gui.app import Program
 from mydata_like.gui.look import palette
@@ -74,7 +74,7 @@ def _make_site() -> Iterator[Site]:
         make_samples(home / "data", tiny_files=2400)
         _add_the_unusual(home / "data")
         with open_site(home) as site:
-            bootstrap.save_settings(site.config, SETTINGS)
+            save_settings(site.config, SETTINGS)
             yield site
     finally:
         shutil.rmtree(home)
@@ -112,7 +112,7 @@ def _shoot(
         shown = scene.open(stage)
         for theme in THEMES:
             palette.apply(app, theme)
-            _wait(lambda: not program.background.busy)
+            _wait(lambda: not program.tasks.busy)
             _rest(0.4)
             taken.append(_save(shown, f"{scene.name}-{theme}"))
         if shown is not program.window:
@@ -149,7 +149,7 @@ def _open_safe(site: Site) -> Program:
 
 
 def _run(site: Site, choices: dict[str, object]) -> Program:
-    bootstrap.save_settings(site.config, choices)
+    save_settings(site.config, choices)
     program = _open(site.config, "idle")
     program.controller.start()
     before = program.controller.state.last

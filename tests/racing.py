@@ -1,6 +1,6 @@
 """Another program that writes to files in the very moment in which they are deleted.
 
-`python -m tests.racing LOG FOLDER SECONDS` follows a log of deletions as `store.deeds` writes it.
+`python -m tests.racing LOG FOLDER SECONDS` follows a deletion log (`store.state_files`).
 As soon as a line names one of the files that it was given on standard input (`{"path": "deed"}`, in
 JSON), it waits for up to so many seconds and then writes to it, as programs do: it opens, writes,
 closes; or it puts a new file in its place. An empty line on standard input ends it. It prints the

@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 
 import psutil
 
-from mydata_like.bootstrap import Audience, Order, SystemClock, load_settings, open_job
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.run_service import open_run
+from mydata_like.app.settings import load_settings
 from mydata_like.core.events import Event, RunFinished
 from mydata_like.core.sources import Offer
 from mydata_like.demo.place import DemoPlace, furnish
 from mydata_like.demo.samples import make_samples
 from mydata_like.demo.server import EmbeddedServer
-from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.watching import SOURCE
-from mydata_like.engine.workers import CancelFlag
 
 DEADLINE = 60.0  # seconds after which a command counts as hanging
 # What a test does not want to wait for.
@@ -147,21 +147,24 @@ class Site:
         """Run in this process; `watch` sees each event, so faults can strike at one of them.
 
         With `patience` it is a run that nobody watches, with `sources` one over these alone. A
-        run that cannot begin raises what `open_job` does.
+        run that cannot begin raises what `open_run` does.
         """
         loaded = load_settings(self.config, (*QUICK, *settings)).settings
-        tally, events = RunProgress(SystemClock()), list[Event]()
+        events = list[Event]()
 
         def emit(event: Event) -> None:
-            tally.add(event)
             events.append(event)
             watch(event)
 
-        audience = Audience(emit, tally, CancelFlag(), lambda secret: None)
-        reason = SOURCE if sources else "person"
-        order = Order(config=self.config, patience=patience, reason=reason, sources=tuple(sources))
-        with open_job(loaded, order, audience) as job:
-            end = job()
+        request = RunRequest(
+            settings=loaded,
+            config=self.config,
+            patience=patience,
+            reason=SOURCE if sources else "person",
+            sources=tuple(sources),
+        )
+        with open_run(request, RunObserver(emit=emit)) as run:
+            end = run.execute()
         return Carried(end.exit_code, end.finished, events)
 
     @property

@@ -13,9 +13,7 @@ from mydata_like.ssh.connect import connect
 from mydata_like.ssh.keys import create_key
 from mydata_like.ssh.session import Endpoint
 
-needs_sshd = pytest.mark.skipif(
-    not (shutil.which("sshd") or Path("/usr/sbin/sshd").exists()), reason="needs sshd"
-)
+needs_sshd = pytest.mark.sshd  # skipped where there is none; see tests/conftest.py
 needs_limits = pytest.mark.skipif(
     not hasattr(psutil.Process, "rlimit") or not Path("/proc/self/fd").exists(),
     reason="needs limits that are set from outside",

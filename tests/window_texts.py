@@ -40,8 +40,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.settings import find_places, find_state
+from mydata_like.app.settings import find_places, find_state, load_settings
 from mydata_like.gui.app import Program
 from mydata_like.gui.look.appearance import dress
 from mydata_like.gui.look.palette import status_colour
@@ -50,6 +49,7 @@ from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Page, Wish
 from mydata_like.gui.start import Start
 from mydata_like.gui.tray.emblem import COLOURS
+from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_watch
 
 DEADLINE = 60.0  # seconds after which the window counts as hanging
@@ -165,7 +165,7 @@ class WindowReader:
 
     @property
     def _busy(self) -> bool:
-        if self._program.background.busy:
+        if self._program.tasks.busy:
             return True
         timers = self._window.findChildren(QTimer)
         return any(timer.isActive() and timer.interval() == 0 for timer in timers)
@@ -266,10 +266,10 @@ def _find_path(model: QAbstractItemModel, index: QModelIndex) -> str | None:
 
 def read_window(config: Path, paths: list[Path]) -> Look:
     """Open the window over a settings file, and return what it says."""
-    settings = bootstrap.load_settings(config).settings
+    settings = load_settings(config).settings
     state = find_state(settings, find_places(config))
     with ExitStack() as stack:
-        stack.enter_context(lock_watch(state, bootstrap.SystemClock()))
+        stack.enter_context(lock_watch(state, SystemClock()))
         reader = WindowReader(config, settings)
         try:
             return reader.read(paths)
@@ -279,7 +279,7 @@ def read_window(config: Path, paths: list[Path]) -> Look:
 
 def obey(config: Path) -> None:
     """Open the window with its engine, and do what standard input says until it closes."""
-    reader = WindowReader(config, bootstrap.load_settings(config).settings)
+    reader = WindowReader(config, load_settings(config).settings)
     while True:
         while not select([sys.stdin], [], [], 0)[0]:
             _process_events()

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
+from mydata_like.app.archives import ArchiveFile, extract_member, verify_member
 from mydata_like.cli.options import JsonOption
+from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines
-from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError, Problem
 from mydata_like.core.format import format_path, format_size
@@ -42,7 +42,7 @@ def list_members(file: FileArgument, as_json: JsonOption = False) -> None:
 def verify(file: FileArgument, as_json: JsonOption = False) -> None:
     """Compare every byte of an archive with the checksums in its index."""
     with _opened(file, as_json=as_json) as archive:
-        failures = _attempt(archive.index, lambda member: bootstrap.verify_member(archive, member))
+        failures = _attempt(archive.index, lambda member: verify_member(archive, member))
         _conclude(archive.index, failures, "intact", as_json=as_json)
 
 
@@ -61,15 +61,15 @@ def extract(
             raise ArchiveError(
                 message, hint="`mydata-like archive list` names them all.", code="archive.no-member"
             )
-        failures = _attempt(chosen, lambda member: bootstrap.extract_member(archive, member, to))
+        failures = _attempt(chosen, lambda member: extract_member(archive, member, to))
         _conclude(chosen, failures, "extracted", as_json=as_json)
 
 
 @contextmanager
-def _opened(file: Path, *, as_json: bool) -> Iterator[bootstrap.ArchiveFile]:
+def _opened(file: Path, *, as_json: bool) -> Iterator[ArchiveFile]:
     """Open an archive; say why it cannot be, and end the command."""
     try:
-        with bootstrap.ArchiveFile(file) as archive:
+        with ArchiveFile(file) as archive:
             yield archive
     except ArchiveError as error:
         if as_json:

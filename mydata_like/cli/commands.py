@@ -1,12 +1,17 @@
-"""Reads commands from standard input, line by line, beside whatever else goes on."""
+"""How a command is stopped, by signals, and obeys the commands that come on standard input."""
 
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
+from mydata_like.cli.output import Shape
 from mydata_like.core.commands import LONGEST
+from mydata_like.engine.workers import CancelFlag
 
 logger = logging.getLogger(__name__)
 
@@ -65,3 +70,32 @@ def split_lines(read: Callable[[], bytes]) -> Iterator[bytes]:
 def _unless_blank(line: bytearray) -> Iterator[bytes]:
     if line.strip():
         yield bytes(line)
+
+
+def follow_commands(
+    shape: Shape, obey: Callable[[bytes], None], ended: Callable[[], None] | None = None
+) -> None:
+    """Obey a program that reads the events; a person has the keyboard's signals.
+
+    `ended` is called when the program has gone.
+    """
+    if shape in (Shape.EVENTS, Shape.BRIEF):
+        follow_standard_input(obey, ended)
+
+
+@contextmanager
+def stopped_by_signals(cancel: CancelFlag) -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into a request to stop; the second one is obeyed at once."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if cancel.is_set():
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        cancel.set(signal.Signals(number).name)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

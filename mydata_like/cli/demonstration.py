@@ -9,14 +9,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like.bootstrap import HOME, find_program
-from mydata_like.bootstrap.demonstration import DemoPlace, open_place
+from mydata_like.app.demonstration import DemoPlace, open_place
+from mydata_like.app.settings import HOME
+from mydata_like.cli.commands import stopped_by_signals
+from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_lines
-from mydata_like.cli.running import Shape, Task, carry_out, stopped_by_signals, tell_failure
+from mydata_like.cli.running import RunArguments, carry_out
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.variables import PREFIX
+from mydata_like.system.program import find_program
 
 _LOOK_AFTER = 0.2  # seconds after which it is looked again whether the window was quit
 
@@ -96,7 +99,7 @@ def _demonstrate(place: DemoPlace, shape: Shape) -> int:
     console.print(f"Staging host: {address}", soft_wrap=True)
     console.print(f"Sample data: {place.data}", soft_wrap=True)
     # Where host keys are pinned for this computer, the server's word on its own does not count.
-    code = carry_out(Task(config, (), shape, host_keys=(place.sshd.fingerprint,)))
+    code = carry_out(RunArguments(config, (), shape, host_keys=(place.sshd.fingerprint,)))
     losses = place.find_losses()
     console.print(_build_table(place))
     for loss in losses:

@@ -8,24 +8,20 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from mydata_like import bootstrap
-from mydata_like.cli.commands import follow_standard_input
+from mydata_like.app.examining import SpeedOrder, SpeedTest, open_speed_test
+from mydata_like.app.registration import load_trusting
+from mydata_like.app.run_request import RunObserver
+from mydata_like.app.surroundings import open_log
+from mydata_like.cli.commands import follow_standard_input, stopped_by_signals
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import Shape, choose_shape, log_event, tell_failure
 from mydata_like.cli.report import print_json, print_lines
-from mydata_like.cli.running import (
-    Shape,
-    choose_shape,
-    log_event,
-    stopped_by_signals,
-    tell_failure,
-)
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.format import format_size
 from mydata_like.doctor.advice import Advice, Verdict
 from mydata_like.doctor.findings import Findings, Machine, Measured, Stage, Unit
 from mydata_like.doctor.looks import FULL, QUICK
 from mydata_like.doctor.verdict import SIZES, Prediction, Workload
-from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.engine.workers import CancelFlag
 
@@ -39,7 +35,7 @@ class Asked(NamedTuple):
     gives the orders.
     """
 
-    order: bootstrap.SpeedOrder
+    order: SpeedOrder
     assignments: tuple[str, ...]
     host_keys: tuple[str, ...]
     shape: Shape
@@ -93,7 +89,7 @@ def examine(  # noqa: PLR0913, PLR0917 - the options of a command
     if latest and not apply:
         raise typer.BadParameter("--latest goes with --apply.")
     asked = Asked(
-        order=bootstrap.SpeedOrder(config=config, effort=QUICK if quick else FULL, anyway=anyway),
+        order=SpeedOrder(config=config, effort=QUICK if quick else FULL, anyway=anyway),
         assignments=tuple(assignments or ()),
         host_keys=tuple(accept or ()),
         shape=choose_shape(events=events, brief=False, as_json=as_json),
@@ -112,25 +108,23 @@ def examine(  # noqa: PLR0913, PLR0917 - the options of a command
 
 def _carry_out(asked: Asked) -> None:
     order = asked.order
-    loaded = bootstrap.load_trusting(order.config, asked.assignments, asked.host_keys)
+    loaded = load_trusting(order.config, asked.assignments, asked.host_keys)
     settings, cancel = loaded.settings, CancelFlag()
     if asked.attended:
         follow_standard_input(lambda _: None, partial(cancel.set, "Nobody attends any more"))
     with (
-        bootstrap.open_log(settings, order.config) as redaction,
+        open_log(settings, order.config) as redaction,
         stopped_by_signals(cancel),
     ):
-        audience = bootstrap.Audience(
-            log_event, RunProgress(bootstrap.SystemClock()), cancel, redaction.add
-        )
-        with bootstrap.open_speed_test(settings, order, audience) as test:
+        observer = RunObserver(emit=log_event, cancel=cancel, hide=redaction.add)
+        with open_speed_test(settings, order, observer) as test:
             record = _examine(test, asked)
     if asked.shape is not Shape.TEXT:
         event = {"event": "test_finished"} if asked.shape is Shape.EVENTS else {}
         print_json(event | record)
 
 
-def _examine(test: bootstrap.SpeedTest, asked: Asked) -> dict[str, Any]:
+def _examine(test: SpeedTest, asked: Asked) -> dict[str, Any]:
     """Measure or recall, and apply what is advised; return the record of it, which is kept."""
     tell = _TELLERS[asked.shape]
     if test.obstacle:
@@ -148,7 +142,7 @@ def _examine(test: bootstrap.SpeedTest, asked: Asked) -> dict[str, Any]:
     return record
 
 
-def _measure(test: bootstrap.SpeedTest, tell: Tell) -> dict[str, Any]:
+def _measure(test: SpeedTest, tell: Tell) -> dict[str, Any]:
     with closing(test.measure()) as parts:
         for measured in parts:
             tell(Told([describe(measured)], "stage_measured", measured.as_record()))
@@ -157,7 +151,7 @@ def _measure(test: bootstrap.SpeedTest, tell: Tell) -> dict[str, Any]:
     return test.as_record(verdict)
 
 
-def _apply(test: bootstrap.SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool) -> None:
+def _apply(test: SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool) -> None:
     """Write what may be written, and say what was and what is now; `afresh` measures both.
 
     What was replaced is kept before anything is measured, whatever ends the test meanwhile; and

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.bootstrap.explaining import explain_codes
+from mydata_like.app.explaining import find_advice
 from mydata_like.cli.report import print_lines
+from mydata_like.core.problems import PROBLEMS
 
 
 def explain(
@@ -18,14 +19,11 @@ def explain(
     ],
 ) -> None:
     """Tell what a message's code means, and what to do."""
-    known = explain_codes()
-    if code not in known:
-        near = get_close_matches(code, known)
+    if code not in PROBLEMS:
+        near = get_close_matches(code, PROBLEMS)
         hint = f"Is it one of these: {', '.join(near)}?" if near else "The log names it."
         raise typer.BadParameter(f"there is no code {code}. {hint}")
-    found = known[code]
     width = shutil.get_terminal_size().columns
-    paragraphs = (", ".join(found.codes), f"{found.meaning[0].upper()}{found.meaning[1:]}.")
-    print_lines(line for text in paragraphs for line in wrap(text, width, break_on_hyphens=False))
-    for text in found.advice:
+    print_lines([code, *wrap(PROBLEMS[code].meaning, width, break_on_hyphens=False)])
+    for text in find_advice(code):
         print_lines(["", *wrap(text.removeprefix("- "), width, break_on_hyphens=False)])

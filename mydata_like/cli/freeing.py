@@ -10,10 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from mydata_like import bootstrap
+from mydata_like.app.freeing import open_freeing
+from mydata_like.app.run_request import RunObserver
+from mydata_like.app.settings import load_settings
+from mydata_like.app.surroundings import open_log
+from mydata_like.cli.commands import stopped_by_signals
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines
-from mydata_like.cli.running import Shape, stopped_by_signals, tell_failure
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.format import format_path, format_size
 from mydata_like.core.freeing import Freed, Spared
@@ -87,7 +91,7 @@ def free(  # noqa: PLR0913 - each is an option of its own
     shape = Shape.JSON if as_json else Shape.TEXT
     cancel = CancelFlag()
     try:
-        settings = bootstrap.load_settings(config, assignments or ()).settings
+        settings = load_settings(config, assignments or ()).settings
         work = _Work(settings, config, cancel)
         with stopped_by_signals(cancel):
             sums = work.look(paths) if dry_run else work.free(paths, sure=yes)
@@ -134,9 +138,9 @@ class _Work:
         return Sums(freed.freed, [*sums.kept, *freed.kept])
 
     def _go(self, paths: list[Path], *, delete: bool) -> Sums:
-        with bootstrap.open_log(self.settings, self.config) as redaction:
-            onlooker = bootstrap.Onlooker(self.cancel, redaction.add)
-            opened = bootstrap.open_freeing(self.settings, self.config, onlooker, delete=delete)
+        with open_log(self.settings, self.config) as redaction:
+            observer = RunObserver(cancel=self.cancel, hide=redaction.add)
+            opened = open_freeing(self.settings, self.config, observer, delete=delete)
             with opened as freeing:
                 return Sums.of(freeing(paths))
 

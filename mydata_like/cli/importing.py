@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap import ApiKeyFate, Takeover
+from mydata_like.app.importing import ApiKeyFate, Takeover, carry_over, plan_takeover
+from mydata_like.app.takeover_report import describe_takeover
 from mydata_like.cli.options import ConfigOption, JsonOption
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.cli.settings import Store, problems_told
@@ -51,12 +51,10 @@ def import_settings(  # noqa: PLR0913 - each is an option of its own
 ) -> None:
     """Take over the settings, the API key, the SSH key and the approval of MyData."""
     with problems_told():
-        takeover = bootstrap.plan_takeover(source, config, force=force)
+        takeover = plan_takeover(source, config, force=force)
         fate: ApiKeyFate | None = None
         if not preview:
-            fate = bootstrap.carry_over(
-                takeover, config, store.value, force=force, blank=blank_old_key
-            )
+            fate = carry_over(takeover, config, store.value, force=force, blank=blank_old_key)
     blanked = blank_old_key and fate in ("stored", "known")
     if as_json:
         print_json(_as_record(takeover, fate) | {"old_key_blanked": blanked})
@@ -71,7 +69,7 @@ def import_settings(  # noqa: PLR0913 - each is an option of its own
 
 def _report(takeover: Takeover) -> Iterator[str]:
     yield f"From {takeover.file.path}, read as {takeover.file.encoding}:"
-    for paragraph in bootstrap.describe_takeover(takeover):
+    for paragraph in describe_takeover(takeover):
         yield ""
         yield paragraph.heading
         yield from (f"  {line}" for line in paragraph.lines)

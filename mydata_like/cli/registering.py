@@ -11,22 +11,27 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap import HostKey
+from mydata_like.app import registration
+from mydata_like.app.identity import renew_identity
+from mydata_like.app.registration import HostKey, load_trusting, trust_host
+from mydata_like.app.run_request import RunObserver, RunRequest, ignore
+from mydata_like.app.settings import load_settings
+from mydata_like.app.surroundings import open_log
+from mydata_like.app.trial import Result, Step, try_out
+from mydata_like.cli.commands import stopped_by_signals
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import PlainLines, print_json, print_lines
-from mydata_like.cli.running import Shape, stopped_by_signals, tell_failure
 from mydata_like.core.errors import Cancelled, HostKeyError, UploaderError
 from mydata_like.core.ports import Emit
-from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
 _CONCLUSIONS = {
-    bootstrap.Result.OK: "The way is open; the first run proves registering and verifying.",
-    bootstrap.Result.UNPROVEN: "Nothing failed, but not all could be proved.",
-    bootstrap.Result.FAILED: "Something is wrong.",
+    Result.OK: "The way is open; the first run proves registering and verifying.",
+    Result.UNPROVEN: "Nothing failed, but not all could be proved.",
+    Result.FAILED: "Something is wrong.",
 }
 
 
@@ -87,16 +92,16 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
 
 
 def _register(asked: Asked, shape: Shape) -> None:
-    reload = partial(bootstrap.load_settings, asked.config, asked.assignments)
+    reload = partial(load_settings, asked.config, asked.assignments)
     settings, patience = reload().settings, inf if asked.wait else None
-    order = bootstrap.Order(config=asked.config, patience=patience, reload=reload)
+    request = RunRequest(settings=settings, config=asked.config, patience=patience, reload=reload)
     told = PlainLines(sys.stderr.write if shape is Shape.JSON else sys.stdout.write)
-    with _attending(settings, asked.config, told.show) as audience:
-        place = bootstrap.register(settings, order, audience, here=asked.here)
+    with _attending(settings, asked.config, told.show) as observer:
+        place = registration.register(request, observer, here=asked.here)
     accept = asked.accept
     for key in place.unknown_host_keys:
         if key.fingerprint in accept or (not accept and _asks(key, shape)):
-            bootstrap.trust_host(key)
+            trust_host(key)
         else:
             raise HostKeyError(
                 f"The key of {key.host} port {key.port} is not trusted yet: {key.fingerprint}",
@@ -111,27 +116,27 @@ def _register(asked: Asked, shape: Shape) -> None:
 
 
 @contextmanager
-def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[bootstrap.Audience]:
-    """Yield an audience whose signals stop what is at work, and whose log shows no secret."""
+def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[RunObserver]:
+    """Yield an observer whose signals stop what is at work, and whose log shows no secret."""
     cancel = CancelFlag()
     with (
-        bootstrap.open_log(settings, config) as redaction,
+        open_log(settings, config) as redaction,
         stopped_by_signals(cancel),
     ):
-        yield bootstrap.Audience(emit, RunProgress(bootstrap.SystemClock()), cancel, redaction.add)
+        yield RunObserver(emit=emit, cancel=cancel, hide=redaction.add)
 
 
 def _check(asked: Asked, shape: Shape) -> int:
     """Tell of each step whether it is well; return the exit code of the first that is not."""
-    settings = bootstrap.load_trusting(asked.config, asked.assignments, asked.accept).settings
-    order = bootstrap.Order(config=asked.config, dry_run=True)
+    settings = load_trusting(asked.config, asked.assignments, asked.accept).settings
+    request = RunRequest(settings=settings, config=asked.config, dry_run=True)
     steps = []
-    with _attending(settings, asked.config, lambda event: None) as audience:
-        for step in bootstrap.try_out(settings, order, audience):
+    with _attending(settings, asked.config, ignore) as observer:
+        for step in try_out(request, observer):
             steps.append(step)
             if shape is Shape.TEXT:
                 print_lines([_describe_step(step)])
-    worst = max((step.result for step in steps), key=list(bootstrap.Result).index)
+    worst = max((step.result for step in steps), key=list(Result).index)
     if shape is Shape.JSON:
         print_json({"result": worst, "steps": [step.as_record() for step in steps]})
     else:
@@ -139,14 +144,14 @@ def _check(asked: Asked, shape: Shape) -> int:
     return next((step.exit_code for step in steps if step.exit_code), 0)
 
 
-def _describe_step(step: bootstrap.Step) -> str:
+def _describe_step(step: Step) -> str:
     told = " ".join(filter(None, (step.message, step.hint)))
     return f"{step.result.value:9} {step.name}: {told}"
 
 
 def _renew_identity(asked: Asked, shape: Shape, *, sure: bool) -> None:
     """Make a new identity, if the person is sure."""
-    settings = bootstrap.load_settings(asked.config, asked.assignments).settings
+    settings = load_settings(asked.config, asked.assignments).settings
     if not sure:
         if shape is not Shape.TEXT or not sys.stdin.isatty():
             raise typer.BadParameter("--new-identity needs --yes where nobody can be asked.")
@@ -158,7 +163,7 @@ def _renew_identity(asked: Asked, shape: Shape, *, sure: bool) -> None:
         )
         if not typer.confirm("Make a new identity?"):
             raise Cancelled
-    uuid = bootstrap.renew_identity(settings, asked.config)
+    uuid = renew_identity(settings, asked.config)
     if shape is Shape.TEXT:
         print_lines([f"The new identity is {uuid}."])
 

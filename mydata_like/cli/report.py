@@ -47,7 +47,7 @@ from mydata_like.core.safety import Safety
 from mydata_like.engine.progress import Totals
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import State
+    from mydata_like.app.state import State
     from mydata_like.settings.policy import ServerDecision
 
 logger = logging.getLogger(__name__)

@@ -4,23 +4,26 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like import bootstrap
+from mydata_like.app.service import apply_autostart
+from mydata_like.app.settings import (
+    load_settings,
+    offer_takeover,
+    open_secrets,
+    save_settings,
+    store_api_key,
+)
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import describe_decision, print_line, print_lines
-from mydata_like.cli.running import stopped_by_signals
-from mydata_like.core.errors import SettingsError, UploaderError
+from mydata_like.core.errors import SettingsError
 from mydata_like.core.format import format_json, format_text
-from mydata_like.engine.progress import RunProgress
-from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.policy import Explanation, Given, Loaded, Source, find_setting
-from mydata_like.settings.schema import Settings, find_missing, iter_settings
+from mydata_like.settings.schema import find_missing, iter_settings
 from mydata_like.settings.text import format_value, parse_value, plain_value
 
 app = typer.Typer(name="settings", help="Show, explain, check and change settings.")
@@ -52,19 +55,19 @@ def show(
 ) -> None:
     """Show all settings, and where each value comes from."""
     with problems_told():
-        loaded = bootstrap.load_settings(config, assignments or ())
+        loaded = load_settings(config, assignments or ())
         explained = [loaded.explain(setting.key) for setting in iter_settings()]
         if as_json:
             rows = {entry.setting.key: _as_json(entry) for entry in explained}
             sys.stdout.write(format_json(rows, indent=2) + "\n")
             return
-        _tell_warnings(loaded)
+        tell_warnings(loaded)
         for decision in loaded.find_server_decisions():
             print_line(describe_decision(decision), err=True)
         table = Table("setting", "value", "source", box=None, pad_edge=False)
         for entry in explained:
             table.add_row(
-                entry.setting.key, *map(format_text, (_value_text(entry), _source_text(entry)))
+                entry.setting.key, *map(format_text, (_value_text(entry), source_text(entry)))
             )
         Console(markup=False, highlight=False, soft_wrap=not sys.stdout.isatty()).print(table)
 
@@ -75,7 +78,7 @@ def print_value(
 ) -> None:
     """Print the value of one setting."""
     with problems_told():
-        entry = bootstrap.load_settings(config, assignments or ()).explain(key)
+        entry = load_settings(config, assignments or ()).explain(key)
         print_line(_value_text(entry))
 
 
@@ -102,12 +105,12 @@ def remove_value(key: KeyArgument, config: ConfigOption = None) -> None:
 def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
     """Check all settings and tell everything that is wrong or missing."""
     with problems_told():
-        loaded = bootstrap.load_settings(config, assignments or ())
-        _tell_warnings(loaded)
+        loaded = load_settings(config, assignments or ())
+        tell_warnings(loaded)
         missing = find_missing(loaded.settings)
         for setting in missing:
             print_line(f"{setting.key} is not set yet: {setting.about.help}", err=True)
-        if offer := bootstrap.offer_takeover(loaded.settings, config):
+        if offer := offer_takeover(loaded.settings, config):
             print_line(offer, err=True)
         if missing:
             raise typer.Exit(SettingsError.exit_code)
@@ -118,7 +121,7 @@ def check(config: ConfigOption = None, assignments: SetOption = None) -> None:
 def explain(key: KeyArgument, config: ConfigOption = None, assignments: SetOption = None) -> None:
     """Explain one setting: its meaning, its limits, and each layer's value."""
     with problems_told():
-        entry = bootstrap.load_settings(config, assignments or ()).explain(key)
+        entry = load_settings(config, assignments or ()).explain(key)
         print_lines(_explanation_lines(entry))
 
 
@@ -131,42 +134,12 @@ def store_key(
 ) -> None:
     """Store the API key of the account, asking for it without showing it."""
     with problems_told():
-        settings = bootstrap.load_settings(config, assignments or ()).settings
-        secrets = bootstrap.open_secrets(config)
+        settings = load_settings(config, assignments or ()).settings
+        secrets = open_secrets(config)
         text = sys.stdin.readline() if stdin else typer.prompt("API key", hide_input=True)
-        owner = bootstrap.store_api_key(settings, secrets, text, store.value)
+        owner = store_api_key(settings, secrets, text, store.value)
         where = "keyring" if store is Store.KEYRING else "secrets file, which is not encrypted"
         print_line(f"The API key of {owner.account} on {owner.origin} is in the {where}.")
-
-
-@app.command("fetch")
-def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
-    """Ask the server what it sets for this uploader, and show it."""
-    try:
-        with problems_told():
-            settings = bootstrap.load_settings(config, assignments or ()).settings
-            changed = _fetch(settings, config)
-            loaded = bootstrap.load_settings(config, assignments or ())
-    except UploaderError as error:
-        for line in filter(None, (error.message, error.hint)):
-            print_line(line, err=True)
-        raise typer.Exit(error.exit_code) from None
-    print_line("The server's settings were changed." if changed else "Nothing is new.")
-    layer = loaded.sources.server
-    for key in sorted(layer.values) if layer else ():
-        entry = loaded.explain(key)
-        theirs = next(given for given in entry.given if given.source is Source.SERVER)
-        counts = "" if entry.winner is theirs else f" (does not count: {_source_text(entry)})"
-        print_line(f"{key} = {format_value(entry.setting, theirs.value)}{counts}")
-    _tell_warnings(loaded)
-
-
-def _fetch(settings: Settings, config: Path | None) -> bool:
-    cancel, tally = CancelFlag(), RunProgress(bootstrap.SystemClock())
-    with bootstrap.open_log(settings, config) as redaction, stopped_by_signals(cancel):
-        audience = bootstrap.Audience(tally.add, tally, cancel, redaction.add)
-        order = bootstrap.Order(config=config, dry_run=True)
-        return bootstrap.fetch_server_settings(settings, order, audience)
 
 
 @contextmanager
@@ -182,17 +155,18 @@ def problems_told() -> Iterator[None]:
 
 
 def _save(config: ConfigOption, key: str, value: object) -> None:
-    left = bootstrap.save_settings(config, {key: value})
+    left = save_settings(config, {key: value})
     print_line(f"{key} is {'removed' if value is None else 'saved'}.")
     if key == AUTOSTART:
-        settings = bootstrap.load_settings(config).settings
-        where = bootstrap.apply_autostart(settings)
+        settings = load_settings(config).settings
+        where = apply_autostart(settings)
         print_line(f"{'Made' if settings.window.start_at_login else 'Removed'}: {where}.")
     for problem in left:
         print_line(f"Still wrong: {problem}", err=True)
 
 
-def _tell_warnings(loaded: Loaded) -> None:
+def tell_warnings(loaded: Loaded) -> None:
+    """Print the warnings of the settings files."""
     for warning in loaded.warnings:
         print_line(f"Warning: {warning}", err=True)
 
@@ -201,7 +175,8 @@ def _value_text(entry: Explanation) -> str:
     return format_value(entry.setting, entry.value)
 
 
-def _source_text(entry: Explanation) -> str:
+def source_text(entry: Explanation) -> str:
+    """Return where a value comes from."""
     locked = ", locked" if entry.locked_by else ""
     origin = f" ({entry.winner.origin})" if entry.winner.source is Source.SERVER else ""
     return f"{entry.winner.source}{origin}{locked}"

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import load_settings
+from mydata_like.app.sources import find_unfinished_sources, remove_source
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines
-from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import format_path, format_size
 from mydata_like.core.sources import KnownSource
@@ -31,11 +32,11 @@ def sources(
 ) -> None:
     """List added folders and files that are not safe yet; the next run carries on with them."""
     try:
-        settings = bootstrap.load_settings(config, assignments or ()).settings
+        settings = load_settings(config, assignments or ()).settings
         if remove is not None:
             key = os.fsencode(remove.absolute().as_posix()).rstrip(b"/")
-            bootstrap.remove_source(settings, config, key)
-        found = bootstrap.find_unfinished_sources(settings, config)
+            remove_source(settings, config, key)
+        found = find_unfinished_sources(settings, config)
     except UploaderError as error:
         tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
         raise typer.Exit(error.exit_code) from None

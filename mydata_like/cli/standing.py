@@ -5,12 +5,14 @@ from datetime import datetime
 
 import typer
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import load_settings, offer_takeover
+from mydata_like.app.state import RUNS_SHOWN, Heartbeat, PastRun, State, look_at_state
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import describe_decision, describe_safety, print_json, print_lines
-from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import LIMITS, format_duration, format_size
+from mydata_like.system.clock import SystemClock
 
 OVERDUE = 120.0  # seconds after the last sign of life, of which there are two a minute
 
@@ -22,8 +24,8 @@ def status(
 ) -> None:
     """Tell what is set up, whether a run is at work, and how the last runs ended."""
     try:
-        settings = bootstrap.load_settings(config, assignments or ()).settings
-        found = bootstrap.look_at_state(settings, config, assignments or ())
+        settings = load_settings(config, assignments or ()).settings
+        found = look_at_state(settings, config, assignments or ())
     except UploaderError as error:
         tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
         raise typer.Exit(error.exit_code) from None
@@ -33,7 +35,7 @@ def status(
     lines = []
     if found.missing:
         lines.append(f"Not set up yet; missing: {', '.join(found.missing)}")
-    if offer := bootstrap.offer_takeover(settings, config):
+    if offer := offer_takeover(settings, config):
         lines.append(offer)
     lines.append(f"Data directory: {settings.data.directory or '-'}")
     lines.append(f"Server: {settings.server.url or '-'}")
@@ -42,13 +44,13 @@ def status(
         lines.append(f"Waiting for approval since {since}: {found.awaited.problem.message}")
         lines.append(found.awaited.problem.hint)
     if found.heartbeat:
-        lines.append(_describe_watch(found.heartbeat, bootstrap.SystemClock().now()))
+        lines.append(_describe_watch(found.heartbeat, SystemClock().now()))
     lines.append("A run is at work." if found.running else "No run is at work.")
     lines.extend(describe_safety(found))
     print_lines([*lines, *map(describe_decision, found.set_by_server), *_describe_runs(found)])
 
 
-def _describe_watch(beat: bootstrap.Heartbeat, now: datetime) -> str:
+def _describe_watch(beat: Heartbeat, now: datetime) -> str:
     """Return how the `watch` does that runs without a window."""
     ago = (now - beat.at).total_seconds()
     if beat.state == "stopped":
@@ -67,8 +69,8 @@ def _local(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
-def _describe_runs(found: bootstrap.State) -> Iterator[str]:
-    for past in found.runs[: bootstrap.RUNS_SHOWN]:
+def _describe_runs(found: State) -> Iterator[str]:
+    for past in found.runs[:RUNS_SHOWN]:
         at_work = found.running and past is found.runs[0] and past.finished is None
         yield f"{_local(past.started)}  is at work" if at_work else _describe_run(past)
     for shard in found.shards:
@@ -76,7 +78,7 @@ def _describe_runs(found: bootstrap.State) -> Iterator[str]:
         yield f"Shard {shard.shard}: {'is at work' if shard.running else told}"
 
 
-def _describe_run(past: bootstrap.PastRun) -> str:
+def _describe_run(past: PastRun) -> str:
     began = _local(past.started)
     if past.finished is None:
         return f"{began}  was cut off; the next run carries on"

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.bootstrap.support import collect_documents, write_bundle
+from mydata_like.app.support import collect_documents, write_bundle
 from mydata_like.cli.options import ConfigOption
+from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_lines
-from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import format_size
 

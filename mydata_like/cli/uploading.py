@@ -1,7 +1,4 @@
-"""The commands that carry data, and what they would carry: `mydata-like run` and `scan`.
-
-They are an app of their own, so that a run does not wait for what only other commands import.
-"""
+"""The commands that carry data, and what they would carry: `mydata-like run` and `scan`."""
 
 import typer
 
@@ -18,18 +15,10 @@ from mydata_like.cli.options import (
     ShardOption,
     SourceOption,
 )
-from mydata_like.cli.running import Task, carry_out, choose_shape, read_shard
-
-app = typer.Typer(
-    help="Carry instrument data to a MyTardis server, and prove that every byte arrived.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+from mydata_like.cli.output import choose_shape
+from mydata_like.cli.running import RunArguments, carry_out, read_shard
 
 
-@app.command()
 def run(  # noqa: PLR0913 - each is an option of its own
     *,
     config: ConfigOption = None,
@@ -48,7 +37,7 @@ def run(  # noqa: PLR0913 - each is an option of its own
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
     if sum(map(bool, (only, sources, shard))) > 1:
         raise typer.BadParameter("--only, --source and --shard exclude each other.")
-    task = Task(
+    arguments = RunArguments(
         config,
         tuple(assignments or ()),
         shape,
@@ -57,10 +46,9 @@ def run(  # noqa: PLR0913 - each is an option of its own
         shard=read_shard(shard),
         accept_empty=accept_empty,
     )
-    raise typer.Exit(carry_out(task, sources or (), becoming or ()))
+    raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))
 
 
-@app.command()
 def scan(  # noqa: PLR0913 - each is an option of its own
     *,
     config: ConfigOption = None,
@@ -76,5 +64,7 @@ def scan(  # noqa: PLR0913 - each is an option of its own
     shape = choose_shape(events=events, brief=brief, as_json=as_json)
     if sources and shard:
         raise typer.BadParameter("--source and --shard exclude each other.")
-    task = Task(config, tuple(assignments or ()), shape, dry_run=True, shard=read_shard(shard))
-    raise typer.Exit(carry_out(task, sources or (), becoming or ()))
+    arguments = RunArguments(
+        config, tuple(assignments or ()), shape, dry_run=True, shard=read_shard(shard)
+    )
+    raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))

@@ -7,9 +7,15 @@ from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.service import Service, ServiceOrder
+from mydata_like.app.run_request import RunObserver
+from mydata_like.app.service import Service, ServiceOrder
+from mydata_like.app.settings import load_settings
+from mydata_like.app.sparing import go_second
+from mydata_like.app.surroundings import open_log
+from mydata_like.app.watch_request import WatchRequest
+from mydata_like.app.watching import keep_watch
 from mydata_like.cli import service as services
+from mydata_like.cli.commands import follow_commands, stopped_by_signals
 from mydata_like.cli.options import (
     AcceptOption,
     BriefOption,
@@ -17,15 +23,8 @@ from mydata_like.cli.options import (
     EventsOption,
     SetOption,
 )
+from mydata_like.cli.output import Shape, choose_shape, log_event, tell_failure
 from mydata_like.cli.report import EventLines, PlainLines, Report, print_lines, summarise
-from mydata_like.cli.running import (
-    Shape,
-    choose_shape,
-    follow_commands,
-    log_event,
-    stopped_by_signals,
-    tell_failure,
-)
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunScheduled, RunStarted
 from mydata_like.core.format import format_path
@@ -97,7 +96,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
 ) -> None:
     """Start runs as the schedule says, until stopped; or install the service that does it."""
     shape = choose_shape(events=events, brief=brief)
-    order = bootstrap.WatchOrder(
+    order = WatchRequest(
         config=config,
         assignments=tuple(assignments or ()),
         host_keys=tuple(accept or ()),
@@ -121,15 +120,15 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         pass  # being stopped is how a watch ends
 
 
-def _watch(order: bootstrap.WatchOrder, shape: Shape) -> None:
-    settings = bootstrap.load_settings(order.config, order.assignments).settings
-    bootstrap.go_second(settings)
+def _watch(order: WatchRequest, shape: Shape) -> None:
+    settings = load_settings(order.config, order.assignments).settings
+    go_second(settings)
     cancel = CancelFlag()
     report: Report = WatchLines()
     if shape is not Shape.TEXT:
         report = EventLines(sys.stdout, brief=shape is Shape.BRIEF)
     with ExitStack() as stack:
-        redaction = stack.enter_context(bootstrap.open_log(settings, order.config))
+        redaction = stack.enter_context(open_log(settings, order.config))
         stack.enter_context(stopped_by_signals(cancel))
 
         def emit(event: Event) -> None:
@@ -138,9 +137,9 @@ def _watch(order: bootstrap.WatchOrder, shape: Shape) -> None:
 
         wishes = Wishes(cancel)
         controller = Controller(cancel, emit, wishes)
-        follow_commands(shape, controller, wishes.leave if order.attended else None)
-        onlookers = bootstrap.Onlookers(emit, cancel, redaction.add, controller, wishes)
-        bootstrap.keep_watch(order, onlookers)
+        follow_commands(shape, controller.obey, wishes.leave if order.attended else None)
+        observer = RunObserver(emit=emit, cancel=cancel, hide=redaction.add, controller=controller)
+        keep_watch(order, observer, wishes)
 
 
 class WatchLines:

@@ -1,15 +1,17 @@
 """`mydata-like where`: what became of a local file."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mydata_like import bootstrap
+from mydata_like.app.file_status import find_files, find_status
+from mydata_like.app.settings import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
+from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines
-from mydata_like.cli.running import Shape, tell_failure
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.file_status import FileSafety, FileStatus, KnownOutcome, PathStatus, Unknown
 from mydata_like.core.format import format_path, format_size
@@ -59,9 +61,9 @@ def where(
     this is what the ledger knows.
     """
     try:
-        settings = bootstrap.load_settings(config, assignments or ()).settings
-        found = bootstrap.find_files(settings, config, text)
-        nothing = None if found else bootstrap.find_status(settings, config, _locate(text))
+        settings = load_settings(config, assignments or ()).settings
+        found = find_files(settings, config, text)
+        nothing = None if found else find_status(settings, config, _locate(text))
     except UploaderError as error:
         tell_failure(error, Shape.JSON if as_json else Shape.TEXT)
         raise typer.Exit(error.exit_code) from None
@@ -76,7 +78,7 @@ def where(
 
 def _locate(text: str) -> Path:
     """Return the path that is meant: from the current folder on, else from the data directory."""
-    return Path.cwd() / text if Path(text).exists() else Path(text)
+    return Path.cwd() / text if os.path.lexists(text) else Path(text)
 
 
 def _explain(status: PathStatus, text: str) -> Iterator[str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NoReturn
 
-from mydata_like.cli.running import Shape, Task, carry_out_alone
+from mydata_like.cli.output import Shape
+from mydata_like.cli.running import RunArguments, carry_out_alone
 
 WITH_VALUE: Final = ("--config", "--set")
 SHAPES: Final = MappingProxyType(
@@ -24,11 +25,11 @@ SHAPES: Final = MappingProxyType(
 
 def find_usual_run(words: Sequence[str]) -> Callable[[], NoReturn] | None:
     """Return what carries out a run of the usual words, None for all others."""
-    task = read_words(words)
-    return partial(carry_out_alone, task) if task else None
+    arguments = read_words(words)
+    return partial(carry_out_alone, arguments) if arguments else None
 
 
-def read_words(words: Sequence[str]) -> Task | None:
+def read_words(words: Sequence[str]) -> RunArguments | None:
     """Return the run that words ask for; None where they are not exactly the usual ones."""
     values: dict[str, list[str]] = {word: [] for word in WITH_VALUE}
     flags = set()
@@ -45,4 +46,4 @@ def read_words(words: Sequence[str]) -> Task | None:
     if shape is None:
         return None
     config = Path(values["--config"][-1]) if values["--config"] else None
-    return Task(config, tuple(values["--set"]), shape)
+    return RunArguments(config, tuple(values["--set"]), shape)

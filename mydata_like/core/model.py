@@ -517,22 +517,6 @@ class FolderSums(NamedTuple):
     failed: int = 0
 
 
-# Why files and folders are skipped on purpose: by a setting, or because they are no data. Whatever
-# else is skipped, somebody may believe to be safe.
-ON_PURPOSE: Final = frozenset(
-    (
-        "skipped.ignored",
-        "skipped.pattern",
-        "skipped.filtered",
-        "skipped.old",
-        "skipped.young",
-        "skipped.hidden",
-        "skipped.special",
-        "skipped.symlink",
-    )
-)
-
-
 class AtRisk(NamedTuple):
     """Files that exist only here, as the last look found them; `oldest` by modification."""
 

@@ -10,6 +10,7 @@ from mydata_like.core.events import LimitsChanged
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import Channel, Emit, Transport
 from mydata_like.engine.bandwidth import Bandwidth
+from mydata_like.engine.climb import Climb
 from mydata_like.engine.gauge import Gauge, Progress
 from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.retry import Gate
@@ -26,11 +27,12 @@ GLANCE = 0.25  # seconds after which a worker looks whether it may go to work
 
 
 class Channels:
-    """Channels in use and idle; a server that grants fewer than there are workers is obeyed.
+    """Channels in use and idle, and how many of them there are.
 
-    At most `limit` are open at once, 0 for as many as there may be. Only so many workers take
-    payloads: whoever has one has a channel soon. One that was idle for long, by the clock on
-    the wall since the computer may have slept, is replaced.
+    At most `limit` are open at once: a fixed number, what a search finds, or with 0 as many as
+    this computer and the staging host can bear. Only so many workers take payloads, so that each
+    gets a channel soon. One that was idle for long, by the clock on the wall since the computer
+    may have slept, is replaced.
     """
 
     def __init__(
@@ -39,7 +41,7 @@ class Channels:
         gate: Gate,
         emit: Emit,
         bandwidth: Bandwidth,
-        limit: int = 0,
+        limit: int | Climb = 0,
     ) -> None:
         self.bandwidth = bandwidth
         self.gauge = Gauge(gate.clock)
@@ -59,7 +61,8 @@ class Channels:
     @property
     def limit(self) -> int:
         """How many channels work at once."""
-        return min(self._limit, self.ceiling) if self._limit else self.ceiling
+        limit = self._limit.channels if isinstance(self._limit, Climb) else self._limit
+        return min(limit, self.ceiling) if limit else self.ceiling
 
     @property
     def ceiling(self) -> int:
@@ -78,10 +81,30 @@ class Channels:
         """Whether nothing new is sent now, for reasons that no channel has."""
         return self._gate.waits or self._gate.cancel.is_set()
 
-    def change_limit(self, limit: int) -> None:
+    def change_limit(self, limit: int | Climb) -> None:
         """Let so many channels work from now on; those too many end with their payloads."""
+        self._limit = limit
+        self._follow_limit()
+
+    def search(self) -> str:
+        """Let the search for a good number go on; return why it went to another one, if it did."""
+        climb = self._limit
+        if not isinstance(climb, Climb):
+            return ""
+        if self.resting:
+            climb.interrupt()
+            return ""
+        before, ceiling = climb.channels, self.ceiling
+        reason = climb.begin(self.round_trip, ceiling) or climb.look(
+            self.gauge.read(), ceiling, self.bandwidth.total
+        )
+        if climb.channels != before:
+            self._follow_limit()
+        return reason
+
+    def _follow_limit(self) -> None:
+        """Wake workers that may go to work now, and close idle channels that are too many."""
         with self._lock:
-            self._limit = limit
             self._lock.notify_all()
         for idle, _ in self._idle.take_ready(1000):
             self._return(idle)
@@ -243,7 +266,7 @@ class Channels:
             self._granted = self._opened + self._opening - 1
             self._granted_until = self._gate.clock.monotonic() + ASK_AGAIN
         bandwidth = self.bandwidth.total
-        self._emit(LimitsChanged(channels=self._granted, bandwidth=bandwidth, reason=reason))
+        self._emit(LimitsChanged(channels=self.limit, bandwidth=bandwidth, reason=reason))
 
 
 def _unavailable(error: TransientError) -> ServerUnavailableError:

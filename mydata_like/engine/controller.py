@@ -24,11 +24,10 @@ from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import CommandDone, CommandRefused, Notice
 from mydata_like.core.ports import Emit
 from mydata_like.core.sources import Offer
-from mydata_like.core.values import dataclass
 from mydata_like.engine.choices import NO_TRANSFER, NOTHING_LEFT, Choices
+from mydata_like.engine.context import RunContext
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.sources import Sources
 from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import Lock, Stoppable
 
@@ -61,17 +60,6 @@ Acting = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Controls:
-    """What of a run can be acted upon while it goes; `cancel` ends this run alone."""
-
-    gate: Gate
-    limits: Limits
-    choices: Choices
-    sources: Sources
-    cancel: Stoppable
-
-
 class Opening(NamedTuple):
     """What of a run can be acted upon before it goes, while it may wait for the server."""
 
@@ -93,7 +81,7 @@ class Controller:
         self._wishes = wishes
         self._lock = Lock()
         self._opening: Opening | None = None
-        self._controls: Controls | None = None
+        self._context: RunContext | None = None
         self._kept: list[Command] = []
         self._remember: Callable[[Offer], None] | None = None
         self._coming = wishes is None  # a run was asked for, and has not begun to open
@@ -130,21 +118,21 @@ class Controller:
                     self._remember_source(command)
 
     @contextmanager
-    def over(self, controls: Controls) -> Iterator[None]:
+    def over(self, context: RunContext) -> Iterator[None]:
         """Let commands act on this run while this lasts."""
         with self._lock:
             self._coming, self._opening = False, None
-            self._controls = controls
+            self._context = context
             kept, self._kept = self._kept, []
             for command in kept:
                 problem = self._try(command)
                 if problem and isinstance(command, AddSource):
-                    self._emit(Notice(problem=problem))
+                    context.emit(Notice(problem=problem))
         try:
             yield
         finally:
             with self._lock:
-                self._controls = None
+                self._context = None
                 self._over = self._wishes is None
 
     def _answer(self, asked: Asked) -> None:
@@ -157,22 +145,22 @@ class Controller:
 
     def _try(self, command: Command) -> Problem | None:
         """Act, and return why that is not possible, if it is not."""
-        if isinstance(command, Stop) and (command.now or self._controls is None):
+        if isinstance(command, Stop) and (command.now or self._context is None):
             self._cancel.set("asked to stop")
         if self._cancel.is_set():
             return None if isinstance(command, Stop) else ENDING
         if self._opening is not None:
             return self._act_early(command, self._opening)
-        return self._keep(command) if self._controls is None else self._act(command, self._controls)
+        return self._keep(command) if self._context is None else self._act(command, self._context)
 
-    def _act(self, command: Command, controls: Controls) -> Problem | None:
+    def _act(self, command: Command, context: RunContext) -> Problem | None:
         """Act on a run that goes."""
         try:
             match command:
                 case AddSource():
-                    return self._add_source(command, controls)
+                    return self._add_source(command, context)
                 case _:
-                    return _act(command, controls)
+                    return _act(command, context)
         except Cancelled:
             return ENDING
 
@@ -227,13 +215,13 @@ class Controller:
             self._wishes.start()
         return None
 
-    def _add_source(self, command: AddSource, controls: Controls) -> Problem | None:
+    def _add_source(self, command: AddSource, context: RunContext) -> Problem | None:
         try:
-            if controls.cancel.is_set():
-                controls.sources.remember(command.offer)
+            if context.cancel.is_set():
+                context.sources.remember(command.offer)
                 taken = False
             else:
-                taken = controls.sources.add(command.offer)
+                taken = context.sources.add(command.offer)
         except UploaderError as error:
             return error.problem
         if taken:
@@ -260,21 +248,21 @@ class Controller:
                 self._remember(command.offer)
 
 
-def _act(command: Acting, controls: Controls) -> Problem | None:
+def _act(command: Acting, context: RunContext) -> Problem | None:
     match command:
         case Pause():
-            controls.gate.hold(PERSON, PAUSED)
+            context.gate.hold(PERSON, PAUSED)
         case Resume():
-            controls.gate.release(PERSON)
-            controls.gate.hurry()
+            context.gate.release(PERSON)
+            context.gate.hurry()
         case Start():
             return UNDER_WAY
         case Stop() | StopRun():
-            _end(command, controls)
+            _end(command, context)
         case Cancel() | CancelTransfer() | Retry():
-            return _choose(command, controls.choices)
+            return _choose(command, context.choices)
         case SetChannels() | SetBandwidth():
-            _limit(command, controls.limits)
+            _limit(command, context.limits)
     return None
 
 
@@ -289,12 +277,12 @@ def _choose(command: Cancel | CancelTransfer | Retry, choices: Choices) -> Probl
     return None
 
 
-def _end(command: Stop | StopRun, controls: Controls) -> None:
+def _end(command: Stop | StopRun, context: RunContext) -> None:
     if command.now:
-        controls.cancel.set("asked to stop")
+        context.cancel.set("asked to stop")
     else:
-        controls.choices.finish()
-        controls.gate.lift_holds()
+        context.choices.finish()
+        context.gate.lift_holds()
 
 
 def _limit(command: SetChannels | SetBandwidth, limits: Limits) -> None:

@@ -31,10 +31,10 @@ def find_planned(settings: Settings, moment: datetime) -> Planned:
 
 
 class Limits:
-    """The limits of one run as they are now; every change is told.
+    """Changes the limits of a run, by the settings or as the user asks; every change is reported.
 
-    A bandwidth that a person set holds until the timetable's next change of period, or the
-    end of the run. With a `climb` it finds the number of channels, unless a person sets one.
+    `channels` and their bandwidth own the limits. A bandwidth that the user set holds until the
+    timetable's next change of period, or the end of the run.
     """
 
     def __init__(
@@ -43,27 +43,23 @@ class Limits:
         channels: Channels,
         clock: Clock,
         emit: Emit,
-        climb: Climb | None = None,
     ) -> None:
         self._settings = settings
         self.channels = channels
         self.clock = clock
         self._emit = emit
         self._planned = Planned(0.0, "")
-        self._climb = climb
-        if climb:
-            channels.change_limit(climb.channels)
         self._lock = Lock()
 
     def keep(self) -> None:
-        """Follow the timetable, leave to busy channels what the others do not use, and climb."""
+        """Follow the timetable, leave to busy channels what others do not use, search on."""
         planned = self._find_planned()
         with self._lock:
             if planned != self._planned:
                 self._planned = planned
                 self._change_bandwidth(planned.rate, planned.reason)
-            if self._climb:
-                self._climb_on(self._climb)
+            if reason := self.channels.search():
+                self._tell(reason)
         self.channels.bandwidth.divide_anew()
 
     def set_bandwidth(self, rate: float) -> None:
@@ -78,26 +74,10 @@ class Limits:
         With 0 a good number is found by itself again, from the present one on.
         """
         with self._lock:
-            now = self.channels.limit
-            self._climb = None if count else Climb(now)
-            self.channels.change_limit(count or now)
+            self.channels.change_limit(count or Climb(self.channels.limit))
         allowed = self.channels.limit
         few = f"; of {count}, this computer and the staging host bear {allowed}"
         self._tell(BY_HAND + (few if allowed < count else ""))
-
-    def _climb_on(self, climb: Climb) -> None:
-        channels, before = self.channels, climb.channels
-        if channels.resting:
-            climb.interrupt()
-            return
-        ceiling = channels.ceiling
-        reason = climb.begin(channels.round_trip, ceiling) or climb.look(
-            channels.gauge.read(), ceiling, channels.bandwidth.total
-        )
-        if climb.channels != before:
-            channels.change_limit(climb.channels)
-        if reason:
-            self._tell(reason)
 
     def _find_planned(self) -> Planned:
         return find_planned(self._settings, self.clock.now().astimezone())

@@ -43,8 +43,8 @@ from mydata_like.core.events import (
     TransferRetried,
     TransferStarted,
 )
-from mydata_like.core.model import ON_PURPOSE
 from mydata_like.core.ports import Clock
+from mydata_like.core.problems import INTENDED
 from mydata_like.core.values import dataclass
 from mydata_like.engine.workers import Lock
 
@@ -274,7 +274,7 @@ class RunProgress:
         self._sums.failed += 1
 
     def _count_left_behind(self, problem: Problem) -> None:
-        self._sums.left_behind += problem.code not in ON_PURPOSE
+        self._sums.left_behind += problem.code not in INTENDED
 
     def _count_folder(self, event: FolderSkipped | FolderFailed) -> None:
         # The files of a folder whose owner is unknown come as events of their own.

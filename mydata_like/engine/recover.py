@@ -14,7 +14,8 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import Datafile, DatafileId, EntryState, Replacement
 from mydata_like.core.ports import Channel
-from mydata_like.engine.replace import NOT_LOOKED, Parties, ask, describes, vouches
+from mydata_like.engine.context import RunContext
+from mydata_like.engine.replace import NOT_LOOKED, ask, describes, vouches
 from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)
@@ -50,10 +51,10 @@ class Recovery:
     What is not known to be complete at the end is reported, so that nothing counts as safe.
     """
 
-    def __init__(self, parties: Parties, settings: Advanced, untold: Untold) -> None:
-        self._parties = parties
-        self._ledger = parties.ledger
-        self._gate = parties.controls.gate
+    def __init__(self, context: RunContext, settings: Advanced, untold: Untold) -> None:
+        self._context = context
+        self._ledger = context.ledger
+        self._gate = context.gate
         self._settings = settings
         self._untold = untold
         self._looks: dict[DatafileId, tuple[str, ...]] = {}  # before the server was asked
@@ -110,7 +111,7 @@ class Recovery:
         Who we are is proven first: an account that is not known is shown nothing.
         """
         numbers = [it.datafile for it in left]
-        server = self._parties.server
+        server = self._context.server
         try:
             self._gate.call(server.fetch_account)
             return {it.id: it for it in self._gate.call(lambda: server.fetch_datafiles(numbers))}
@@ -121,7 +122,7 @@ class Recovery:
     def _ask(self, it: Replacement, record: Datafile) -> None:
         """Have the server look; only a later look than those it has taken is the answer."""
         self._looks[it.datafile] = record.looks
-        ask(self._parties, it.datafile)
+        ask(self._context, it.datafile)
 
     def _doubt(self, changed: Sequence[Replacement]) -> None:
         """Call no other state of a file verified: its record is of the new bytes now."""
@@ -138,7 +139,7 @@ class Recovery:
 
     def _have(self, action: Callable[[Channel], object]) -> None:
         """Have a channel do something; where its line breaks the next run tries again."""
-        channels = self._parties.controls.limits.channels
+        channels = self._context.limits.channels
         try:
             with channels.borrowed() as channel:
                 channels.ensure_open(channel)
@@ -191,9 +192,9 @@ class Recovery:
     def _tell(self, it: Replacement, problem: Problem) -> None:
         """Give a file that the run has not come across an outcome, which counts as any other."""
         folder = it.key.rpartition(b"/")[0]
-        self._parties.emit(FilesSeen(folder=folder, files=1, bytes=it.size))
+        self._context.emit(FilesSeen(folder=folder, files=1, bytes=it.size))
         kind = FileWaiting if problem == NOT_LOOKED else FileFailed
-        self._parties.emit(kind(path=it.key, size=it.size, problem=problem))
+        self._context.emit(kind(path=it.key, size=it.size, problem=problem))
 
     def _find_moment(self) -> float:
         """Return the time on a clock that stands while the run does."""

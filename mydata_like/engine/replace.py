@@ -21,10 +21,9 @@ from mydata_like.core.model import (
     Staged,
     Wanted,
 )
-from mydata_like.core.ports import Channel, Emit, Ledger, Sent, ServerAPI, Unsent
+from mydata_like.core.ports import Channel, Sent, Unsent
 from mydata_like.core.staging import aside_path
-from mydata_like.core.values import dataclass
-from mydata_like.engine.controller import Controls
+from mydata_like.engine.context import RunContext
 from mydata_like.engine.queues import Source
 from mydata_like.engine.workers import Lock
 from mydata_like.settings.schema import Advanced
@@ -47,40 +46,30 @@ NOT_LOOKED = Problem(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parties:
-    """Whom a replacement concerns."""
-
-    server: ServerAPI
-    ledger: Ledger
-    emit: Emit
-    controls: Controls
-
-
 class Replace:
     """The stage between registering and verifying; what replaces nothing passes by."""
 
-    def __init__(self, parties: Parties, settings: Advanced) -> None:
-        self._parties = parties
+    def __init__(self, context: RunContext, settings: Advanced) -> None:
+        self._context = context
         self._settings = settings
         self._lock = Lock()
         self._noted: dict[DatafileId, Replacement] = {}
 
     def note(self, staged: Iterable[Staged]) -> None:
         """Keep in the ledger what is about to be replaced; nothing of it has been changed yet."""
-        now = int(self._parties.controls.gate.clock.now().timestamp())
+        now = int(self._context.gate.clock.now().timestamp())
         noted = [
             _describe(item, item.wanted.datafile, now)
             for item in staged
             if item.wanted.replaces and item.wanted.datafile and not item.registered
         ]
         if noted:
-            self._parties.ledger.record_replacements(noted)
+            self._context.ledger.record_replacements(noted)
             with self._lock:
                 self._noted.update((it.datafile, it) for it in noted)
 
     def __call__(self, source: Source[list[Registered]]) -> Iterator[list[Registered]]:
-        pending = Pending(self._parties, self._settings)
+        pending = Pending(self._context, self._settings)
         while pending or not source.finished:
             items = self._await(source, pending)
             passing = [item for item in items or () if not self._take(item, pending)]
@@ -91,7 +80,7 @@ class Replace:
 
     def _await(self, source: Source[list[Registered]], pending: "Pending") -> "_Items":
         if source.finished:  # whose poll would not wait
-            self._parties.controls.gate.rest(pending.rest)
+            self._context.gate.rest(pending.rest)
             return None
         return source.poll(pending.rest if pending else None)
 
@@ -137,9 +126,9 @@ def describes(record: Datafile, replacement: Replacement) -> bool:
 class Pending:
     """Replacements of one worker: those that wait for the server's look, and those after it."""
 
-    def __init__(self, parties: Parties, settings: Advanced) -> None:
-        self._parties = parties
-        self._gate = parties.controls.gate
+    def __init__(self, context: RunContext, settings: Advanced) -> None:
+        self._context = context
+        self._gate = context.gate
         self._settings = settings
         self._vouched: dict[DatafileId, tuple[Replacement, Registered]] = {}
         self._ready: list[tuple[Replacement, Registered]] = []
@@ -171,7 +160,7 @@ class Pending:
             self._ready.append((noted, item))  # the server speaks of these very bytes
         else:
             self._vouched[noted.datafile] = noted, item
-            ask(self._parties, noted.datafile)
+            ask(self._context, noted.datafile)
             self._asked = self._find_moment()
         self._interval = SOON
         soon = self._gate.clock.monotonic() + (0.0 if self._ready else SOON)
@@ -202,7 +191,7 @@ class Pending:
 
         These keep their bytes, and will not be verified.
         """
-        server = self._parties.server
+        server = self._context.server
         try:
             records = self._gate.call(lambda: server.fetch_datafiles(list(self._vouched)))
         except ItemError as error:
@@ -212,7 +201,7 @@ class Pending:
         if self._vouched and self._find_moment() - self._asked >= ASK_AGAIN:
             self._asked = self._find_moment()
             for number in self._vouched:
-                ask(self._parties, number)
+                ask(self._context, number)
         return unchanged
 
     def _sort_out(self, record: Datafile) -> Registered | None:
@@ -243,7 +232,7 @@ class Pending:
         self._affirmed.add(record.id)
         self._vouched[record.id] = noted, item._replace(before=record.looks)
         self._interval = SOON
-        ask(self._parties, record.id)
+        ask(self._context, record.id)
         return False
 
     def _let_go(self, record: Datafile) -> None:
@@ -254,7 +243,7 @@ class Pending:
     def _place(self) -> list[Registered]:
         """Let bytes take their places, as far as a channel can be had for it now."""
         part = self._ready[:TOGETHER]
-        with self._parties.controls.limits.channels.borrowed_first(PATIENCE) as channel:
+        with self._context.limits.channels.borrowed_first(PATIENCE) as channel:
             if channel is None:
                 return []
             try:
@@ -266,7 +255,7 @@ class Pending:
     def _replace(
         self, channel: Channel, part: Sequence[tuple[Replacement, Registered]]
     ) -> list[Sent | Unsent]:
-        channels = self._parties.controls.limits.channels
+        channels = self._context.limits.channels
         needless = [pair for pair in part if _is_there(*pair)]
         moved = [pair for pair in part if not _is_there(*pair)]
         files = {noted.key: item.wanted for noted, item in moved}
@@ -312,7 +301,7 @@ class Pending:
         waits = problem.code in LEFT or problem == NOT_LOOKED
         for file in wanted.files:
             kind = FileWaiting if waits else FileFailed
-            self._parties.emit(kind.of(file, problem))
+            self._context.emit(kind.of(file, problem))
 
 
 def _is_there(noted: Replacement, item: Registered) -> bool:
@@ -333,9 +322,9 @@ def _at(index: int, fate: Sent | Unsent) -> Sent | Unsent:
     return Unsent(index, fate.problem, fate.again)
 
 
-def ask(parties: Parties, number: DatafileId) -> None:
+def ask(context: RunContext, number: DatafileId) -> None:
     """Have the server look at a datafile; one that will not be asked looks now and then."""
     try:
-        parties.controls.gate.call(lambda: parties.server.request_verification(number))
+        context.gate.call(lambda: context.server.request_verification(number))
     except ItemError as error:
         logger.info("Datafile %d could not be asked for: %s", number, error)

@@ -1,8 +1,8 @@
 """One pass of the whole flow, from scan to record; the stages are listed in `Stages`."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain, takewhile
 from typing import NamedTuple
@@ -10,17 +10,15 @@ from typing import NamedTuple
 from mydata_like.core.errors import Cancelled, Problem, SettingsError, UploaderError
 from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
 from mydata_like.core.model import CheckedGroup, FileGroup, Registered, Staged, Wanted
-from mydata_like.core.ports import Clock, Emit, Ledger, Transport
 from mydata_like.core.values import dataclass
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.bookkeeping import Verified
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.compare import READERS, Compare
-from mydata_like.engine.controller import Controller, Controls
+from mydata_like.engine.context import RunContext
 from mydata_like.engine.discovery import Compared, Discovery
 from mydata_like.engine.pack import Pack
-from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.queues import WorkQueue
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery
@@ -28,10 +26,9 @@ from mydata_like.engine.register import Register
 from mydata_like.engine.replace import Replace
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
-from mydata_like.engine.shares import Shares
 from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Found, Verify
-from mydata_like.engine.workers import Stoppable, WorkerGroup, feed, stage
+from mydata_like.engine.workers import WorkerGroup, feed, stage
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +43,7 @@ INTERRUPTED = Problem(
 INTERRUPTED_EXIT = 130  # as shells report SIGINT
 SOME_FAILED_EXIT = 1
 LOOK_AFTER = 0.5  # seconds after which the limits are looked at again
+KEEP_AFTER = 1.0  # seconds after which the recorder keeps how far the run has come
 TELL_AFTER = 0.25  # seconds after which the sums are told again
 CHECKS = 2  # groups of files that are compared at once
 SENDERS = 16  # threads, of which as many are at work as there may be channels
@@ -59,6 +57,9 @@ PAYLOADS = 4  # that wait for a channel
 class Stages:
     """The stages, ready to work; only `Run` knows their order."""
 
+    recovery: Recovery
+    discovery: Discovery
+    availability: Availability
     scan: Scan
     check: Check
     compare: Compare
@@ -71,26 +72,6 @@ class Stages:
     record: Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What a run needs beside its stages."""
-
-    transport: Transport
-    ledger: Ledger
-    tally: RunProgress
-    shares: Shares
-    emit: Emit
-    clock: Clock
-    cancel: Stoppable
-    controls: Controls
-    controller: Controller
-    discovery: Discovery
-    availability: Availability
-    recovery: Recovery
-    registrations: int = 3  # requests in flight
-    beside: Callable[[], AbstractContextManager[None]] = nullcontext  # goes on meanwhile
-
-
 class RunEnd(NamedTuple):
     """How a run ended: its sums, and the exit code that says the same to scripts."""
 
@@ -101,71 +82,103 @@ class RunEnd(NamedTuple):
 class Run:
     """A run over one data directory; `execute` may be called once."""
 
-    def __init__(self, name: str, stages: Stages, around: Surroundings) -> None:
-        self.name = name
+    def __init__(self, stages: Stages, context: RunContext) -> None:
         self._stages = stages
-        self._around = around
-        self._told: RunProgressed | None = None
+        self._context = context
+        self._reported: RunProgressed | None = None
 
-    def execute(self, root: bytes, *, dry_run: bool = False, reason: str = "person") -> "RunEnd":
-        """Bring every local file below `root` to its outcome, and return the sums, yet to be told.
+    def execute(self) -> RunEnd:
+        """Bring every local file of the data directory to its outcome; emit and return the sums.
 
-        What ends the run early stands in the sums' `problem`; no error of the world outside
-        is raised.
+        What ends the run early is the sums' `problem`; no error of the world outside is raised.
         """
-        around = self._around
-        now = around.clock.now()
-        around.emit(
+        with self._recorded():
+            end = self._execute()
+        end = self._conclude(end)
+        self._context.emit(end.finished)
+        return end
+
+    @contextmanager
+    def _recorded(self) -> Iterator[None]:
+        """Keep how far the run has come while this lasts, also when an error ends it."""
+        recorder = self._context.recorder
+        if recorder is None:
+            yield
+            return
+        try:
+            with repeated(recorder.keep, KEEP_AFTER):
+                yield
+        except BaseException:
+            with suppress(UploaderError):  # the error that is raised says more
+                recorder.keep()
+            raise
+
+    def _conclude(self, end: RunEnd) -> RunEnd:
+        """Keep the sums; return them, with the problem where they cannot be kept."""
+        recorder = self._context.recorder
+        try:
+            if recorder:
+                recorder.conclude(end.finished)
+        except UploaderError as error:
+            if end.finished.problem is None:
+                return RunEnd(replace(end.finished, problem=error.problem), error.exit_code)
+        return end
+
+    def _execute(self) -> RunEnd:
+        context = self._context
+        context.emit(
             RunStarted(
-                run=self.name,
-                at=now,
-                data_directory=root,
-                dry_run=dry_run,
-                reason=reason,
+                run=context.run,
+                at=context.clock.now(),
+                data_directory=context.root,
+                dry_run=context.dry_run,
+                reason=context.reason,
                 shard=str(self._stages.scan.part.shard),
             )
         )
-        problem, exit_code = self._carry_out(root, dry_run=dry_run)
+        problem, exit_code = self._carry_out()
         try:
-            around.ledger.flush()
+            context.ledger.flush()
         except UploaderError as error:
             problem, exit_code = problem or error.problem, exit_code or error.exit_code
-        self._tell_progress()
+        self._report_progress()
         finished = replace(
-            around.tally.summary(self.name, around.clock.now(), problem), limit=around.shares.limit
+            context.progress.summary(context.run, context.clock.now(), problem),
+            limit=context.shares.limit,
         )
         return RunEnd(finished, exit_code or (SOME_FAILED_EXIT if finished.failed else 0))
 
-    def _carry_out(self, root: bytes, *, dry_run: bool) -> tuple[Problem | None, int]:
+    def _carry_out(self) -> tuple[Problem | None, int]:
         """Carry all, or only look; return what ended that early, and its exit code."""
-        around = self._around
+        context = self._context
         try:
             with (
-                around.controller.over(around.controls),
-                repeated(self._tell_progress, TELL_AFTER),
+                context.take_commands(context),
+                repeated(self._report_progress, TELL_AFTER),
             ):
-                if dry_run:
-                    self._look(self._found(root))
+                if context.dry_run:
+                    self._look(self._found())
                 else:
-                    self._carry(root)
-            if around.controls.choices.finishing:
+                    self._carry()
+            if context.choices.finishing:
                 return INTERRUPTED, INTERRUPTED_EXIT
-            away = self._find_absence(root)
+            away = self._find_absence()
         except Cancelled:
             return INTERRUPTED, INTERRUPTED_EXIT
         except UploaderError as error:
             return error.problem, error.exit_code
         finally:
-            around.transport.close()
+            context.transport.close()
         return (away.problem, away.exit_code) if away else (None, 0)
 
-    def _tell_progress(self) -> None:
-        """Tell the sums, unless nothing has changed since they were told, and what the limit is."""
-        self._around.shares.look(pending=self._around.tally.totals.pending > 0)
-        progress = self._around.tally.progress()
-        told, self._told = self._told, replace(progress, seconds=0.0)
-        if self._told != told:
-            self._around.emit(progress)
+    def _report_progress(self) -> None:
+        """Emit the sums where they have changed, and what the limit is."""
+        context = self._context
+        context.shares.look(pending=context.progress.totals.pending > 0)
+        progress = context.progress.progress()
+        reported, self._reported = self._reported, replace(progress, seconds=0.0)
+        if self._reported != reported:
+            context.emit(progress)
 
     def _look(self, found: Iterable[FileGroup]) -> None:
         """The dry run: scan and check."""
@@ -173,20 +186,21 @@ class Run:
             for checked in self._checked(group, found):
                 self._stages.compare.leave(checked)
 
-    def _carry(self, root: bytes) -> None:
+    def _carry(self) -> None:
         """Carry all, then what came meanwhile, and what is to be sent once more.
 
         That is what the server did not verify, or a person wants again.
         """
-        around, controls = self._around, self._around.controls
-        with repeated(controls.limits.keep, LOOK_AFTER), around.beside():
-            around.recovery.begin()
-            again = self._pass_on(self._found(root), [])
-            while again or not controls.sources.end() or (again := [*controls.choices.take_last()]):
+        context, recovery = self._context, self._stages.recovery
+        choices, sources = context.choices, context.sources
+        with repeated(context.limits.keep, LOOK_AFTER), context.in_background():
+            recovery.begin()
+            again = self._pass_on(self._found(), [])
+            while again or not sources.end() or (again := [*choices.take_last()]):
                 logger.info("%d files are sent or registered once more", len(again))
                 again = self._pass_on(self._found_outside(), again)
-            if not controls.choices.finishing:
-                around.recovery.end()
+            if not choices.finishing:
+                recovery.end()
 
     def _pass_on(self, found: Iterable[FileGroup], again: list[Repeat]) -> list[Repeat]:
         """Carry what is found and what is sent again; return what is to be sent once more."""
@@ -205,32 +219,33 @@ class Run:
             return self._deliver(group, chain(repeats, bundled) if again else bundled)
 
     def _group(self) -> WorkerGroup:
-        group = WorkerGroup(self._around.cancel)
-        self._around.shares.watch(group)
+        group = WorkerGroup(self._context.cancel)
+        self._context.shares.watch(group)
         return group
 
-    def _found(self, root: bytes) -> Iterator[FileGroup]:
+    def _found(self) -> Iterator[FileGroup]:
         """Yield the groups of the data directory, and of sources as soon as they are added."""
         yield from self._found_outside()
-        if not self._around.controls.sources.alone:
+        if not self._context.sources.alone:
+            root = self._context.root
             groups = self._stages.scan.scan(root)
-            for group in self._around.availability.follow(root, groups):
+            for group in self._stages.availability.follow(root, groups):
                 yield group
                 yield from self._found_outside()
 
-    def _find_absence(self, root: bytes) -> SettingsError | None:
+    def _find_absence(self) -> SettingsError | None:
         """Return why the data directory is not available, where all of it was read."""
         scan = self._stages.scan
         if scan.found is None or scan.part.only:
             return None
-        return self._around.availability.judge(root, scan.found)
+        return self._stages.availability.judge(self._context.root, scan.found)
 
     def _found_outside(self) -> Iterator[FileGroup]:
-        for source in self._around.controls.sources.take():
+        for source in self._context.sources.take():
             yield from self._stages.scan.read(source)
 
     def _checked(self, group: WorkerGroup, found: Iterable[FileGroup]) -> WorkQueue[CheckedGroup]:
-        choices = self._around.controls.choices
+        choices = self._context.choices
         wanted = takewhile(lambda _: not choices.finishing, found)
         read = feed(group, wanted, 1, count_files)  # one group, which is read meanwhile
         waiting = stage(group, self._discover, read, limit=AHEAD, weigh=count_files)
@@ -238,26 +253,26 @@ class Run:
 
     def _discover(self, groups: Iterable[FileGroup]) -> Iterator[FileGroup]:
         """Keep what is found; the transport prepares itself as soon as there are new files."""
-        for group in self._around.discovery.pass_on(groups):
+        for group in self._stages.discovery.pass_on(groups):
             if group.new:
-                self._around.transport.prepare()
+                self._context.transport.prepare()
             yield group
 
     def _check(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
         """Check; the transport prepares itself as soon as there is something to send."""
         for checked in self._stages.check(groups):
             if any(isinstance(file, Wanted) for file in checked.open):
-                self._around.transport.prepare()
+                self._context.transport.prepare()
             yield checked
 
     def _bundle(self, groups: Iterable[Compared]) -> Iterator[Open]:
         """Bundle what is open, once the ledger has it."""
-        return self._stages.bundle(self._around.discovery.pass_open(groups))
+        return self._stages.bundle(self._stages.discovery.pass_open(groups))
 
     def _deliver(
         self, group: WorkerGroup, checked: WorkQueue[Open] | Iterable[Open]
     ) -> list[Repeat]:
-        stages, transport = self._stages, self._around.transport
+        stages, transport = self._stages, self._context.transport
         try:
             packed = stage(group, stages.pack, checked, limit=PAYLOADS)
             staged = stage(
@@ -272,7 +287,7 @@ class Run:
                 group,
                 stages.register,
                 staged,
-                workers=self._around.registrations,
+                workers=self._context.registrations,
                 limit=BEHIND,
                 weigh=count_files,
             )
@@ -280,7 +295,7 @@ class Run:
                 group,
                 stages.replace,
                 known,
-                workers=self._around.registrations,
+                workers=self._context.registrations,
                 limit=BEHIND,
                 weigh=count_files,
             )

@@ -13,11 +13,11 @@ from mydata_like.core.events import (
     TransferStarted,
 )
 from mydata_like.core.model import EntryState, LocalFile, Payload, Registered, Staged, Wanted
-from mydata_like.core.ports import Channel, Emit, Ledger, Sent, Unsent
+from mydata_like.core.ports import Channel, Sent, Unsent
 from mydata_like.engine.attempts import Attempts
 from mydata_like.engine.bookkeeping import Step, record_staged
 from mydata_like.engine.choices import CANCELLED, STOPPING, CutOffError
-from mydata_like.engine.controller import Controls
+from mydata_like.engine.context import RunContext
 from mydata_like.engine.queues import Source
 
 # Local files that moved under us are left for the next run, when they may be still, and those
@@ -36,17 +36,15 @@ class Send:
 
     def __init__(
         self,
-        controls: Controls,
-        ledger: Ledger,
-        emit: Emit,
+        context: RunContext,
         attempts: int,
         note: Callable[[Sequence[Staged]], object] = len,
     ) -> None:
-        self._gate = controls.gate
-        self._channels = controls.limits.channels
-        self._choices = controls.choices
-        self._ledger = ledger
-        self._emit = emit
+        self._gate = context.gate
+        self._channels = context.limits.channels
+        self._choices = context.choices
+        self._ledger = context.ledger
+        self._emit = context.emit
         self._attempts = attempts
         self._note = note  # told what is in the staging area before anybody else is
 

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QApplication
 
 from mydata_like.core.errors import Problem
 from mydata_like.gui.approval import Approval
-from mydata_like.gui.background import Background
 from mydata_like.gui.collection import collected_here
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.demonstration import Demonstration
@@ -23,6 +22,7 @@ from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.settings.drawer import Drawer
 from mydata_like.gui.start import Start
+from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.tray.failures import LastResort
 from mydata_like.gui.tray.herald import Message
 from mydata_like.gui.tray.instance import Doorbell
@@ -40,12 +40,12 @@ class Program(QObject):
 
     def __init__(self, start: Start, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.background = Background(self)
-        self.controller = Controller(start.config, self.background, self)
-        self.desk = Desk(self.controller, self.background, Memory(self))
+        self.tasks = Tasks(self)
+        self.controller = Controller(start.config, self.tasks, self)
+        self.desk = Desk(self.controller, self.tasks, Memory(self))
         self.approval = Approval(self.desk, self)
         self.appearance = Appearance(self.controller, self.desk.memory, self)
-        self.demonstration = Demonstration(self.background, self)
+        self.demonstration = Demonstration(self.tasks, self)
         self.window = Window(self.desk)
         self.presence = Presence(self.desk, self.window, start)
         self.drawer = Drawer(self.desk, self.window)
@@ -72,7 +72,7 @@ class Program(QObject):
     def close(self) -> None:
         """End what goes on beside the GUI thread."""
         self.controller.close()
-        self.background.close()
+        self.tasks.close()
 
     @Slot()
     def _set_up(self) -> None:
@@ -106,7 +106,7 @@ class Program(QObject):
 
     @Slot()
     def _open_help(self) -> None:
-        HelpDialog(self.background, self.window.list_actions(), self.window).open()
+        HelpDialog(self.tasks, self.window.list_actions(), self.window).open()
 
     @Slot()
     def _choose_log_level(self) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from mydata_like.core.errors import NotApprovedError, UploaderError
+from mydata_like.engine.workers import CancelFlag
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.state import RunState
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.settings.schema import Settings
 
 logger = logging.getLogger(__name__)
@@ -22,8 +24,8 @@ class Approval(QObject):
     def __init__(self, desk: Desk, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._controller = desk.controller
-        self._background = desk.background
-        self._asking = False
+        self._tasks = desk.tasks
+        self._task = BackgroundTask()
         self.timer = QTimer(self, interval=ASK_AFTER)
         self.timer.timeout.connect(self._ask)
         self._controller.run_changed.connect(self._follow)
@@ -39,28 +41,19 @@ class Approval(QObject):
 
     @Slot()
     def _ask(self) -> None:
-        if not self._asking:
-            self._asking = True
+        if not self._task.running:
             ask = partial(_ask_server, self._controller.settings, self._controller.config)
-            self._background.run(ask, self._take_answer, self._miss_answer)
+            self._task = self._tasks.run(ask, failed=self._log_failure, cancel=True)
 
     @Slot(object)
-    def _take_answer(self, _: None) -> None:
-        self._asking = False
-
-    @Slot(object)
-    def _miss_answer(self, error: UploaderError) -> None:
-        self._asking = False
+    def _log_failure(self, error: UploaderError) -> None:
         logger.info("No approval yet: %s", error.problem)
 
 
-def _ask_server(settings: Settings, config: Path | None) -> None:
+def _ask_server(settings: Settings, config: Path | None, cancel: CancelFlag) -> None:
     """Return once the key is approved, of which the standing tells from then on."""
-    from mydata_like import bootstrap
-    from mydata_like.engine.progress import RunProgress
-    from mydata_like.engine.workers import CancelFlag
+    from mydata_like.app.registration import register
+    from mydata_like.app.run_request import RunObserver, RunRequest
 
-    tally = RunProgress(bootstrap.SystemClock())
-    # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
-    audience = bootstrap.Audience(tally.add, tally, CancelFlag(), lambda _: None)
-    bootstrap.register(settings, bootstrap.Order(config=config), audience)
+    request = RunRequest(settings=settings, config=config)
+    register(request, RunObserver(cancel=cancel))

@@ -26,12 +26,12 @@ from mydata_like.core.sources import KnownSource
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui import standing
 from mydata_like.gui.added import ADD, Added, Order, split_orders
-from mydata_like.gui.background import Background
 from mydata_like.gui.engine import Engine, describe_end
 from mydata_like.gui.live_run import LiveRun
 from mydata_like.gui.patience import Patience
 from mydata_like.gui.standing import Standing
 from mydata_like.gui.state import PastRun, Phase, RunState
+from mydata_like.gui.tasks import Tasks
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.system.clock import SystemClock
@@ -61,15 +61,13 @@ class Controller(QObject):
     problem_raised = Signal(object)  # a Problem that a person should know of
     command_refused = Signal(object)  # a Problem: why what was asked for was not done
 
-    def __init__(
-        self, config: Path | None, background: Background, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, config: Path | None, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.config = config
         self.settings = Settings()
         self.loaded: Loaded | None = None
         self.state = RunState()
-        self._background = background
+        self._tasks = tasks
         self._engine: Engine | None = None
         self._live = LiveRun(SystemClock())
         self._wanted: list[Order] = []  # when an engine has begun
@@ -114,7 +112,7 @@ class Controller(QObject):
     @Slot()
     def reload_settings(self) -> None:
         """Read the settings again; `settings_changed` tells when that is done."""
-        self._background.run(
+        self._tasks.run(
             partial(standing.load, self.config), self._take_settings, self._refuse_settings
         )
 
@@ -168,7 +166,7 @@ class Controller(QObject):
             self._order("retry", path=format_path(path))
         elif Path(os.fsdecode(path)).is_absolute():  # which no run over the data directory looks at
             ask = partial(standing.find_source_of, self.settings, self.config, path)
-            self._background.run(ask, self._carry_again)
+            self._tasks.run(ask, self._carry_again)
         else:
             self.start()
 
@@ -188,7 +186,8 @@ class Controller(QObject):
     def remove_source(self, source: KnownSource) -> None:
         """Forget an added folder that is not finished: no run continues with it."""
         remove = partial(standing.remove_source, self.settings, self.config, source.path)
-        self._background.run(remove, partial(self._drop_source, source), self._refuse_removal)
+        done = partial(self._drop_source, source)
+        self._tasks.run(remove, done, self._refuse_removal, writes=True)
 
     def _drop_source(self, source: KnownSource, _nothing: object) -> None:
         left = tuple(one for one in self.state.sources if one.path != source.path)
@@ -279,7 +278,7 @@ class Controller(QObject):
         if not self._asking and self.loaded is not None:
             self._asking = True
             ask = partial(standing.look, self.settings, self.config)
-            self._background.run(ask, self._take_standing, self._miss_standing)
+            self._tasks.run(ask, self._take_standing, self._miss_standing)
 
     @Slot(object)
     def _miss_standing(self, error: UploaderError) -> None:

@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, QProcess, Qt, Slot
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui.background import Background
 from mydata_like.gui.look import words
+from mydata_like.gui.tasks import Tasks
 
 _NEEDED = "flask"  # by the embedded server; only the extra `demo` brings it
 
@@ -20,14 +20,14 @@ def is_installed() -> bool:
 class Demonstration(QObject):
     """Opens the second window."""
 
-    def __init__(self, background: Background, parent: QObject) -> None:
+    def __init__(self, tasks: Tasks, parent: QObject) -> None:
         super().__init__(parent)
-        self._background = background
+        self._tasks = tasks
 
     @Slot()
     def open(self) -> None:
         """Start a program of its own, which takes everything away when it is quit."""
-        self._background.run(_find_command, self._start, self._fail)
+        self._tasks.run(_find_command, self._start, self._fail)
 
     @Slot(object)
     def _start(self, command: tuple[str, ...]) -> None:
@@ -52,6 +52,6 @@ class Demonstration(QObject):
 
 def _find_command() -> tuple[str, ...]:
     """Return the words that start the demonstration."""
-    from mydata_like import bootstrap
+    from mydata_like.system.program import find_program
 
-    return (*bootstrap.find_program(), "demo", "--window")
+    return (*find_program(), "demo", "--window")

@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, Signal, Slot
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import hand_over
 from mydata_like.core.events import parse_event
 from mydata_like.core.parsing import parse_json
 from mydata_like.gui.look import words
@@ -70,7 +70,7 @@ class Engine(QObject):
 
     def start(self) -> None:
         """Start the process; an API key from our environment is the first line that it reads."""
-        variables, key = bootstrap.hand_over()
+        variables, key = hand_over()
         if variables:
             surroundings = QProcessEnvironment.systemEnvironment()
             for name, text in variables.items():

@@ -18,9 +18,9 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like import __version__
-from mydata_like.gui.background import Background
 from mydata_like.gui.look.icons import app_icon, icon
 from mydata_like.gui.look.labels import LARGE, PlainLabel
+from mydata_like.gui.tasks import Tasks
 from mydata_like.system.components import PROGRAM, Component, list_components
 from mydata_like.system.versions import describe_versions
 
@@ -28,9 +28,7 @@ from mydata_like.system.versions import describe_versions
 class HelpDialog(QDialog):
     """Two pages: the keys of the window's actions; the program, its version and its licences."""
 
-    def __init__(
-        self, background: Background, actions: list[QAction], parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, tasks: Tasks, actions: list[QAction], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle(self.tr("Help"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -50,8 +48,8 @@ class HelpDialog(QDialog):
         layout.addWidget(buttons)
         width = self.fontMetrics().averageCharWidth()
         self.resize(width * 90, width * 90)
-        background.run(describe_versions, self._show_versions)
-        background.run(list_components, self._show_components)
+        tasks.run(describe_versions, self._show_versions)
+        tasks.run(list_components, self._show_components)
 
     def _make_about(self) -> QWidget:
         page = QWidget(self)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHeaderView, QSplitter
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.writing import make_private_file
 
-HOME = "MYDATA_LIKE_HOME"  # as of `bootstrap`, which is too heavy for the window's first moment
+HOME = "MYDATA_LIKE_HOME"  # as of `app`, which is too heavy for the window's first moment
 
 
 class Memory(QSettings):

@@ -40,10 +40,10 @@ class Standing:
 
 
 def load(config: Path | None) -> Loaded:
-    """Read the settings; raises as `bootstrap.load_settings`."""
-    from mydata_like import bootstrap
+    """Read the settings; raises as `load_settings`."""
+    from mydata_like.app.settings import load_settings
 
-    return bootstrap.load_settings(config, must_exist=False)
+    return load_settings(config, must_exist=False)
 
 
 def engine_words(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
@@ -53,31 +53,31 @@ def engine_words(command: str, config: Path | None, *options: str) -> tuple[str,
 
 def program_words(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
     """Return the words that start a command of the command line in a process of its own."""
-    from mydata_like import bootstrap
+    from mydata_like.system.program import find_program
 
     settings = () if config is None else ("--config", str(config))
-    return (*bootstrap.find_program(), command, *options, *settings)
+    return (*find_program(), command, *options, *settings)
 
 
 def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
     """Return the added folder in which something lies."""
-    from mydata_like import bootstrap
+    from mydata_like.app import sources
 
-    return bootstrap.find_source_of(settings, config, path)
+    return sources.find_source_of(settings, config, path)
 
 
 def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
     """Forget an added folder; raises `UploaderError` where that cannot be."""
-    from mydata_like import bootstrap
+    from mydata_like.app import sources
 
-    bootstrap.remove_source(settings, config, path)
+    sources.remove_source(settings, config, path)
 
 
 def look(settings: Settings, config: Path | None) -> Standing:
     """Return how things stand; raises `UploaderError` where the ledger cannot be read."""
-    from mydata_like import bootstrap
+    from mydata_like.app.state import look_at_state
 
-    state = bootstrap.look_at_state(settings, config)
+    state = look_at_state(settings, config)
     at_work = next(iter(state.runs), None) if state.running else None
     ended = next((past for past in state.runs if past.finished is not None), None)
     return Standing(

@@ -55,7 +55,7 @@ def _start(wanted: Start) -> int:
     from mydata_like.system.garbage import imported_for_good
 
     with imported_for_good():
-        from mydata_like.bootstrap import warn_of_ignored
+        from mydata_like.app.surroundings import warn_of_ignored
         from mydata_like.gui.app import run_window
         from mydata_like.system.logs import LogStyle, Redaction, logging_to
 

@@ -4,8 +4,9 @@ A draft touches no disk. Values are plain, as TOML and JSON have them.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, time
-from typing import Final
+from typing import Final, Literal
 
 from mydata_like.settings.checking import check_values
 from mydata_like.settings.policy import Given, Layers, Source
@@ -16,6 +17,17 @@ from mydata_like.settings.text import plain_value
 NOBODY: Final = Layers({}, {}, ())
 # These stand above the user's file: what is written there does not count while they are set.
 _STRONGER: Final = (Source.ENVIRONMENT, Source.OPTION)
+
+
+KeyStore = Literal["keyring", "file"]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyChange:
+    """A new API key for the account and where to store it; without a text the key is deleted."""
+
+    text: str | None = field(repr=False)
+    store: KeyStore = "keyring"
 
 
 class Draft:

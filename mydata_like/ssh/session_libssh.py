@@ -33,9 +33,8 @@ from mydata_like.ssh.vigil import Vigil
 from mydata_like.ssh.watchdog import Watchdog
 
 _AGAIN: Final = -2  # SSH_AGAIN of libssh.h
-_READ: Final = 64 * 1024
 _NEAR: Final = 0.001  # seconds of a round trip, in which no line carries more than this:
-_AHEAD: Final = 512 * 1024
+_AHEAD: Final = 512 * 1024  # bytes; see `Line.open_stream`
 _IN_A_ROW: Final = 3  # answers, the longest of which takes less than so many times the shortest,
 _ALIKE: Final = 1.25  # tell of a far host;
 _ANSWERS: Final = 8  # so many, the longest of which takes more than so many times the shortest,
@@ -102,7 +101,8 @@ class Line(Vigil):
         weakref.finalize(self, self._socket.close)
         self.foreign.set_socket(wire.detach())
         self._pump: Channel | None = None
-        self._near: bool | None = None  # where a full window costs more than it carries
+        self.most_ahead = sys.maxsize  # bytes of a stream under way, if its window is wider
+        self._is_measured = False
 
     def greet(self, host_keys: tuple[str, ...]) -> PublicKey:
         """Shake hands and return the server's key; nothing is trusted yet."""
@@ -136,13 +136,20 @@ class Line(Vigil):
         return LibsshSession(self)
 
     def open_stream(self) -> LibsshStream:
-        """Open a channel for a command; raises `TransientError` where none is granted."""
+        """Open a channel for a command; raises `TransientError` where none is granted.
+
+        OpenSSH's sshd moves all that waits in a window about whenever some of it is taken, so a
+        near host that gets a full one is slowed down. Far away all of the window is needed; and
+        other servers may let a window shrink to its half before they widen it again, where
+        OpenSSH takes 96 KiB.
+        """
         for pause in links.GRACE:
             with self.turn():
                 stream = LibsshStream(self, self.call(self.foreign.channel_new))
             if stream.open():
-                if self._near is None:  # the first answer comes late from any host
-                    self._near = self._is_near(stream)
+                if not self._is_measured:  # the first answer comes late from any host
+                    self._is_measured = True
+                    self.most_ahead = _AHEAD if self._is_near(stream) else sys.maxsize
                 return stream
             time.sleep(pause)
         raise links.no_channel(self.endpoint)
@@ -169,20 +176,10 @@ class Line(Vigil):
                 return False
         return network is not None and max(answers) > _UNLIKE * min(answers)
 
-    @property
-    def most_ahead(self) -> int:
-        """Bytes that a stream may have under way, if its window is wider.
-
-        OpenSSH's sshd moves all that waits in a window about whenever some of it is taken, so a
-        full one costs it dear. Far away all of the window is needed; and other servers may let
-        a window shrink to its half before they widen it again, where OpenSSH takes 96 KiB.
-        """
-        return _AHEAD if self._near else sys.maxsize
-
-    def grants(self, request: Callable[..., int], *words: bytes) -> bool:
+    def grants(self, request: Callable[[], int]) -> bool:
         """Make a request and return whether the server grants it."""
         try:
-            self._until(lambda: request(*words), _AGAIN)
+            self._until(request, _AGAIN)
         except BaseSSHError as error:
             if self.foreign.is_connected():
                 return False
@@ -203,21 +200,21 @@ class Line(Vigil):
         except BaseSSHError as error:
             raise self._broken(error) from error
 
-    def write(self, channel: Channel, data: bytes) -> bool:
-        """Write what the channel's window has room for, in a turn; return whether it was taken."""
+    def write(self, send: Callable[[], object]) -> bool:
+        """Write what a channel's window has room for, in a turn; return whether it was taken."""
         with self._watchdog:
             try:
-                channel.write(data)
+                send()
             except BaseSSHError as error:
                 if self.foreign.is_connected():
                     return False
                 raise self._broken(error) from error
         return True
 
-    def read(self, channel: Channel, *, from_errors: bool) -> bytes:
-        """Return output that has arrived, or nothing; in a turn."""
+    def read(self, receive: Callable[[], tuple[int, bytes]]) -> bytes:
+        """Return output of a channel that has arrived, or nothing; in a turn."""
         try:
-            more: bytes = channel.read_nonblocking(_READ, from_errors)[1]
+            _, more = receive()
         except EOF:
             return b""
         except BaseSSHError as error:
@@ -230,7 +227,10 @@ class Line(Vigil):
         """Let the library take in what has arrived; raises `TransientError` if it is the end."""
         if self._pump is None:
             return
-        self.call(self._pump.poll)
+        try:
+            self._pump.poll()
+        except BaseSSHError as error:
+            raise self._broken(error) from error
         if not self.foreign.is_connected():
             raise links.lost(self.endpoint)
 
@@ -239,7 +239,7 @@ class Line(Vigil):
 
     def has_flushed(self) -> bool:
         """Return whether what was written has left the library's buffer; in a turn."""
-        return not self.is_pending()
+        return not self.foreign.get_poll_flags() & SSH_WRITE_PENDING
 
     def await_news(self, is_ready: Callable[[], bool]) -> None:
         """Wait until something is ready; raises `TransientError` when no byte moves for too long.

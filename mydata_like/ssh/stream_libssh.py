@@ -13,6 +13,7 @@ from mydata_like.ssh.session import Finished
 if TYPE_CHECKING:
     from mydata_like.ssh.session_libssh import Line
 
+_READ: Final = 64 * 1024
 _WRITE: Final = 256 * 1024  # a quarter faster than 64 KiB
 
 
@@ -20,31 +21,39 @@ class LibsshStream:
     """A remote command at work; see `Stream`.
 
     It begins as a new channel, which is to be opened and then to be given its command.
+
+    To free a channel uses what all channels of the line share, so it must happen in a turn. No
+    reference to the channel may therefore be in a frame, which errors keep: the stream hands
+    functions of its own to the line, never methods of the channel.
     """
 
     def __init__(self, line: "Line", channel: Channel) -> None:
         self._line = line
-        self._channel = channel
+        self._held = [channel]
         self._output = bytearray()
         self._errors = bytearray()
         self._widest = 0  # bytes, of the window
         self.shut = 0.0
 
+    @property
+    def _channel(self) -> Channel:
+        return self._held[0]
+
     def open(self) -> bool:
         """Open the channel; return whether that is granted."""
-        return self._line.grants(self._channel.open_session)
+        return self._line.grants(lambda: self._channel.open_session())
 
     def offer(self, variable: bytes, value: bytes) -> bool:
         """Offer a variable to the command that is to be started; return whether it is taken."""
-        return self._line.grants(self._channel.request_env, variable, value)
+        return self._line.grants(lambda: self._channel.request_env(variable, value))
 
     def execute(self, command: bytes) -> bool:
         """Start the command; return whether that is granted."""
-        return self._line.grants(self._channel.request_exec, command)
+        return self._line.grants(lambda: self._channel.request_exec(command))
 
     def enter(self, subsystem: bytes) -> bool:
         """Start a subsystem in a command's place; return whether that is granted."""
-        return self._line.grants(self._channel.request_subsystem, subsystem)
+        return self._line.grants(lambda: self._channel.request_subsystem(subsystem))
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; what a command that has ended does not read is dropped."""
@@ -56,7 +65,7 @@ class LibsshStream:
                     return
                 # More than the window would keep the library busy until the window grows.
                 count = min(self._find_room(), len(view), _WRITE)
-                if count and not self._line.write(self._channel, bytes(view[:count])):
+                if count and not self._send(bytes(view[:count])):
                     self._require_end()
                     return
             view = view[count:]
@@ -84,7 +93,7 @@ class LibsshStream:
             self._drain()
             open_still = not self._channel.is_closed()
         if open_still:
-            self._line.repeat(self._channel.send_eof)
+            self._line.repeat(lambda: self._channel.send_eof())
         self._line.await_news(self._has_ended)
         with self._line.turn():
             self._drain()
@@ -101,8 +110,14 @@ class LibsshStream:
             self._channel.close()
 
     def __del__(self) -> None:
-        """Have the channel freed in a turn: that uses what all channels of the line share."""
-        self._line.retire(self._channel)
+        """Have the channel freed in a turn."""
+        self._line.retire(self._held)
+
+    def _send(self, data: bytes) -> bool:
+        return self._line.write(lambda: self._channel.write(data))
+
+    def _receive(self, *, from_errors: bool) -> bytes:
+        return self._line.read(lambda: self._channel.read_nonblocking(_READ, from_errors))
 
     def _take(self, size: int) -> bytes:
         taken = bytes(self._output[:size])
@@ -157,7 +172,7 @@ class LibsshStream:
         To read one kind makes the library take in the other, too. The output comes last, so
         that none of it stays there while we wait for more to arrive.
         """
-        while more := self._line.read(self._channel, from_errors=True):
+        while more := self._receive(from_errors=True):
             links.keep_errors(self._errors, more)
-        while more := self._line.read(self._channel, from_errors=False):
+        while more := self._receive(from_errors=False):
             links.keep_output(self._line.endpoint, self._output, more)

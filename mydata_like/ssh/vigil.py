@@ -9,10 +9,11 @@ import socket
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Lock, Thread
-from typing import Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.ssh import links
@@ -41,9 +42,17 @@ class _Waiter:
         return self.done
 
     def conclude(self) -> None:
-        """Raise what the question was answered with, if it failed."""
-        if self._error is not None:
-            raise self._error
+        """Raise what the question was answered with, if it failed.
+
+        The error's traceback refers to this object, which must not refer to the error: only the
+        garbage collector would free what the frames hold, in any thread and outside of a turn.
+        """
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error
 
 
 class Vigil(ABC):
@@ -53,7 +62,7 @@ class Vigil(ABC):
         self._line = line
         self._lock = Lock()
         self._waiting: list[_Waiter] = []
-        self._retired: list[object] = []  # what uses the library once more, to end
+        self._retired: list[list[Any]] = []  # with what uses the library once more, to end
         self._watcher: _Waiter | None = None
         self._watches_pending = False
         self._moved = 0.0
@@ -70,14 +79,31 @@ class Vigil(ABC):
     def is_pending(self) -> bool:
         """Return whether the library has bytes that could not go yet; called in turns."""
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Have the library to oneself."""
-        with self._lock:
-            self._retired.clear()
-            yield
-            if self._waiting:
+    def turn(self) -> Self:
+        """Have the library to oneself in a `with` block."""
+        # No `contextmanager`: of what a chunk costs, its generators took an eighth.
+        return self
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        try:
+            while self._retired:
+                self._retired.pop().clear()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None and self._waiting:
                 self._call()
+        finally:
+            self._lock.release()
 
     def tend(self) -> None:
         """Let the library take in what comes from now on, though nobody may wait for anything.
@@ -89,12 +115,13 @@ class Vigil(ABC):
         line = weakref.ref(self)
         Thread(target=_tend, args=(line, gone), name="ssh-vigil", daemon=True).start()
 
-    def retire(self, thing: object) -> None:
-        """Let go of something of the library in the next turn.
+    def retire(self, held: list[Any]) -> None:
+        """Empty a list in the next turn, which has the only references to things of the library.
 
-        Any thread may call this, even in a turn: whoever drops what is not needed any more.
+        Any thread may call this at any time, even in a turn. A list, because the caller may keep
+        its own reference to that for a moment longer.
         """
-        self._retired.append(thing)
+        self._retired.append(held)
 
     def wait(self, is_ready: Callable[[], bool], patience: float, *, in_all: bool = False) -> bool:
         """Wait until something is ready; it is asked for in turns, by any thread.

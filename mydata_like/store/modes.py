@@ -10,6 +10,7 @@ from typing import Final
 from mydata_like.core.errors import Problem
 from mydata_like.settings.writing import PRIVATE_FILE, PRIVATE_FOLDER
 from mydata_like.store.paths import Places
+from mydata_like.store.state_files import NAMES
 
 logger = logging.getLogger(__name__)
 
@@ -20,14 +21,7 @@ _WRITABLE: Final = stat.S_IWGRP | stat.S_IWOTH
 _STATE: Final = (
     *("ledger-*.db*", "ledger-*.corrupt-*", "shard-*-of-*/ledger-*.db*", "uploader-uuid"),
     *("run-*.json", "run-*.lock", "shard-*-of-*/run-*.json", "shard-*-of-*/run-*.lock"),
-    *("watch.json", "watch.lock", "heartbeat.json", "schedule.json", "standing-*.json"),
-    *(
-        "server-settings-*.json",
-        "staging-folders-*",
-        "freed.jsonl",
-        "speed-tests.jsonl",
-        "window.ini",
-    ),
+    *("watch.json", "watch.lock", "window.ini", *NAMES),
 )
 _LOGS: Final = ("mydata-like*.log*",)
 _SHOWN: Final = 3  # paths in the notice

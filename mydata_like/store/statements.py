@@ -1,6 +1,7 @@
 """What the ledger says to SQLite."""
 
-from mydata_like.core.model import ON_PURPOSE, EntryState
+from mydata_like.core.model import EntryState
+from mydata_like.core.problems import INTENDED
 
 FIND = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem,"
@@ -92,11 +93,11 @@ RECORD_OUTCOME = (
     "INSERT OR REPLACE INTO outcomes (root, path, size, modified_ns, outcome, code, message, hint,"
     " at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_ON_PURPOSE = ", ".join(map(repr, sorted(ON_PURPOSE)))
+_INTENDED = ", ".join(map(repr, sorted(INTENDED)))
 # What exists only here, as far as is known: found, waiting, failed, or skipped by nobody's wish.
 AT_RISK = (
     "(outcome IN ('found', 'waiting', 'failed')"
-    f" OR (outcome = 'skipped' AND code NOT IN ({_ON_PURPOSE})))"
+    f" OR (outcome = 'skipped' AND code NOT IN ({_INTENDED})))"
 )
 _OF_ITS_ENTRY = "entries.root = outcomes.root AND entries.key = outcomes.path"
 _UNDER_WAY = (
@@ -130,7 +131,7 @@ _RECORD_FOUND = f"""
     WHERE {{}} ON CONFLICT (root, path) DO UPDATE SET
         size = excluded.size, modified_ns = excluded.modified_ns, outcome = excluded.outcome,
         code = excluded.code, message = excluded.message, hint = excluded.hint, at = excluded.at
-    WHERE (outcomes.at < ? OR outcomes.code IN ({_ON_PURPOSE}) OR (outcome = 'found'
+    WHERE (outcomes.at < ? OR outcomes.code IN ({_INTENDED}) OR (outcome = 'found'
         AND (size, modified_ns) != (excluded.size, excluded.modified_ns))
     ) AND NOT (outcome = 'failed'
         AND (size, modified_ns) = (excluded.size, excluded.modified_ns))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.model import ON_PURPOSE
+from mydata_like.core.problems import INTENDED
 from mydata_like.core.views import FolderGroup, ProblemGroup
 from mydata_like.store import schema
 from mydata_like.store.ledger import NO_ROOT
@@ -35,7 +35,7 @@ _UNSENT_IN: Final = """
             AND inner.path < CAST(folders.path || x'30' AS BLOB)
         ))
 """
-_UNMEANT: Final = f"code NOT IN ({', '.join(map(repr, sorted(ON_PURPOSE)))})"
+_UNMEANT: Final = f"code NOT IN ({', '.join(map(repr, sorted(INTENDED)))})"
 # How many skipped files of a dataset folder nothing leaves out on purpose. The plus keeps SQLite
 # from the index of outcomes, which has those of all folders.
 _LEFT_BEHIND: Final = f"""

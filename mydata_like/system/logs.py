@@ -20,7 +20,6 @@ from mydata_like.settings.writing import make_private_file
 
 logger = logging.getLogger(__name__)
 
-FILE_BYTES = 5_000_000
 FILES = 5
 HIDDEN = "***"
 SHORTEST_SECRET = 4  # hiding anything shorter would blacken the log
@@ -71,6 +70,7 @@ class LogStyle:
     name: str = "mydata-like"
     level: str = "INFO"
     json_lines: bool = False
+    file_bytes: int = 5_000_000
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def logging_to(folder: Path, redact: Redaction, style: LogStyle) -> Iterator[Non
     Each process needs a name of its own, since files are renamed when they are full. Errors
     that end a thread are logged, too.
     """
-    handler, problem = _open_handler(folder, style.name)
+    handler, problem = _open_handler(folder, style)
     handler.setFormatter(_JsonFormatter(redact) if style.json_lines else _PlainFormatter(redact))
     root = logging.getLogger()
     level, hook = root.level, threading.excepthook
@@ -98,12 +98,12 @@ def logging_to(folder: Path, redact: Redaction, style: LogStyle) -> Iterator[Non
         handler.close()
 
 
-def _open_handler(folder: Path, name: str) -> tuple[logging.Handler, Exception | None]:
-    file = folder / f"{name}.log"
+def _open_handler(folder: Path, style: LogStyle) -> tuple[logging.Handler, Exception | None]:
+    file = folder / f"{style.name}.log"
     try:
         handler = _PrivateHandler(
             file,
-            maxBytes=FILE_BYTES,
+            maxBytes=style.file_bytes,
             backupCount=FILES - 1,
             encoding="utf-8",
             errors="backslashreplace",

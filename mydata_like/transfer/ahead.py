@@ -6,6 +6,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Final
 
+from mydata_like.transfer.protocol import Moving
+
 _CHUNK: Final = 256 * 1024  # bytes that a chunk has at most
 _AHEAD: Final = 4  # chunks that wait to be sent
 
@@ -14,13 +16,16 @@ _Full = SimpleQueue[memoryview | BaseException | None]
 
 
 @contextmanager
-def read_ahead(chunks: Iterator[memoryview]) -> Iterator[Iterator[memoryview]]:
-    """Have a thread take chunks while this lasts; yield them, each valid until the next."""
+def read_ahead(chunks: Iterator[memoryview], moving: Moving) -> Iterator[Iterator[memoryview]]:
+    """Have a thread take chunks while this lasts; yield them, each valid until the next.
+
+    The thread reports each chunk to `moving`, so that its work counts as the payload's.
+    """
     free: _Free = SimpleQueue()
     full: _Full = SimpleQueue()
     for _ in range(_AHEAD):
         free.put(bytearray(_CHUNK))
-    thread = Thread(target=_read, args=(chunks, free, full), name="ahead", daemon=True)
+    thread = Thread(target=_read, args=(chunks, moving, free, full), name="ahead", daemon=True)
     thread.start()
     try:
         yield _pass_on(full, free)
@@ -29,9 +34,10 @@ def read_ahead(chunks: Iterator[memoryview]) -> Iterator[Iterator[memoryview]]:
         thread.join()
 
 
-def _read(chunks: Iterator[memoryview], free: _Free, full: _Full) -> None:
+def _read(chunks: Iterator[memoryview], moving: Moving, free: _Free, full: _Full) -> None:
     try:
         for chunk in chunks:
+            moving(0)
             if (buffer := free.get()) is None:
                 return
             buffer[: len(chunk)] = chunk

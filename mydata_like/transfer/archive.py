@@ -40,6 +40,11 @@ class Told(NamedTuple):
     checksum: str
     inside: tuple[Reading, ...] = ()
 
+    @classmethod
+    def of(cls, source: "Source | ArchiveSource") -> Self:
+        """Return it once all is read; raises `FileChangedError` where the file did not stay."""
+        return cls(source.finish(), source.inside)
+
 
 def index_name(archive: bytes) -> bytes:
     """Return the name of the index within an archive of this name."""

@@ -59,6 +59,7 @@ class Source:
         self._before = before
         self._started = started
         self._checksum = hashlib.md5(usedforsecurity=False)
+        self._finished = ""
 
     @property
     def may_have_holes(self) -> bool:
@@ -105,7 +106,12 @@ class Source:
         yield from self._pass_hole(self.remaining)
 
     def finish(self) -> str:
-        """Return the checksum, once all is read and the file has stayed as it was."""
+        """Return the checksum, once all is read and the file has stayed as it was.
+
+        That is looked at once; what happens to the file later is of no concern.
+        """
+        if self._finished:
+            return self._finished
         with _file_errors(self.path):
             self._file.seek(self.size)
             grown = bool(self._file.read(1))
@@ -113,7 +119,8 @@ class Source:
         if self.remaining or grown:
             raise changed(self.path)
         check_unchanged(self.path, self._before, after, self._started)
-        return self._checksum.hexdigest()
+        self._finished = self._checksum.hexdigest()
+        return self._finished
 
     def close(self) -> None:
         self._file.close()

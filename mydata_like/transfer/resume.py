@@ -1,7 +1,7 @@
 """Going on where an earlier attempt broke off: what lies there is compared with what is here."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from mydata_like.core.errors import UploaderError
@@ -46,12 +46,6 @@ def compare(
         stream.close()
         raise
     return theirs[:32] == ours.encode(), rest
-
-
-def chain(first: memoryview, rest: Iterable[memoryview]) -> Iterator[memoryview]:
-    """Yield what was left of a chunk, and those that follow."""
-    yield first
-    yield from rest
 
 
 def _pass(chunks: Iterable[memoryview], length: int, moving: Moving) -> tuple[str, memoryview]:

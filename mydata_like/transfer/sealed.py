@@ -1,10 +1,10 @@
-"""A file on its way: its temporary name, and its chunks, none of which makes a torn file whole."""
+"""A file on its way: its temporary name, and its last chunk, which a torn file never gets."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from mydata_like.transfer.archive import ArchiveSource, Told
-from mydata_like.transfer.protocol import Member, Moving
+from mydata_like.transfer.archive import ArchiveSource
+from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.reading import Source
 
 
@@ -23,28 +23,9 @@ def owner_mark(owner: str) -> bytes:
     return hashlib.sha256(owner.encode()).hexdigest()[:8].encode() if owner else b""
 
 
-class Sealed:
-    """The chunks of a source, the last only once the file is known to have stayed the same."""
-
-    def __init__(self, source: Source | ArchiveSource, chunks: Iterator[memoryview]) -> None:
-        self._source = source
-        self._chunks = chunks
-        self._checksum = ""
-
-    @property
-    def told(self) -> Told:
-        """What reading told, after the last chunk."""
-        return Told(self._checksum or self._source.finish(), self._source.inside)
-
-    def __iter__(self) -> Iterator[memoryview]:
-        for chunk in self._chunks:
-            if not self._source.remaining and not self._checksum:
-                self._checksum = self._source.finish()
-            yield chunk
-
-
-def alive(chunks: Iterable[memoryview], moving: Moving) -> Iterator[memoryview]:
-    """Pass chunks on; even empty ones are signs of life."""
+def hold_back(source: Source | ArchiveSource, chunks: Iterable[memoryview]) -> Iterator[memoryview]:
+    """Yield chunks of a source, the last only once the file is known to have stayed the same."""
     for chunk in chunks:
-        moving(0)
+        if not source.remaining:
+            source.finish()
         yield chunk

@@ -15,7 +15,7 @@ from mydata_like.transfer.crew import Room
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import Done, Fate, Member, Move, Moving, Task
 from mydata_like.transfer.replacing import missing
-from mydata_like.transfer.sealed import Sealed, part_name
+from mydata_like.transfer.sealed import hold_back, part_name
 from mydata_like.transfer.sftp_striped import SftpStripes, map_of
 from mydata_like.transfer.tiny import TINY, read_tiny
 from mydata_like.transfer.zeros import Hollow
@@ -166,13 +166,12 @@ class SftpSender:
         with open_content(member) as source:
             remote = Hollow(self._sftp.open_file(part), member.size if self._find_zeros else 0)
             try:
-                sealed = Sealed(source, source.chunks(self._buffer))
-                for chunk in sealed:
+                for chunk in hold_back(source, source.chunks(self._buffer)):
                     remote.write(chunk)
                     moving(len(chunk))
             finally:
                 remote.close()
-            return sealed.told
+            return Told.of(source)
 
     def _remove(self, part: bytes) -> None:
         """Remove what there is of a file under its temporary name."""

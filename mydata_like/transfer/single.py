@@ -8,6 +8,7 @@ the local file is known to have stayed the same, so nothing torn ever gets its f
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
@@ -23,8 +24,8 @@ from mydata_like.transfer.parts import RESUMABLE, Parts
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Fate, Member, Moving
 from mydata_like.transfer.reading import Source, open_source
-from mydata_like.transfer.resume import chain, compare, resume
-from mydata_like.transfer.sealed import Sealed, alive, part_name
+from mydata_like.transfer.resume import compare, resume
+from mydata_like.transfer.sealed import hold_back, part_name
 from mydata_like.transfer.shell import NO_GROUND, Shells, finish_refused
 from mydata_like.transfer.sparse import Extent, measure
 from mydata_like.transfer.striped import StripedSender
@@ -131,31 +132,29 @@ class SingleSender:
         self, source: Source | ArchiveSource, moving: Moving
     ) -> AbstractContextManager[Iterator[memoryview]]:
         chunks = source.chunks(self._buffer)
-        # The thread that reads ahead tells that it works for the payload, too.
-        return read_ahead(alive(chunks, moving)) if self._spare else nullcontext(chunks)
+        return read_ahead(chunks, moving) if self._spare else nullcontext(chunks)
 
     def _send_whole(self, feed: Feed, member: Member, moving: Moving) -> Told:
         with open_content(member) as source, self._reading(source, moving) as chunks:
-            sealed = Sealed(source, chunks)
-            for chunk in sealed:
+            for chunk in hold_back(source, chunks):
                 feed.write(chunk)
                 moving(len(chunk))
-            return sealed.told
+            return Told.of(source)
 
     def _send_rest(self, feed: Feed, member: Member, there: int, moving: Moving) -> Told | None:
         """Send what follows the bytes that are there; None when those are not ours."""
         with open_content(member) as source, self._reading(source, moving) as chunks:
-            sealed = Sealed(source, chunks)
-            same, rest = compare(feed.stream, sealed, there, moving)
+            held_back = hold_back(source, chunks)
+            same, rest = compare(feed.stream, held_back, there, moving)
             if not same:
                 feed.stream.write(b"fresh\n")
                 return None
             feed.stream.write(b"append\n")
             moving(there)
-            for chunk in chain(rest, sealed):
+            for chunk in chain((rest,), held_back):
                 feed.write(chunk)
                 moving(len(chunk))
-            return sealed.told
+            return Told.of(source)
 
     def _send_sparse(self, member: Member, moving: Moving) -> tuple[Told, Finished] | None:
         """Send what lies between holes or zeros; None where that is not less, or not understood.
@@ -200,7 +199,7 @@ class SingleSender:
 
         try:
             chunks = source.chunks(self._buffer, extents)
-            tar.write_member(write, head, length, alive(chunks, moving))
+            tar.write_member(write, head, length, chunks)
             checksum = source.finish()
             feed.write(tar.END)
         except FileChangedError:

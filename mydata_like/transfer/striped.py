@@ -7,6 +7,7 @@ off: there it is known from its start on, up to the first gap.
 import math
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, RejectedError, UploaderError
@@ -16,7 +17,7 @@ from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.crew import FAR, LARGE, Crew, Room
 from mydata_like.transfer.ground import DROP, Ground
 from mydata_like.transfer.protocol import Member, Moving
-from mydata_like.transfer.resume import chain, compare, resume
+from mydata_like.transfer.resume import compare, resume
 from mydata_like.transfer.shell import Shells, finish_refused
 
 _UNIT: Final = 256 * 1024  # bytes that go together
@@ -75,7 +76,7 @@ class StripedSender:
             open_lane = partial(self._open_lane, member)
             crew = Crew(open_lane, self._room, self._shells.round_trip, moving)
             try:
-                crew.carry(chain(rest, chunks), there)
+                crew.carry(chain((rest,), chunks), there)
                 told = Told("" if source.remaining else source.finish(), source.inside)
             except UploaderError as error:
                 crew.dismiss()

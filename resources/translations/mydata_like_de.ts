@@ -194,6 +194,52 @@
     </message>
 </context>
 <context>
+    <name>ConnectionTest</name>
+    <message>
+        <source>Good</source>
+        <translation>Gut</translation>
+    </message>
+    <message>
+        <source>Not proved</source>
+        <translation>Nicht bewiesen</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>Gescheitert</translation>
+    </message>
+</context>
+<context>
+    <name>ConnectionTestDialog</name>
+    <message>
+        <source>Test of the connection</source>
+        <translation>Test der Verbindung</translation>
+    </message>
+    <message>
+        <source>Trying the way to the server</source>
+        <translation>Der Weg zum Server wird versucht</translation>
+    </message>
+    <message>
+        <source>Copy as &amp;text</source>
+        <translation>Als &amp;Text kopieren</translation>
+    </message>
+    <message>
+        <source>Steps of the test</source>
+        <translation>Schritte des Tests</translation>
+    </message>
+    <message>
+        <source>The way to the server is open</source>
+        <translation>Der Weg zum Server ist offen</translation>
+    </message>
+    <message>
+        <source>Nothing failed, but not all could be proved</source>
+        <translation>Nichts ist gescheitert, doch nicht alles ließ sich beweisen</translation>
+    </message>
+    <message>
+        <source>Something is wrong</source>
+        <translation>Etwas stimmt nicht</translation>
+    </message>
+</context>
+<context>
     <name>ConservationBar</name>
     <message>
         <source>%1 verified</source>
@@ -2199,6 +2245,41 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     </message>
 </context>
 <context>
+    <name>TestFilePanel</name>
+    <message>
+        <source>&amp;Send a test file</source>
+        <translation>&amp;Testdatei senden</translation>
+    </message>
+    <message>
+        <source>How far the test file came</source>
+        <translation>Wie weit die Testdatei kam</translation>
+    </message>
+    <message>
+        <source>A small file goes the whole way, is compared there and removed again.</source>
+        <translation>Eine kleine Datei geht den ganzen Weg, wird dort verglichen und wieder entfernt.</translation>
+    </message>
+    <message>
+        <source>A small file is on its way…</source>
+        <translation>Eine kleine Datei ist unterwegs …</translation>
+    </message>
+    <message>
+        <source>The test file did not arrive; see the last line.</source>
+        <translation>Die Testdatei kam nicht an; siehe die letzte Zeile.</translation>
+    </message>
+    <message>
+        <source>Nothing failed, though not all could be proved.</source>
+        <translation>Nichts ist gescheitert, doch nicht alles ließ sich beweisen.</translation>
+    </message>
+    <message>
+        <source>The whole way is open. You can finish now.</source>
+        <translation>Der ganze Weg ist offen. Sie können nun abschließen.</translation>
+    </message>
+    <message>
+        <source>&amp;Send it again</source>
+        <translation>&amp;Testdatei noch einmal senden</translation>
+    </message>
+</context>
+<context>
     <name>ThroughputChart</name>
     <message>
         <source>Throughput of the last two minutes</source>
@@ -2374,84 +2455,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>&amp;Quit</source>
         <translation>&amp;Beenden</translation>
-    </message>
-</context>
-<context>
-    <name>TrialDialog</name>
-    <message>
-        <source>Test of the connection</source>
-        <translation>Test der Verbindung</translation>
-    </message>
-    <message>
-        <source>Trying the way to the server</source>
-        <translation>Der Weg zum Server wird versucht</translation>
-    </message>
-    <message>
-        <source>Copy as &amp;text</source>
-        <translation>Als &amp;Text kopieren</translation>
-    </message>
-    <message>
-        <source>Steps of the test</source>
-        <translation>Schritte des Tests</translation>
-    </message>
-    <message>
-        <source>The way to the server is open</source>
-        <translation>Der Weg zum Server ist offen</translation>
-    </message>
-    <message>
-        <source>Nothing failed, but not all could be proved</source>
-        <translation>Nichts ist gescheitert, doch nicht alles ließ sich beweisen</translation>
-    </message>
-    <message>
-        <source>Something is wrong</source>
-        <translation>Etwas stimmt nicht</translation>
-    </message>
-    <message>
-        <source>Good</source>
-        <translation>Gut</translation>
-    </message>
-    <message>
-        <source>Not proved</source>
-        <translation>Nicht bewiesen</translation>
-    </message>
-    <message>
-        <source>Failed</source>
-        <translation>Gescheitert</translation>
-    </message>
-</context>
-<context>
-    <name>TrialPanel</name>
-    <message>
-        <source>&amp;Send a test file</source>
-        <translation>&amp;Testdatei senden</translation>
-    </message>
-    <message>
-        <source>How far the test file came</source>
-        <translation>Wie weit die Testdatei kam</translation>
-    </message>
-    <message>
-        <source>A small file goes the whole way, is compared there and removed again.</source>
-        <translation>Eine kleine Datei geht den ganzen Weg, wird dort verglichen und wieder entfernt.</translation>
-    </message>
-    <message>
-        <source>A small file is on its way…</source>
-        <translation>Eine kleine Datei ist unterwegs …</translation>
-    </message>
-    <message>
-        <source>The test file did not arrive; see the last line.</source>
-        <translation>Die Testdatei kam nicht an; siehe die letzte Zeile.</translation>
-    </message>
-    <message>
-        <source>Nothing failed, though not all could be proved.</source>
-        <translation>Nichts ist gescheitert, doch nicht alles ließ sich beweisen.</translation>
-    </message>
-    <message>
-        <source>The whole way is open. You can finish now.</source>
-        <translation>Der ganze Weg ist offen. Sie können nun abschließen.</translation>
-    </message>
-    <message>
-        <source>&amp;Send it again</source>
-        <translation>&amp;Testdatei noch einmal senden</translation>
     </message>
 </context>
 <context>

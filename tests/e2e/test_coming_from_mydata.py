@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.cli.main import app
+from mydata_like.cli.main import build_app
 from tests.embedded import Api, registration
 from tests.invariants import check_complete, check_idle
 from tests.legacy import WINDOWS_PAIRS, write_legacy, write_old_key
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd
+
+app = build_app()
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 

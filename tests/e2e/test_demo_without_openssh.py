@@ -2,7 +2,8 @@
 
 import pytest
 
-from mydata_like.cli.running import Shape, Task, carry_out
+from mydata_like.cli.output import Shape
+from mydata_like.cli.running import RunArguments, carry_out
 from mydata_like.demo.place import furnish
 from mydata_like.demo.samples import make_samples
 
@@ -16,7 +17,7 @@ def test_every_sample_arrives(tmp_path, capsys, stack):
         config = tmp_path / "settings.toml"
         place.write_settings(config)
 
-        code = carry_out(Task(config, (f"transfer.ssh={stack}",), Shape.JSON))
+        code = carry_out(RunArguments(config, (f"transfer.ssh={stack}",), Shape.JSON))
 
         assert place.find_losses() == []
     assert code == 0, capsys.readouterr()

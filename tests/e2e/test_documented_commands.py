@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from mydata_like.cli.main import app
+from mydata_like.cli.main import build_app
 from mydata_like.demo.approval import ScpAddress
 from mydata_like.demo.preset import FACILITY
 from mydata_like.demo.server import EmbeddedServer
@@ -20,6 +20,8 @@ from mydata_like.demo.sshd import PrivateSshd
 from mydata_like.ssh.keys import PublicKey
 from tests.life import MYDATA, UUID
 from tests.sshd_fixture import needs_sshd
+
+app = build_app()
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 

@@ -9,12 +9,13 @@ from time import time
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like.app.freeing import open_freeing
+from mydata_like.app.run_request import RunObserver
+from mydata_like.app.settings import load_settings
 from mydata_like.core.errors import AccessDeniedError, AlreadyRunningError, RunError
 from mydata_like.core.freeing import Freed, Spared
 from mydata_like.core.sources import Offer
 from mydata_like.demo.faults import EMPTY_LIST, Fault
-from mydata_like.engine.workers import CancelFlag
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 from tests.builders import a_file
@@ -43,9 +44,9 @@ def site(tmp_path_factory):
 
 def free(site, *names, delete=True, settings=()):
     """Free these files or folders; return what was freed, and why each other file was kept."""
-    onlooker = bootstrap.Onlooker(CancelFlag(), lambda secret: None)
-    chosen = bootstrap.load_settings(site.config, (*QUICK, *settings)).settings
-    with bootstrap.open_freeing(chosen, site.config, onlooker, delete=delete) as freeing:
+    observer = RunObserver()
+    chosen = load_settings(site.config, (*QUICK, *settings)).settings
+    with open_freeing(chosen, site.config, observer, delete=delete) as freeing:
         fates = list(freeing([site.data / name for name in names]))
     freed = [os.fsdecode(fate.key) for fate in fates if isinstance(fate, Freed)]
     kept = {os.fsdecode(f.key): f.problem.code for f in fates if isinstance(f, Spared)}

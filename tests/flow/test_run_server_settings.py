@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mydata_like.bootstrap import load_settings
+from mydata_like.app.settings import load_settings
 from mydata_like.settings.policy import Source
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from mydata_like.bootstrap import find_unfinished_sources, load_settings, remove_source
+from mydata_like.app.settings import load_settings
+from mydata_like.app.sources import find_unfinished_sources, remove_source
 from mydata_like.core.errors import SourceError
 from mydata_like.core.sources import Destination, Offer
 from tests.invariants import check_carried, check_law, check_untouched, find_falsehoods

@@ -31,13 +31,20 @@ from mydata_like.settings.legacy_file import read_legacy_file
 from mydata_like.ssh.hosts import known_keys
 from mydata_like.ssh.keys import PublicKey, create_key, load_key
 from mydata_like.ssh.session import Endpoint
-from mydata_like.store.deeds import load_freed
-from mydata_like.store.examinations import load_examinations
-from mydata_like.store.heartbeat import Heartbeat, read_heartbeat
 from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.moments import Moments
-from mydata_like.store.server_settings import load_server_settings, to_utc
-from mydata_like.store.standing import Awaited, Standing
+from mydata_like.store.state_files import (
+    Heartbeat,
+    PendingApproval,
+    ServerSettings,
+    TimestampStore,
+    VisitedFolders,
+    load_approval,
+    load_deletions,
+    load_record,
+    read_speed_tests,
+    to_plain,
+    to_utc,
+)
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.holder import Holder
 from mydata_like.system.logreading import parse_line, read_end
@@ -208,7 +215,9 @@ timer_minutes = 15
 use_excludes_file = True
 excludes_file = C:\\Excludes.txt
 """
-AWAITED = Awaited("SHA256:x", NOW, Problem("a.code", "What happened.", "What to do.")).as_record()
+AWAITED = to_plain(
+    PendingApproval("SHA256:x", NOW, Problem("a.code", "What happened.", "What to do."))
+)
 
 
 def _check_settings(data: bytes) -> object:
@@ -353,37 +362,43 @@ def _list_all() -> list[Target]:
                     }
                 ),
             ),
-            open=of_file(load_server_settings),
+            open=of_file(lambda path: load_record(path, ServerSettings)),
             has_json=True,
         ),
         Target(
             name="standing",
             samples=(to_json({"told": "x", "told_at": TIME, "awaited": AWAITED, "let_in": ""}),),
-            open=of_file(Standing.load),
+            open=of_file(load_approval),
             has_json=True,
         ),
         Target(
             name="moments",
             samples=(to_json({"run": "2026-01-02T03:04:05+00:00"}),),
-            open=of_file(lambda path: Moments(path).find("run")),
+            open=of_file(lambda path: TimestampStore(path).find("run")),
             has_json=True,
         ),
         Target(
             name="heartbeat",
-            samples=(to_json(Heartbeat(NOW, 1, "0.1.0", "waiting", NOW, NOW).as_record()),),
-            open=of_file(read_heartbeat),
+            samples=(to_json(to_plain(Heartbeat(NOW, 1, "0.1.0", "waiting", NOW, NOW))),),
+            open=of_file(lambda path: load_record(path, Heartbeat)),
             has_json=True,
         ),
         Target(
             name="deletion log",
             samples=(to_json({"at": TIME, "path": "/a", "md5": MD5, "deleted": True}) + b"\n",),
-            open=of_file(load_freed),
+            open=of_file(load_deletions),
+            declared=ours,
+        ),
+        Target(
+            name="visited folders",
+            samples=(to_json({"at": TIME, "folder": "a/b"}) + b"\n",),
+            open=of_file(lambda path: VisitedFolders(path, SystemClock()).find(NOW)),
             declared=ours,
         ),
         Target(
             name="speed tests",
             samples=(b'{"at": "2026-01-02T03:04:05+00:00", "limit": "disk"}\n',),
-            open=of_file(load_examinations),
+            open=of_file(read_speed_tests),
         ),
         Target(
             name="log lines",

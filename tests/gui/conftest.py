@@ -10,12 +10,12 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTranslator
 from pytestqt.qtbot import QtBot
 
-from mydata_like import bootstrap
-from mydata_like.gui.background import Background
+from mydata_like.app.settings import save_settings
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.look.language import speak
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.tasks import Tasks
 from tests.gui.ledgers import WrittenLedger
 from tests.gui.xvfb import open_screen
 from tests.site import make_data, open_site
@@ -46,7 +46,7 @@ def site(tmp_path, home):
     """A server, a staging host and sample data, with settings that waste no time."""
     make_data(tmp_path / "site")
     with open_site(tmp_path / "site") as opened:
-        bootstrap.save_settings(opened.config, QUICK)
+        save_settings(opened.config, QUICK)
         yield opened
 
 
@@ -56,17 +56,17 @@ def open_desk(qtbot):
     opened = []
 
     def open_it(config=None):
-        background = Background()
-        controller = Controller(config, background)
-        opened.append((controller, background))
+        tasks = Tasks()
+        controller = Controller(config, tasks)
+        opened.append((controller, tasks))
         controller.open()
-        return Desk(controller, background, Memory(controller))
+        return Desk(controller, tasks, Memory(controller))
 
     yield open_it
-    for controller, background in opened:
+    for controller, tasks in opened:
         controller.close()
         qtbot.waitUntil(lambda controller=controller: controller.engine is None, timeout=DEADLINE)
-        background.close()
+        tasks.close()
 
 
 @pytest.fixture

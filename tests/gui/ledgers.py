@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from mydata_like.bootstrap import find_places
-from mydata_like.bootstrap.settings import ledger_file
+from mydata_like.app.settings import find_places, ledger_file
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
 from mydata_like.core.views import View

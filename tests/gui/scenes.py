@@ -35,9 +35,8 @@ from mydata_like.gui.overview.set_by_server import SetByServer
 from mydata_like.gui.overview.unfinished import RemoveQuestion, UnfinishedList
 from mydata_like.gui.pages.catalogue import list_pages
 from mydata_like.gui.pages.page import Desk, Wish
+from mydata_like.gui.settings.connection_test import ConnectionTestDialog
 from mydata_like.gui.settings.dialog import SettingsDialog
-from mydata_like.gui.settings.errands import Attempt
-from mydata_like.gui.settings.trial import TrialDialog
 from mydata_like.gui.state import Phase, RunState
 from mydata_like.gui.tray.banner import Banner
 from mydata_like.gui.tray.emblem import Emblem, Shape, draw_emblem
@@ -149,7 +148,7 @@ def _compare_tests(stage: Stage) -> QWidget:
     keep(stage.desk, a_record(0, before), a_record(1, now))
     stage.window.show_page(Wish("overview"))
     stage.window.show_page(Wish("speed"))
-    _wait_until(lambda: not stage.desk.background.busy)
+    _wait_until(lambda: not stage.desk.tasks.busy)
     others = stage.window.findChild(QComboBox, "earlier")
     assert others
     others.setCurrentIndex(1)
@@ -198,9 +197,9 @@ def _look_ahead(stage: Stage) -> QWidget:
 
 def _show_help(stage: Stage) -> QWidget:
     """The keys of the window."""
-    dialog = HelpDialog(stage.desk.background, stage.window.list_actions(), stage.window)
+    dialog = HelpDialog(stage.desk.tasks, stage.window.list_actions(), stage.window)
     dialog.show()
-    _wait_until(lambda: not stage.desk.background.busy)
+    _wait_until(lambda: not stage.desk.tasks.busy)
     return dialog
 
 
@@ -301,11 +300,11 @@ def _take_over(stage: Stage) -> QWidget:
 def _try_connection(stage: Stage) -> QWidget:
     """The way to the server, step by step."""
     controller = stage.desk.controller
-    attempt = Attempt(controller.settings, controller.config)
-    trial = TrialDialog(attempt, stage.desk.background, stage.window)
-    trial.show()
-    _wait_until(lambda: not stage.desk.background.busy)
-    return trial
+    dialog = ConnectionTestDialog(stage.desk.tasks, stage.window)
+    dialog.test.start(controller.config, controller.settings)
+    dialog.show()
+    _wait_until(lambda: not stage.desk.tasks.busy)
+    return dialog
 
 
 def _write_beside(stage: Stage, name: str, text: str) -> Path:

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from mydata_like.core.errors import Problem
-from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.state import PastRun
+from mydata_like.gui.tasks import Tasks
 
 BEGAN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 ENDED = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
@@ -19,7 +19,7 @@ class ScriptedController(Controller):
     """Stands as it is told to, and notes what it is asked for."""
 
     def __init__(self):
-        self.threads = Background()
+        self.threads = Tasks()
         super().__init__(None, self.threads)
         self.orders = []
 

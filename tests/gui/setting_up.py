@@ -5,7 +5,14 @@ from contextlib import ExitStack, contextmanager
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import (
+    find_places,
+    load_settings,
+    open_secrets,
+    save_settings,
+    store_api_key,
+)
+from mydata_like.app.setup import show_key
 from mydata_like.demo.approval import ScpAddress
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.demo.sshd import PrivateSshd
@@ -43,17 +50,17 @@ class Town:
             "instrument.contact_email": "ada@example.org",
             "data.directory": str(self.data),
         }
-        bootstrap.save_settings(
+        save_settings(
             self.config, {key: value for key, value in values.items() if key not in changes}
         )
-        settings = bootstrap.load_settings(self.config).settings
-        secrets = bootstrap.open_secrets(self.config)
-        bootstrap.store_api_key(settings, secrets, self.server.api_key, "file")
+        settings = load_settings(self.config).settings
+        secrets = open_secrets(self.config)
+        store_api_key(settings, secrets, self.server.api_key, "file")
 
     def approve(self):
         """Do what an administrator does: approve the key, and let it into the staging host."""
-        settings = bootstrap.load_settings(self.config).settings
-        key = bootstrap.show_key(settings, self.config)
+        settings = load_settings(self.config).settings
+        key = show_key(settings, self.config)
         self.sshd.authorize(load_key(key.path).public)
         (uuid,) = [path.read_text().strip() for path in self.find("uploader-uuid")]
         assert self.server.approve(uuid) == 1
@@ -68,12 +75,12 @@ class Town:
         }
 
     def find(self, name):
-        home = bootstrap.find_places(self.config).state
+        home = find_places(self.config).state
         return list(home.rglob(name))
 
     @property
     def saved(self):
-        return bootstrap.load_settings(self.config).settings
+        return load_settings(self.config).settings
 
 
 @contextmanager
@@ -91,8 +98,8 @@ def open_town(folder, *, host_keys=False):
 class Person:
     """Works with the wizard by its keys."""
 
-    def __init__(self, wizard: SetupWizard, qtbot, background=None):
-        self.background = background
+    def __init__(self, wizard: SetupWizard, qtbot, tasks=None):
+        self.tasks = tasks
         self.wizard = wizard
         self.qtbot = qtbot
 

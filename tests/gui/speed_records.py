@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from mydata_like.bootstrap.settings import find_places, find_state
+from mydata_like.app.settings import find_places, find_state
 from mydata_like.doctor.advice import judge
 from mydata_like.doctor.findings import (
     COMPRESSED,
@@ -25,7 +25,7 @@ from mydata_like.doctor.findings import (
     local,
 )
 from mydata_like.settings.transfer import Transfer
-from mydata_like.store.examinations import keep_examination
+from mydata_like.store.state_files import add_speed_test
 
 BEGAN = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 AES, CHACHA = "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"
@@ -107,4 +107,4 @@ def keep(desk, *records):
     """Keep tests as those of a desk's installation."""
     state = find_state(desk.controller.settings, find_places(desk.controller.config))
     for record in records:
-        keep_examination(state / "speed-tests.jsonl", record)
+        add_speed_test(state / "speed-tests.jsonl", record)

@@ -69,7 +69,7 @@ def look(desks, qapp, qtbot):
 def audit_scene(qtbot, scene: Scene, stage: Stage, checks: list[Check], size: QSize) -> list[str]:
     shown = scene.open(stage)
     move(stage.desk.controller)
-    qtbot.waitUntil(lambda: not stage.desk.background.busy, timeout=60_000)
+    qtbot.waitUntil(lambda: not stage.desk.tasks.busy, timeout=60_000)
     complaints = examine(shown, checks, size)
     if shown is not stage.window:
         shown.close()

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QLocale, QTranslator
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import save_settings
 from mydata_like.gui.look import palette
 from mydata_like.gui.look.appearance import Appearance, dress
 from mydata_like.gui.look.shades import DARK, LIGHT
@@ -23,11 +23,11 @@ def undressed(qapp):
 def test_colours_follow_the_settings_at_once(qapp, open_desk, tmp_path, qtbot):
     palette.apply(qapp, "light")
     config = tmp_path / "settings.toml"
-    bootstrap.save_settings(config, {"window.theme": "dark"})
+    save_settings(config, {"window.theme": "dark"})
     desk = open_desk(config)
     appearance = Appearance(desk.controller, desk.memory, desk.controller)
     qtbot.waitUntil(lambda: palette.current_shades() == DARK)
-    bootstrap.save_settings(config, {"window.theme": "light"})
+    save_settings(config, {"window.theme": "light"})
     desk.controller.reload_settings()
     qtbot.waitUntil(lambda: palette.current_shades() == LIGHT)
     assert appearance.parent() is desk.controller
@@ -37,7 +37,7 @@ def test_the_next_start_has_the_colours_and_the_language_from_the_beginning(
     qapp, open_desk, tmp_path, qtbot
 ):
     config = tmp_path / "settings.toml"
-    bootstrap.save_settings(config, {"window.theme": "dark", "window.language": "de"})
+    save_settings(config, {"window.theme": "dark", "window.language": "de"})
     desk = open_desk(config)
     Appearance(desk.controller, desk.memory, desk.controller)
     qtbot.waitUntil(lambda: palette.current_shades() == DARK)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import save_settings
 from mydata_like.core.errors import NotApprovedError
 from mydata_like.gui import approval
 from mydata_like.gui.approval import Approval
@@ -18,7 +18,7 @@ pytestmark = needs_sshd
 def town(tmp_path):
     with open_town(tmp_path / "town") as town:
         town.fill()
-        bootstrap.save_settings(town.config, {"schedule.kind": "manual"})
+        save_settings(town.config, {"schedule.kind": "manual"})
         yield town
 
 

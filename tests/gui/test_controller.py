@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import save_settings
 from mydata_like.gui.engine import Engine
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.standing import Standing
@@ -183,7 +183,7 @@ def test_a_dead_engine_is_followed_by_another_and_the_schedule_is_kept(desk, sit
     os.kill(controller.engine.number, signal.SIGKILL)
     wait_for(qtbot, controller, Phase.BROKEN)
     assert controller.engine is None
-    bootstrap.save_settings(site.config, {"schedule.kind": "startup"})
+    save_settings(site.config, {"schedule.kind": "startup"})
 
     qtbot.waitUntil(lambda: controller.engine is not None, timeout=DEADLINE)
     assert controller.state.phase is Phase.BROKEN

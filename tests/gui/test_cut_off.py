@@ -10,7 +10,8 @@ import psutil
 import pytest
 from PySide6.QtWidgets import QToolButton
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import load_settings, save_settings
+from mydata_like.app.state import look_at_state
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState, Outcome
 from mydata_like.core.safety import Safety
@@ -44,13 +45,13 @@ def add_files(site):
 
 
 def look(site):
-    settings = bootstrap.load_settings(site.config).settings
-    return bootstrap.look_at_state(settings, site.config)
+    settings = load_settings(site.config).settings
+    return look_at_state(settings, site.config)
 
 
 def start_window(site):
     """Start the real program without a screen; its engine begins a run with it."""
-    bootstrap.save_settings(site.config, SLOW)
+    save_settings(site.config, SLOW)
     return subprocess.Popen(
         [sys.executable, "-m", "mydata_like", "gui", "--config", str(site.config)],
         env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
@@ -84,7 +85,7 @@ def is_in_the_middle(site):
 
 def find_unsafe(site):
     """Return the local files that the ledger does not know as verified, and note them as found."""
-    settings = bootstrap.load_settings(site.config).settings
+    settings = load_settings(site.config).settings
     written = WrittenLedger.of(settings, site.config)
     keys = {
         os.fsencode(path.relative_to(site.data).as_posix()): path
@@ -116,7 +117,7 @@ def cut_off(site, qtbot):
         qtbot.waitUntil(lambda: is_in_the_middle(site))
     finally:
         kill_all(process)
-    bootstrap.save_settings(site.config, QUICK | {"limits.bandwidth": 0})
+    save_settings(site.config, QUICK | {"limits.bandwidth": 0})
     unsafe = find_unsafe(site)
     assert 0 < len(unsafe) <= NEW_FILES
     return unsafe
@@ -217,7 +218,7 @@ def test_status_after_a_kill(cut_off, site):
 
 
 def test_after_a_stop_in_the_first_run_what_was_not_sent_is_at_risk(site, window, qtbot):
-    bootstrap.save_settings(site.config, SLOW | {"schedule.kind": "manual"})
+    save_settings(site.config, SLOW | {"schedule.kind": "manual"})
     controller, window, tray = window(site)
     controller.start()
     qtbot.waitUntil(lambda: controller.state.sums.wanted > controller.state.sums.sent > 0)
@@ -236,7 +237,7 @@ def test_after_a_stop_in_the_first_run_what_was_not_sent_is_at_risk(site, window
 
 
 def test_an_engine_that_is_killed_in_the_first_run_leaves_nothing_green(site, window, qtbot):
-    bootstrap.save_settings(site.config, SLOW | {"schedule.kind": "manual"})
+    save_settings(site.config, SLOW | {"schedule.kind": "manual"})
     controller, window, _ = window(site)
     controller.start()
     qtbot.waitUntil(lambda: controller.state.sums.wanted > controller.state.sums.sent > 0)

@@ -8,9 +8,9 @@ from contextlib import suppress
 import psutil
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
-from mydata_like import bootstrap
-from mydata_like.gui.background import Background
 from mydata_like.gui.demonstration import Demonstration
+from mydata_like.gui.tasks import Tasks
+from mydata_like.system.program import find_program
 from tests.gui.conftest import DEADLINE
 from tests.site import kill_group, left_behind
 from tests.sshd_fixture import needs_sshd
@@ -36,15 +36,15 @@ def test_all_of_a_demonstration_vanishes_with_its_window(tmp_path, qtbot):
 
 
 def test_a_demonstration_that_cannot_be_started_is_told(qtbot, full):
-    background = Background()
+    tasks = Tasks()
     parent = QWidget()
     qtbot.addWidget(parent)
-    bootstrap.find_program()  # loads what could not be loaded below
-    demonstration = Demonstration(background, parent)
+    find_program()  # loads what could not be loaded below
+    demonstration = Demonstration(tasks, parent)
     with full():
         demonstration.open()
-        qtbot.waitUntil(lambda: not background.busy)
-    background.close()
+        qtbot.waitUntil(lambda: not tasks.busy)
+    tasks.close()
     (box,) = [one for one in QApplication.topLevelWidgets() if isinstance(one, QMessageBox)]
 
     assert box.isVisible()

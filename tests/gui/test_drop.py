@@ -9,8 +9,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QTreeView
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.settings import ledger_file
+from mydata_like.app.settings import find_places, ledger_file, save_settings
 from mydata_like.core.sources import Destination
 from mydata_like.gui.drop.arrival import accept_drops
 from mydata_like.gui.drop.model import Column
@@ -111,7 +110,7 @@ def settle(sheet, qtbot, desk):
     qtbot.waitUntil(
         lambda: (
             all(row.preview and row.preview.complete for row in sheet.model.rows)
-            and not desk.background.busy
+            and not desk.tasks.busy
         ),
         timeout=DEADLINE,
     )
@@ -304,7 +303,7 @@ def test_two_folders_that_would_mix_wait_for_a_decision(desk, sheet, folder, tmp
 def test_conflicts_are_looked_for_again_after_a_failure(still_desk, sheet, folder, tmp_path, qtbot):
     controller = still_desk.controller
     root = os.fsencode(controller.settings.data.directory)
-    ledger = ledger_file(controller.settings, bootstrap.find_places(controller.config), root)
+    ledger = ledger_file(controller.settings, find_places(controller.config), root)
     write(tmp_path / "disk" / "day 1" / "a.tif")
     shown = sheet(folder, tmp_path / "disk" / "day 1")
     write(ledger, "no ledger at all " * 999)
@@ -351,19 +350,19 @@ def test_a_sheet_that_is_closed_looks_no_further(still_desk, tmp_path, qtbot):
     sheet = DropSheet(still_desk, [os.fsencode(tmp_path / "many")])
     sheet.reject()
 
-    qtbot.waitUntil(lambda: not still_desk.background.busy, timeout=DEADLINE)
+    qtbot.waitUntil(lambda: not still_desk.tasks.busy, timeout=DEADLINE)
 
 
 def test_what_failed_in_an_added_folder_is_tried_again_with_the_folder(desk, sheet, folder, qtbot):
     whole = desk.controller
     (folder / "new.tif").write_text("so far")
-    bootstrap.save_settings(whole.config, {"filters.settle_seconds": 3600})
+    save_settings(whole.config, {"filters.settle_seconds": 3600})
     shown = sheet(folder, desk=desk)
     QTest.mouseClick(shown.upload, BUTTON)
     qtbot.waitUntil(lambda: bool(whole.state.last and not whole.state.ours), timeout=DEADLINE)
     assert whole.state.last.waiting == 1
 
-    bootstrap.save_settings(whole.config, {"filters.settle_seconds": 0})
+    save_settings(whole.config, {"filters.settle_seconds": 0})
     whole.retry(os.fsencode(folder / "new.tif"))
     qtbot.waitUntil(lambda: whole.state.last.verified == 4, timeout=DEADLINE)
 

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from shiboken6 import isValid
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import save_settings
 from mydata_like.gui.dry_run import MISSING, DryRunDialog
 from mydata_like.gui.state import Phase
 from tests.gui.conftest import DEADLINE
@@ -34,7 +34,7 @@ def test_what_stays_here_is_named_and_the_sentence_follows_from_the_numbers(
     desk, site, qtbot, qtmodeltester
 ):
     assert site.carry().code == 0
-    bootstrap.save_settings(site.config, {"filters.settle_seconds": 3600})
+    save_settings(site.config, {"filters.settle_seconds": 3600})
     (site.data / "alice" / "Tomogram 7" / "growing.raw").write_text("so far")
 
     dialog = open_dialog(desk, qtbot)

@@ -7,20 +7,20 @@ from PySide6.QtCore import Qt, qVersion
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QPushButton, QTabWidget, QTextBrowser
 
-from mydata_like.gui.background import Background
 from mydata_like.gui.help import HelpDialog
+from mydata_like.gui.tasks import Tasks
 from mydata_like.system.versions import describe_versions
 
 
 @pytest.fixture
-def background(qapp):
-    background = Background(threads=1)
-    yield background
-    background.close()
+def tasks(qapp):
+    tasks = Tasks(threads=1)
+    yield tasks
+    tasks.close()
 
 
-def open_help(qtbot, background, actions=()):
-    dialog = HelpDialog(background, actions)
+def open_help(qtbot, tasks, actions=()):
+    dialog = HelpDialog(tasks, actions)
     qtbot.addWidget(dialog)
     dialog.show()
     return dialog
@@ -31,18 +31,18 @@ def find_text(dialog, name):
     return next(text for text in texts if text.accessibleName() == name).toPlainText()
 
 
-def test_what_the_program_is_built_on_is_read_beside_the_window(qtbot, background):
+def test_what_the_program_is_built_on_is_read_beside_the_window(qtbot, tasks):
     gate = threading.Event()
-    background.run(gate.wait, print)
-    dialog = open_help(qtbot, background)
+    tasks.run(gate.wait, print)
+    dialog = open_help(qtbot, tasks)
     assert find_text(dialog, "Licences") == ""
 
     gate.set()
     qtbot.waitUntil(lambda: "PySide6" in find_text(dialog, "Licences"))
 
 
-def test_the_versions_that_security_depends_on_are_shown_and_copied(qtbot, background):
-    dialog = open_help(qtbot, background)
+def test_the_versions_that_security_depends_on_are_shown_and_copied(qtbot, tasks):
+    dialog = open_help(qtbot, tasks)
     dialog.findChild(QTabWidget).setCurrentIndex(1)
     copy = next(it for it in dialog.findChildren(QPushButton) if it.text() == "&Copy")
     qtbot.waitUntil(copy.isEnabled)
@@ -55,9 +55,9 @@ def test_the_versions_that_security_depends_on_are_shown_and_copied(qtbot, backg
     assert f"Qt {qVersion()}\n" in copied
 
 
-def test_keys_are_listed_with_what_they_do(qtbot, background):
+def test_keys_are_listed_with_what_they_do(qtbot, tasks):
     action = QAction("&Find <it>…")
     action.setShortcut(QKeySequence("Ctrl+F"))
-    dialog = open_help(qtbot, background, [action])
+    dialog = open_help(qtbot, tasks, [action])
 
     assert find_text(dialog, "Keys").split() == ["Find", "<it>", "Ctrl+F"]

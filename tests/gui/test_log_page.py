@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.logbook import LogLine
-from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.logbook.bundle import BundleDialog
 from mydata_like.gui.logbook.model import MOST, TEXT, LogModel
@@ -28,6 +27,7 @@ from mydata_like.gui.logbook.source import Sieve, Sifted
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.log import LogPage
 from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.tasks import Tasks
 from mydata_like.system.logs import LogStyle, Redaction, logging_to
 
 DEADLINE = 30_000
@@ -43,10 +43,10 @@ def log(home):
 
 @pytest.fixture
 def desk(home):
-    background = Background()
-    controller = Controller(None, background)
-    yield Desk(controller, background, Memory(controller))
-    background.close()
+    tasks = Tasks()
+    controller = Controller(None, tasks)
+    yield Desk(controller, tasks, Memory(controller))
+    tasks.close()
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def open_page(qtbot, still_desk):
         page.resize(1000, 700)
         page.show()
         page.show_page()
-        qtbot.waitUntil(lambda: not still_desk.background.busy)
+        qtbot.waitUntil(lambda: not still_desk.tasks.busy)
         return page
 
     return open_it

@@ -39,7 +39,7 @@ def open_page(qtbot, still_desk):
 
 
 def settle(qtbot, desk):
-    qtbot.waitUntil(lambda: not desk.background.busy)
+    qtbot.waitUntil(lambda: not desk.tasks.busy)
 
 
 def kinds(page):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import load_settings, save_settings
+from mydata_like.app.state import look_at_state
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.tray.leaving import IN_TRAY
 from tests.gui.conftest import QUICK
@@ -14,8 +15,8 @@ SLOW = QUICK | {"schedule.kind": "startup", "limits.bandwidth": 1.5}  # MB/s: so
 
 
 def heartbeat(site):
-    settings = bootstrap.load_settings(site.config).settings
-    return bootstrap.look_at_state(settings, site.config).heartbeat
+    settings = load_settings(site.config).settings
+    return look_at_state(settings, site.config).heartbeat
 
 
 def is_at_work(site):
@@ -25,7 +26,7 @@ def is_at_work(site):
 
 @pytest.mark.parametrize(("answer", "all_safe"), [("alt+l", True), ("alt+u", False)])
 def test_an_upload_goes_on_or_stops_as_the_person_wants(site, screen, answer, all_safe):
-    bootstrap.save_settings(site.config, SLOW)
+    save_settings(site.config, SLOW)
     site.server.hold_verification()  # so long the upload goes on, however long a person takes
     memory = Memory()
     memory.setValue(IN_TRAY, "yes")  # no balloon that looks like a menu from here

@@ -5,12 +5,14 @@ import datetime
 import pytest
 from PySide6.QtCore import Qt
 
-from mydata_like import bootstrap
+from mydata_like.app.registration import register
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.settings import load_settings
 from mydata_like.gui.app import Program
+from mydata_like.gui.settings.connection_test import ConnectionTestDialog
 from mydata_like.gui.settings.dialog import SettingsDialog
 from mydata_like.gui.settings.drawer import Drawer
 from mydata_like.gui.settings.starts import describe_starts, find_starts
-from mydata_like.gui.settings.trial import TrialDialog
 from mydata_like.gui.start import Start
 from mydata_like.gui.window import Window
 from mydata_like.settings.draft import Draft
@@ -273,7 +275,7 @@ def test_an_import_is_shown_as_changes_before_anything_is_saved(qtbot, dialog, c
     qtbot.waitUntil(lambda: "were taken from the file" in dialog.notice.text, timeout=DEADLINE)
 
     assert dialog.panes.find_row("instrument.name").source == "● Changed"
-    assert dialog.key_row.wish.text == KEY
+    assert dialog.key_row.change.text == KEY
     assert config.read_text() == FILE
 
 
@@ -387,18 +389,16 @@ def test_the_connection_is_tried_step_by_step_before_anything_is_saved(qtbot, de
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     dialog.show()
     qtbot.waitUntil(lambda: dialog.ready, timeout=DEADLINE)
-    bootstrap.register(
-        bootstrap.load_settings(site.config).settings,
-        bootstrap.Order(config=site.config),
-        _audience(),
-    )
+    settings = load_settings(site.config).settings
+    request = RunRequest(settings=settings, config=site.config)
+    register(request, RunObserver())
 
     qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
-    trial = dialog.findChild(TrialDialog)
-    qtbot.waitUntil(lambda: trial.conclusion.startswith("The way"), timeout=DEADLINE)
+    tester = dialog.findChild(ConnectionTestDialog)
+    qtbot.waitUntil(lambda: tester.conclusion.startswith("The way"), timeout=DEADLINE)
 
-    assert set(trial.results) == {"ok"}
-    assert len(trial.results) >= 6
+    assert set(tester.test.results) == {"ok"}
+    assert len(tester.test.results) >= 6
     assert site.config.read_text() == before
 
 
@@ -413,16 +413,8 @@ def test_a_wrong_key_fails_the_trial_before_it_is_stored(qtbot, desk, site):
     qtbot.keyClicks(dialog.key_row.focusProxy(), KEY)
 
     qtbot.mouseClick(dialog.trying, Qt.MouseButton.LeftButton)
-    trial = dialog.findChild(TrialDialog)
-    qtbot.waitUntil(lambda: trial.conclusion == "Something is wrong", timeout=DEADLINE)
+    tester = dialog.findChild(ConnectionTestDialog)
+    qtbot.waitUntil(lambda: tester.conclusion == "Something is wrong", timeout=DEADLINE)
 
-    assert trial.results == ("failed",)
+    assert tester.test.results == ("failed",)
     assert secrets.read_text() == before
-
-
-def _audience():
-    from mydata_like.engine.progress import RunProgress
-    from mydata_like.engine.workers import CancelFlag
-
-    tally = RunProgress(bootstrap.SystemClock())
-    return bootstrap.Audience(tally.add, tally, CancelFlag(), lambda secret: None)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import save_settings
 from mydata_like.doctor import examination
 from mydata_like.doctor.findings import LARGE_FILES, RECORDS, TINY_FILES, Stage
 from mydata_like.doctor.verdict import Workload
@@ -20,6 +20,7 @@ from mydata_like.gui.speed_test.report import STAGES, WORKLOADS, read_report
 from mydata_like.gui.speed_test.result import ResultView
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.transfer import Transfer
+from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 from tests.gui.speed_records import UNKNOWN, a_record, findings, keep
 from tests.sshd_fixture import needs_sshd
@@ -38,7 +39,7 @@ def open_page(qtbot):
         page.resize(900, 700)
         page.show()
         page.show_page()
-        qtbot.waitUntil(lambda: not desk.background.busy)
+        qtbot.waitUntil(lambda: not desk.tasks.busy)
         return page
 
     return open_it
@@ -263,7 +264,7 @@ def test_what_the_test_says_in_english_is_told_in_german(spoken, said, german):
 @needs_sshd
 def test_a_test_in_quiet_hours_is_made_if_a_person_insists(desk, site, open_page, qtbot):
     assert site.command("register").code == 0
-    bootstrap.save_settings(site.config, {"limits.quiet_hours": ["00:00-24:00"]})
+    save_settings(site.config, {"limits.quiet_hours": ["00:00-24:00"]})
     page = open_page(desk)
 
     page._begin_quickly()
@@ -312,7 +313,7 @@ def test_beside_a_run_there_is_no_test(desk, site, open_page, qtbot):
     told = []
     examiner = Examiner(desk.controller)
     examiner.ended.connect(told.append)
-    with lock_data_directory(site.state, bytes(site.data), bootstrap.SystemClock()):
+    with lock_data_directory(site.state, bytes(site.data), SystemClock()):
         qtbot.waitUntil(lambda: desk.controller.state.phase == "elsewhere")
         assert not page._empty.test.isEnabled()
         assert "A run is under way" in page._notice.text
@@ -325,7 +326,7 @@ def test_beside_a_run_there_is_no_test(desk, site, open_page, qtbot):
 @needs_sshd
 def test_advice_is_applied_proven_and_undone(desk, site, open_page, qtbot):
     assert site.command("register").code == 0
-    bootstrap.save_settings(site.config, {"transfer.channels": 1})
+    save_settings(site.config, {"transfer.channels": 1})
     with qtbot.waitSignal(desk.controller.settings_changed):
         desk.controller.reload_settings()
     keep(desk, a_record(channels=1))

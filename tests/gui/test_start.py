@@ -47,7 +47,7 @@ def test_opening_the_window_imports_nothing_that_only_commands_need():
         text=True,
     )
 
-    for heavy in ("mydata_like.bootstrap", "requests", "PySide6"):
+    for heavy in ("mydata_like.app", "requests", "PySide6"):
         assert f" {heavy}\n" not in ended.stderr
 
 

@@ -6,7 +6,7 @@ import signal
 import psutil
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import load_settings, save_settings
 from mydata_like.demo.faults import Fault, Reply
 from tests.gui.conftest import QUICK
 from tests.gui.person import open_person
@@ -70,7 +70,7 @@ def test_from_the_first_start_to_the_first_upload(use, tmp_path):  # noqa: PLR09
         person.presses("Return")
 
         person.turns_to("mydata-like")
-        bootstrap.save_settings(town.config, QUICK)
+        save_settings(town.config, QUICK)
         person.waits_for("Ready to start")
         person.presses("F5")
         person.waits_for(SAFE)
@@ -99,7 +99,7 @@ def test_a_folder_given_to_a_second_start_is_uploaded_from_the_first(use, site, 
 
 
 def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
-    bootstrap.save_settings(site.config, SLOW)
+    save_settings(site.config, SLOW)
     with use(site.config) as person:
         person.waits_for("Ready to start")
         person.presses("F5")
@@ -112,7 +112,7 @@ def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
         person.until(lambda: person.find("Start").enabled)
         assert site.find_wrongs() != []
 
-        bootstrap.save_settings(site.config, QUICK | {"limits.bandwidth": 0})
+        save_settings(site.config, QUICK | {"limits.bandwidth": 0})
         person.presses("F5")
         person.waits_for(SAFE)
 
@@ -120,7 +120,7 @@ def test_a_paused_run_goes_on_and_a_stopped_one_is_carried_on(use, site):
 
 
 def test_an_engine_that_dies_is_told_of_and_the_run_goes_on(use, site):
-    bootstrap.save_settings(site.config, SLOW)
+    save_settings(site.config, SLOW)
     with use(site.config) as person:
         person.waits_for("Ready to start")
         person.presses("F5")
@@ -128,7 +128,7 @@ def test_an_engine_that_dies_is_told_of_and_the_run_goes_on(use, site):
         (engine,) = psutil.Process(person.process.pid).children()
         engine.send_signal(signal.SIGKILL)
         person.waits_for("The engine ended unexpectedly")
-        bootstrap.save_settings(site.config, QUICK | {"limits.bandwidth": 0})
+        save_settings(site.config, QUICK | {"limits.bandwidth": 0})
         person.presses("alt+g")
         person.waits_for(SAFE)
 
@@ -160,7 +160,7 @@ def test_a_bad_value_is_corrected_and_a_decided_one_stays(use, site):
         person.presses("Return")
         person.turns_to("mydata-like")
 
-    saved = bootstrap.load_settings(site.config).settings
+    saved = load_settings(site.config).settings
     assert saved.monitor.signal_url == "https://example.org/alive"
 
 

@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState
 from mydata_like.engine.progress import ActiveTransfer
@@ -263,7 +263,7 @@ def test_the_path_of_a_row_is_copied(still_desk, written, open_page, tmp_path):
 
 
 def test_cancelling_a_batch_leaves_all_of_its_files(qtbot, desk, site, open_page):
-    bootstrap.save_settings(site.config, {"limits.bandwidth": 0.1})
+    save_settings(site.config, {"limits.bandwidth": 0.1})
     page = open_page(desk)
     batches = lambda: [it for it in page._travelling.transfers if it.files > 1]  # noqa: E731
     desk.controller.start()

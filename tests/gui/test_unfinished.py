@@ -5,8 +5,8 @@ import os
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.settings import ledger_file
+from mydata_like.app.settings import find_places, ledger_file
+from mydata_like.app.sources import find_unfinished_sources
 from mydata_like.core.sources import Destination, KnownSource, Source
 from mydata_like.gui.overview.page import OverviewPage
 from mydata_like.gui.overview.unfinished import MOST, RemoveQuestion, UnfinishedList
@@ -81,7 +81,7 @@ def test_a_killed_drop_is_shown_after_a_restart_and_continued(site, dropped, ope
 def test_a_folder_that_is_removed_is_asked_about_once_and_forgotten(desk, site, qtbot):
     settings, config = desk.controller.settings, desk.controller.config
     root = os.fsencode(settings.data.directory)
-    file = ledger_file(settings, bootstrap.find_places(config), root)
+    file = ledger_file(settings, find_places(config), root)
     with SqliteLedger.open(file, root, SystemClock()) as ledger:
         ledger.record_source(Source(b"/usb/Day 1", Destination("", "Mice", "Day 1")))
     desk.controller._look()
@@ -90,11 +90,11 @@ def test_a_folder_that_is_removed_is_asked_about_once_and_forgotten(desk, site, 
     button(shown, "Remove").click()
     question = page.findChild(RemoveQuestion)
     assert "/usb/Day 1" in question.text()
-    assert len(bootstrap.find_unfinished_sources(settings, config)) == 1
+    assert len(find_unfinished_sources(settings, config)) == 1
     button(question, "&Remove").click()
     qtbot.waitUntil(lambda: not shown.isVisible(), timeout=DEADLINE)
 
-    assert bootstrap.find_unfinished_sources(settings, config) == []
+    assert find_unfinished_sources(settings, config) == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Where is my data? From a typed name to the last step, and to the freed disk."""
 
 import os
-from functools import partial
 
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
@@ -9,13 +8,13 @@ from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListView, QPushButton, QTabWidget
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import load_settings, save_settings
 from mydata_like.demo.faults import EMPTY_LIST, Fault
-from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.pages.where import WherePage
+from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.where.free import FreeDialog
 from mydata_like.gui.where.models import FatesModel, SuggestionsModel
 from tests.builders import a_file
@@ -35,24 +34,24 @@ def site(tmp_path_factory):
     for number in range(5):
         a_file(folder / "data/bob/Series" / f"{number}.dat", 10 + number, LONG_AGO)
     with open_site(folder) as opened:
-        bootstrap.save_settings(opened.config, QUICK)
+        save_settings(opened.config, QUICK)
         assert opened.carry().code == 0
         yield opened
 
 
 @pytest.fixture
 def page(site, qtbot):
-    background = Background()
-    yield open_page(site, qtbot, background)
-    background.close()
+    tasks = Tasks()
+    yield open_page(site, qtbot, tasks)
+    tasks.close()
 
 
-def open_page(site, qtbot, background):
+def open_page(site, qtbot, tasks):
     """Return the page, with a controller that knows the settings and has no engine."""
-    controller = Controller(site.config, background)
-    controller.loaded = bootstrap.load_settings(site.config)
+    controller = Controller(site.config, tasks)
+    controller.loaded = load_settings(site.config)
     controller.settings = controller.loaded.settings
-    page = WherePage(Desk(controller, background, Memory(controller)))
+    page = WherePage(Desk(controller, tasks, Memory(controller)))
     qtbot.addWidget(page)
     page.resize(1000, 700)
     page.show()
@@ -234,38 +233,43 @@ def test_who_leaves_the_page_while_it_asks_finds_it_ready_again(page, site, qtbo
     assert button(page, "Check now").isEnabled()
 
 
-class SlowBackground(Background):
+class SlowTasks(Tasks):
     """Works at once, but keeps every answer until it is let out."""
 
     def __init__(self):
         super().__init__()
-        self.answers = {}  # by the number of the question
+        self.held = []  # the numbers of tasks that have ended
         self.asked = 0
 
-    def run(self, function, done, failed=None):
+    @property
+    def busy(self):
+        return len(self._calls) > len(self.held)
+
+    def run(self, *functions, **options):
         self.asked += 1
-        super().run(function, self._keep(done), self._keep(failed))
+        return super().run(*functions, **options)
 
     def let_out(self, qtbot):
         """Let out the answer to the latest question that has one, when all have come."""
-        qtbot.waitUntil(lambda: bool(self.answers) and not self.busy, timeout=DEADLINE)
-        self.answers.pop(max(self.answers))()
+        qtbot.waitUntil(lambda: bool(self.held) and not self.busy, timeout=DEADLINE)
+        number = max(self.held)
+        self.held.remove(number)
+        super()._deliver(number)
 
     def let_all_out(self, qtbot):
         """Let out all answers, and those to what is asked meanwhile; the latest first."""
-        while self.answers or self.busy:
+        while self.held or self.busy:
             self.let_out(qtbot)
 
-    def _keep(self, told):
-        number = self.asked
-        return told and (lambda answer: self.answers.update({number: partial(told, answer)}))
+    def _deliver(self, number):
+        self.held.append(number)
 
 
 @pytest.fixture
 def slow():
-    background = SlowBackground()
-    yield background
-    background.close()
+    tasks = SlowTasks()
+    yield tasks
+    tasks.close()
 
 
 @pytest.fixture

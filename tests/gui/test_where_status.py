@@ -5,16 +5,15 @@ import os
 import pytest
 from PySide6.QtWidgets import QLabel, QLineEdit
 
-from mydata_like import bootstrap
-from mydata_like.bootstrap.settings import find_places, ledger_file
+from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
 from mydata_like.core.shards import WHOLE, Shard
-from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.pages.where import WherePage
+from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.where.sentences import list_steps
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
@@ -32,16 +31,16 @@ class Seen:
         self.data = folder / "data"
         self.data.mkdir()
         self.qtbot = qtbot
-        self.background = Background()
+        self.tasks = Tasks()
         config = folder / "settings.toml"
         config.write_text(
             f'[server]\nurl = "https://data.example.org"\n[data]\ndirectory = "{self.data}"\n'
             f'[advanced]\nstate_directory = "{folder / "state"}"\n[filters]\nsymlinks = "within"\n'
         )
-        self.controller = Controller(config, self.background)
-        self.controller.loaded = bootstrap.load_settings(config)
+        self.controller = Controller(config, self.tasks)
+        self.controller.loaded = load_settings(config)
         self.controller.settings = self.controller.loaded.settings
-        self.page = WherePage(Desk(self.controller, self.background, Memory(self.controller)))
+        self.page = WherePage(Desk(self.controller, self.tasks, Memory(self.controller)))
         qtbot.addWidget(self.page)
         self.page.show()
 
@@ -87,14 +86,14 @@ class Seen:
 
     def _is_busy(self):
         page = self.page
-        return self.background.busy or page._searching or page._looker._asking
+        return self.tasks.busy or page._search_task.running or page._poller.polling
 
 
 @pytest.fixture
 def seen(tmp_path, home, qtbot):
     opened = Seen(tmp_path, qtbot)
     yield opened
-    opened.background.close()
+    opened.tasks.close()
 
 
 def test_a_linked_file_that_a_scan_follows_is_judged_by_its_target(seen):

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QToolBar
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.contact import Contact, ContactSign, follow
@@ -105,7 +105,7 @@ def test_of_another_server_nothing_is_known_yet(desk, site, qtbot):
     desk.controller.run_changed.emit(RUNNING)
     assert sign.contact is Contact.ANSWERS
     assert desk.controller.settings.server.url in sign.toolTip()
-    bootstrap.save_settings(site.config, {"server.url": "https://other.example"})
+    save_settings(site.config, {"server.url": "https://other.example"})
 
     with qtbot.waitSignal(desk.controller.settings_changed):
         desk.controller.reload_settings()

@@ -9,9 +9,9 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from mydata_like.core.model import EntryState
 from mydata_like.core.views import View
-from mydata_like.gui.background import Background
 from mydata_like.gui.tables.files import file_columns
 from mydata_like.gui.tables.model import DOTS, WindowedModel
+from mydata_like.gui.tasks import Tasks
 from tests.gui.ledgers import WrittenLedger, an_entry
 
 BY_NAME = View(order="name", descending=False)
@@ -36,11 +36,11 @@ def written(tmp_path: Path) -> Iterator[WrittenLedger]:
 
 @pytest.fixture
 def model(qapp) -> Iterator[WindowedModel]:
-    background = Background()
-    model = WindowedModel(file_columns(), background)
+    tasks = Tasks()
+    model = WindowedModel(file_columns(), tasks)
     yield model
     model.close()
-    background.close()
+    tasks.close()
     model.deleteLater()
 
 

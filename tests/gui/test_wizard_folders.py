@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QPushButton
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import load_settings, open_secrets, save_settings, store_api_key
 from mydata_like.core.model import Layout
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.gui.wizard import SetupWizard
@@ -61,9 +61,9 @@ def person(open_wizard, config, server, data):
         "instrument.contact_name": "Ada",
         "instrument.contact_email": "ada@example.org",
     }
-    bootstrap.save_settings(config, changes)
-    settings = bootstrap.load_settings(config).settings
-    bootstrap.store_api_key(settings, bootstrap.open_secrets(config), server.api_key, "file")
+    save_settings(config, changes)
+    settings = load_settings(config).settings
+    store_api_key(settings, open_secrets(config), server.api_key, "file")
     person = open_wizard()
     assert person.wizard.step is person.wizard.folders
     return person
@@ -185,7 +185,7 @@ def test_settings_of_mydata_are_shown_before_they_are_taken_over(open_wizard, le
     sheet.take_over.click()
     person.wait_for(person.wizard.key)
 
-    settings = bootstrap.load_settings(config).settings
+    settings = load_settings(config).settings
     assert settings.instrument.name == "Röntgen 3"
     person.wizard.back.click()
     assert person.wizard.folders.chosen is Layout.GROUP_EXPERIMENT_DATASET

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like import bootstrap
+from mydata_like.app.settings import load_settings, open_secrets, save_settings, store_api_key
 from mydata_like.demo.faults import HTML_PAGE, Fault, Hang, Reply
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.gui.wizard import SetupWizard
@@ -27,14 +27,12 @@ def open_wizard(open_desk, config, qtbot):
     """Return a person before the wizard, at its first incomplete page."""
 
     def open_it(**settings):
-        bootstrap.save_settings(
-            config, {key.replace("__", "."): value for key, value in settings.items()}
-        )
+        save_settings(config, {key.replace("__", "."): value for key, value in settings.items()})
         desk = open_desk(config)
         wizard = SetupWizard(desk)
         qtbot.addWidget(wizard)
         wizard.show()
-        person = Person(wizard, qtbot, desk.background)
+        person = Person(wizard, qtbot, desk.tasks)
         person.wait(lambda: not wizard.verdict.text)
         return person
 
@@ -42,8 +40,8 @@ def open_wizard(open_desk, config, qtbot):
 
 
 def keep_key(config, server):
-    settings = bootstrap.load_settings(config).settings
-    bootstrap.store_api_key(settings, bootstrap.open_secrets(config), server.api_key, "file")
+    settings = load_settings(config).settings
+    store_api_key(settings, open_secrets(config), server.api_key, "file")
 
 
 def check_address(person, text):
@@ -84,11 +82,11 @@ def test_an_answer_for_an_earlier_address_is_ignored(open_wizard, server):
     server.faults.add(Fault(action=Hang()))
     person = open_wizard()
     person.type(person.wizard.address.address, server.url)
-    background = person.background
-    person.wait(lambda: background.busy)
+    tasks = person.tasks
+    person.wait(lambda: tasks.busy)
 
     assert "names no server" in check_address(person, "two words")
-    person.wait(lambda: not background.busy)
+    person.wait(lambda: not tasks.busy)
 
     assert "names no server" in person.wizard.address.verdict.text
 
@@ -125,7 +123,7 @@ def test_a_wrong_key_is_refused_and_a_right_one_greeted(open_wizard, server):
 def test_instruments_of_the_facility_are_offered(open_wizard, server, config):
     with Api(server) as api:
         api.post("instrument/", json={"facility": "/api/v1/facility/1/", "name": "Scope 1"})
-    bootstrap.save_settings(config, {"server.url": server.url, "server.username": "demo"})
+    save_settings(config, {"server.url": server.url, "server.username": "demo"})
     keep_key(config, server)
     person = open_wizard()
     place = person.wizard.place

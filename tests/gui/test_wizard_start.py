@@ -73,13 +73,13 @@ def test_the_first_start_from_nothing_to_a_test_file(open_wizard, town):  # noqa
 
     person.wait(wizard.key.host_key.isVisible)
     assert wizard.key.host_key.fingerprint.text() == town.sshd.fingerprint
-    assert not wizard.key.trial.isVisible()
+    assert not wizard.key.test.isVisible()
     wizard.key.host_key.trust.click()
 
-    person.wait(wizard.key.trial.isVisible)
+    person.wait(wizard.key.test.isVisible)
     person.press_enter()
     person.wait(lambda: wizard.key.proved)
-    assert wizard.key.trial.steps.count() >= 7
+    assert wizard.key.test.steps.count() >= 7
     person.press_enter()
     person.wait(lambda: not wizard.isVisible())
     assert town.server.datafiles() == []
@@ -109,14 +109,14 @@ def test_a_key_that_the_host_does_not_know_yet_is_no_success(open_wizard, town):
     key.ask_now.click()
     person.wait(key.host_key.isVisible)
     key.host_key.trust.click()
-    person.wait(key.trial.isVisible)
+    person.wait(key.test.isVisible)
 
-    key.trial.send.click()
-    person.wait(key.trial.send.isEnabled)
+    key.test.send.click()
+    person.wait(key.test.send.isEnabled)
 
     assert not key.proved
-    assert "did not arrive" in key.trial.verdict.text
-    assert "until the staging host knows the key" in key.trial.steps.item(5).text()
+    assert "did not arrive" in key.test.verdict.text
+    assert "until the staging host knows the key" in key.test.steps.item(5).text()
 
 
 def test_a_closed_wizard_opens_again_where_it_was_left(open_wizard, town):

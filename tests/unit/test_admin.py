@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 ADMIN = Path(__file__).parents[2] / "docs/admin"
 STUB = '#!/bin/sh\nprintf "%s\\n" "$@"\n'
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.core.problems import PROBLEMS
 from mydata_like.settings.legacy import WITHOUT_SETTING
 from mydata_like.settings.schema import iter_settings
 
@@ -37,20 +38,15 @@ def test_the_page_for_those_who_come_from_mydata_tells_of_every_key():
 def test_the_page_of_troubles_has_a_place_for_every_family_of_codes():
     text = (ROOT / "docs/troubleshooting.md").read_text()
     headings = re.findall(r"^## (.+)$", text, re.M)
-    codes = (ROOT / "docs/events.md").read_text().split("## Codes")[1]
 
-    families = {code.partition(".")[0] for code in re.findall(r"`([a-z-]+\.[a-z-]+)`", codes)}
-    assert families - {"advanced"} == {
+    assert {code.partition(".")[0] for code in PROBLEMS} == {
         family for heading in headings for family in heading.split(", ")
     }
 
 
 def test_the_page_of_troubles_names_only_codes_that_there_are():
     text = (ROOT / "docs/troubleshooting.md").read_text()
-    codes = (ROOT / "docs/events.md").read_text().split("## Codes")[1]
-    known = set(re.findall(r"`([a-z-]+\.[a-z-]+)`", codes)) | {
-        setting.key for setting in iter_settings()
-    }
+    known = PROBLEMS.keys() | {setting.key for setting in iter_settings()}
 
     assert set(re.findall(r"`([a-z-]+\.[a-z-]+)`", text)) - known == set()
 

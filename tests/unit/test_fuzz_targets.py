@@ -22,6 +22,7 @@ def test_sound_input_is_understood(name, tmp_path):
     assert all(parse(sample) for sample in target.samples)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_anything_else_is_refused_with_the_errors_that_are_declared(name, tmp_path):
     target = TARGETS[name]

@@ -1,14 +1,10 @@
 """What the program does not import: a start is as cheap as what it loads."""
 
-import ast
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-from mydata_like import bootstrap
 
 HEAVY = {
     "PySide6", "asyncio", "keyring", "paramiko", "pathspec", "requests", "rich", "tomlkit", "typer",
@@ -17,6 +13,11 @@ HEAVY = {
 LIBRARIES = HEAVY | {
     "cryptography", "filelock", "platformdirs", "psutil", "sqlite3", "urllib3",
 }  # fmt: skip
+
+# What carries data, and what it is carried by.
+CARRYING = tuple(
+    f"mydata_like.{name}" for name in ("ssh.", "server.", "transfer.", "engine.run", "engine.send")
+)
 
 
 def imported(code, *words):
@@ -29,6 +30,7 @@ def imported(code, *words):
     return set(json.loads(said.splitlines()[-1]))
 
 
+@pytest.mark.process
 def test_the_version_is_told_without_any_library():
     modules = imported("from mydata_like.__main__ import main; main()", "--version")
 
@@ -36,6 +38,7 @@ def test_the_version_is_told_without_any_library():
     assert {name for name in modules if name.startswith("mydata_like.")} == {"mydata_like.__main__"}
 
 
+@pytest.mark.process
 def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
     words = ("run", "--json", "--config", str(tmp_path / "settings.toml"))
     (tmp_path / "settings.toml").write_text("")
@@ -43,37 +46,37 @@ def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
         "from mydata_like.__main__ import main\ntry: main()\nexcept SystemExit: 0", *words
     )
 
-    assert "mydata_like.bootstrap.job" in modules
+    assert "mydata_like.app.run_service" in modules
     assert not modules & HEAVY
-    assert not modules & {"mydata_like.cli.main", "mydata_like.bootstrap.setup"}
+    assert not modules & {"mydata_like.cli.main", "mydata_like.app.setup"}
 
 
+@pytest.mark.process
 def test_a_channel_worker_imports_no_library_before_its_plan():
     modules = imported("import mydata_like.transfer.process, mydata_like.transfer.worker")
 
     assert not modules & LIBRARIES
 
 
-def _told():
-    """Return what the type checker is told: each part with its home."""
-    tree = ast.parse(Path(bootstrap.__file__).read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    return {
-        alias.name: node.module.removeprefix("mydata_like.")
-        for node in block.body
-        for alias in node.names
-    }
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "code",
+    ["import mydata_like.gui.app", "import mydata_like.app.state, mydata_like.app.reading"],
+    ids=["what the window shows", "what it is filled with"],
+)
+def test_the_window_opens_without_engine_and_ssh(code):
+    modules = imported(code)
+
+    assert not [name for name in modules if name.startswith(CARRYING)]
 
 
-def test_the_parts_of_bootstrap_are_where_the_type_checker_is_told():
-    assert _told() == bootstrap._HOME_OF
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "words", [("status",), ("settings", "get", "data.layout")], ids=["status", "settings"]
+)
+def test_a_command_imports_nothing_that_only_others_need(words, tmp_path):
+    code = "from mydata_like.__main__ import main\ntry: main()\nexcept SystemExit: 0"
+    modules = imported(code, *words, "--config", str(tmp_path / "settings.toml"))
 
-
-@pytest.mark.parametrize("part", sorted(_told()))
-def test_each_part_of_bootstrap_is_there(part):
-    assert getattr(bootstrap, part) is not None
-
-
-def test_what_is_no_part_of_bootstrap_is_told():
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        bootstrap.nothing  # noqa: B018
+    assert "mydata_like.cli.main" in modules
+    assert not [name for name in modules if name.startswith(CARRYING)]

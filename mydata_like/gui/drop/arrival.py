@@ -33,7 +33,7 @@ class Arrival(QObject):
         if len(paths) == 1 and paths[0].lower().endswith(SETTINGS_ENDINGS):
             path = Path(os.fsdecode(paths[0]))
             self._paths = paths
-            self._desk.background.run(partial(find_kind, path), self._take_file)
+            self._desk.tasks.run(partial(find_kind, path), self._take_file)
         else:
             self._open(DropSheet(self._desk, paths, self._window))
 

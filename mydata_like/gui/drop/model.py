@@ -21,8 +21,7 @@ from mydata_like.gui.look import palette, words
 from mydata_like.gui.look.icons import icon
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import SourcePreview
-    from mydata_like.bootstrap.sources import Part
+    from mydata_like.app.sources import Part, SourcePreview
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()

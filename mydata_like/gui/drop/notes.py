@@ -15,8 +15,7 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.palette import Status
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import Conflict
-    from mydata_like.bootstrap.sources import Left
+    from mydata_like.app.sources import Conflict, Left
 
 translate = QCoreApplication.translate
 NOWHERE = QModelIndex()

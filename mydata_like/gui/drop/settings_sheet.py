@@ -19,7 +19,7 @@ from mydata_like.settings.schema import settings_by_key
 from mydata_like.settings.text import format_value
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import Copying
+    from mydata_like.app.copying import Copying
 
 
 class SettingsSheet(QDialog):
@@ -43,7 +43,7 @@ class SettingsSheet(QDialog):
         )
         self._lay_out()
         self._connect()
-        desk.background.run(
+        desk.tasks.run(
             partial(plan, source, desk.controller.config), self._show_plan, self._show_failure
         )
 
@@ -99,7 +99,7 @@ class SettingsSheet(QDialog):
         self.take_over.setEnabled(False)
         desk = self._desk
         keep = partial(save, desk.controller.config, self._copying)
-        desk.background.run(keep, self._finish, self._show_failure)
+        desk.tasks.run(keep, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
     def _finish(self, _nothing: object) -> None:
@@ -115,20 +115,20 @@ class SettingsSheet(QDialog):
 
 def find_kind(path: Path) -> str:
     """Return "mydata" or "ours" for a settings file, empty for anything else."""
-    from mydata_like import bootstrap
+    from mydata_like.app.copying import find_settings_kind
 
-    return bootstrap.find_settings_kind(path)
+    return find_settings_kind(path)
 
 
 def plan(source: Path, config: Path | None) -> Copying:
     """Return what a settings file would change here; raises `SettingsError`."""
-    from mydata_like import bootstrap
+    from mydata_like.app.copying import plan_copying
 
-    return bootstrap.plan_copying(source, config)
+    return plan_copying(source, config)
 
 
 def save(config: Path | None, copying: Copying) -> None:
     """Write the changes; raises `SettingsError`."""
-    from mydata_like import bootstrap
+    from mydata_like.app.settings import save_settings
 
-    bootstrap.save_settings(config, copying.changes)
+    save_settings(config, copying.changes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,16 +24,16 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.sources import LONGEST_NAME
+from mydata_like.gui.drop import source_scan
 from mydata_like.gui.drop.model import Column, SourcesModel
 from mydata_like.gui.drop.notes import Note, NotesModel, list_notes
-from mydata_like.gui.drop.survey import Survey
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import LARGE, PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.state import Phase
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import Conflict
+    from mydata_like.app.sources import Conflict, SourcePreview
 
 SHOW_AFTER = 200  # milliseconds after which it is shown how far the look is
 WIDTHS = {  # in characters; the name has the rest
@@ -54,14 +55,16 @@ class DropSheet(QDialog):
         self.setWindowTitle(self.tr("Upload"))
         settings = desk.controller.settings
         self._controller = desk.controller
-        self._background = desk.background
-        self._survey = Survey(settings, desk.controller.config, paths)
-        self.model = SourcesModel(self._survey.paths, settings.server.username, self)
+        self._tasks = desk.tasks
+        self._paths = list(dict.fromkeys(os.path.normpath(path) for path in paths))
+        self._previews: list[SourcePreview | None] = [None for _ in self._paths]
+        self._speed = 0.0  # of the last run, in bytes a second
+        self._place = settings, desk.controller.config
+        self.model = SourcesModel(self._paths, settings.server.username, self)
         self.notes = NotesModel(self)
         self._conflicts: list[Conflict] = []
         self._failure: Note | None = None  # of the look
         self._unasked: Note | None = None  # why it is not known what the conflicts are
-        self._asked = self._asking = False
         self._timer = QTimer(self, interval=SHOW_AFTER)
         self._make_widgets()
         self._set_up_tree()
@@ -69,13 +72,23 @@ class DropSheet(QDialog):
         self._lay_out()
         self._connect()
         self._show()
-        self._timer.start()
-        self._background.run(self._survey.look, self._show_end, self._show_failure)
+        self._start_scan()
 
     def done(self, result: int) -> None:
         self._timer.stop()
-        self._survey.stop()
+        self._scan.cancel()
         super().done(result)
+
+    def _start_scan(self) -> None:
+        self._timer.start()
+        self._tasks.run(partial(source_scan.find_speed, *self._place), self._take_speed)
+        self._scan = self._tasks.run(
+            partial(source_scan.scan_sources, *self._place, self._paths),
+            self._show_end,
+            self._show_failure,
+            progress=self._take_preview,
+            cancel=True,
+        )
 
     def _make_widgets(self) -> None:
         self._title = PlainLabel("", self)
@@ -142,9 +155,9 @@ class DropSheet(QDialog):
     @Slot()
     def _show(self) -> None:
         """Show how far the look is."""
-        fresh = [preview is None for preview in self._survey.previews]
+        fresh = [preview is None for preview in self._previews]
         known = [row.preview is None for row in self.model.rows]
-        self.model.show(self._survey.previews)
+        self.model.show(self._previews)
         if fresh != known:
             self._ask()
         notes = list_notes(self.model.rows, self._conflicts)
@@ -154,6 +167,16 @@ class DropSheet(QDialog):
         self._title.setText(self.tr("Upload %Ln folder(s) or file(s)", "", self._count_wanted()))
         self._sum.setText(self._sum_up())
         self.upload.setEnabled(self._is_ready())
+
+    @Slot(object)
+    def _take_preview(self, progress: tuple[int, SourcePreview]) -> None:
+        row, preview = progress
+        self._previews[row] = preview
+
+    @Slot(object)
+    def _take_speed(self, speed: float) -> None:
+        self._speed = speed
+        self._show()
 
     @Slot(object)
     def _show_end(self, _nothing: object) -> None:
@@ -167,29 +190,19 @@ class DropSheet(QDialog):
 
     @Slot()
     def _ask(self) -> None:
-        """Look for conflicts, once more where something changes meanwhile."""
-        self._asked = True
-        if self._asking:
-            return
-        self._asking, self._asked = True, False
+        """Look for conflicts between what is wanted now."""
         sources = [row.source for row in self.model.rows if row.wanted]
-        ask = partial(self._survey.find_conflicts, sources)
-        self._background.run(ask, self._take_conflicts, self._fail_to_ask)
+        find = partial(source_scan.find_conflicts, *self._place, sources)
+        self._tasks.run(find, self._take_conflicts, self._fail_to_ask, latest=True)
 
     @Slot(object)
     def _take_conflicts(self, conflicts: list[Conflict]) -> None:
-        self._conflicts = conflicts
-        self._end_asking(None)
+        self._conflicts, self._unasked = conflicts, None
+        self._show()
 
     @Slot(object)
     def _fail_to_ask(self, error: UploaderError) -> None:
-        self._end_asking(_describe(error))
-
-    def _end_asking(self, failure: Note | None) -> None:
-        self._unasked = failure
-        self._asking = False
-        if self._asked:
-            self._ask()
+        self._unasked = _describe(error)
         self._show()
 
     @Slot()
@@ -234,11 +247,11 @@ class DropSheet(QDialog):
             text = self.tr("Looking: %Ln file(s) to send so far, %1", "", files)
         elif not files:
             text = self.tr("Nothing is to be sent.")
-        elif self._survey.speed:
+        elif self._speed:
             text = self.tr(
                 "%Ln file(s) to send, %1: about %2 at the speed of the last run", "", files
             )
-            text = text.replace("%2", words.span(size / self._survey.speed))
+            text = text.replace("%2", words.span(size / self._speed))
         return text.replace("%1", words.size(size))
 
 

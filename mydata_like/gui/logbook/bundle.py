@@ -51,7 +51,7 @@ class BundleDialog(QDialog):
     def save_to(self, file: Path) -> None:
         """Save what is shown."""
         write = partial(source.write, file, self._documents)
-        self._desk.background.run(write, self._take_saved, self._fail)
+        self._desk.tasks.run(write, self._take_saved, self._fail, writes=True)
 
     def _dress(self) -> None:
         self.setWindowTitle(self.tr("Support bundle"))
@@ -96,7 +96,7 @@ class BundleDialog(QDialog):
         self._said.setText(self.tr("Collecting what helps to find out what went wrong"))
         names = self._names.isChecked()
         collect = partial(source.collect, self._desk.controller.config, names=names)
-        self._desk.background.run(collect, self._take_documents, self._fail)
+        self._desk.tasks.run(collect, self._take_documents, self._fail)
 
     @Slot(object)
     def _take_documents(self, documents: Sequence[Document]) -> None:

@@ -160,7 +160,7 @@ class FoldersPage(Page):
     def _run(self, wanted: list[Parents], done: Callable[[Any], None]) -> None:
         settings, config = self._controller.settings, self._controller.config
         ask = partial(source.list_levels, settings, config, wanted)
-        self._desk.background.run(ask, done, self._fail)
+        self._desk.tasks.run(ask, done, self._fail)
 
     @Slot(object)
     def _take_all(self, levels: dict[Parents, list[FolderGroup]]) -> None:
@@ -247,7 +247,7 @@ class FoldersPage(Page):
     def _open_on_server(self) -> None:
         settings, config = self._controller.settings, self._controller.config
         find = partial(source.find_dataset, settings, config, self._path)
-        self._desk.background.run(find, self._open_dataset)
+        self._desk.tasks.run(find, self._open_dataset)
 
     @Slot(object)
     def _open_dataset(self, dataset: int | None) -> None:

@@ -60,7 +60,7 @@ class HistoryPage(Page):
             source.opener(self._controller),
             self._runs.model.view,
         )
-        self._desk.background.run(write, self._tell_written, self._tell_failed)
+        self._desk.tasks.run(write, self._tell_written, self._tell_failed, writes=True)
 
     def _is_under_way(self, run: str) -> bool:
         return self._controller.state.is_under_way(run)

@@ -30,6 +30,7 @@ from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.memory import KeptColumns
 from mydata_like.gui.pages.page import Desk, Page
 from mydata_like.gui.tables.table import set_looks
+from mydata_like.gui.tasks import BackgroundTask
 
 LOOK_AFTER = 1000  # milliseconds between two looks at the file
 TYPED_AFTER = 250  # milliseconds after the last key
@@ -45,8 +46,7 @@ class LogPage(Page):
         super().__init__(parent)
         self._desk = desk
         self._follower: Follower | None = None
-        self._busy = False
-        self._copies = 0
+        self._reading = BackgroundTask()
         self._settled = True  # the place that is looked at is one that a person chose
         self._which = QComboBox(self)
         self._level = QComboBox(self)
@@ -166,15 +166,13 @@ class LogPage(Page):
     @Slot()
     def _look(self) -> None:
         """Read what has come, unless that is under way."""
-        if not self._busy:
-            self._busy = True
+        if not self._reading.running:
             config, name = self._desk.controller.config, self._which.currentData()
             read = partial(source.read, config, name, MOST, self._follower)
-            self._desk.background.run(read, self._take, self._fail)
+            self._reading = self._desk.tasks.run(read, self._take, self._fail)
 
     @Slot(object)
     def _take(self, come: Come) -> None:
-        self._busy = False
         if come.name != self._which.currentData():
             self._look()  # the other log was chosen meanwhile
             return
@@ -185,7 +183,6 @@ class LogPage(Page):
 
     @Slot(object)
     def _fail(self, error: UploaderError) -> None:
-        self._busy = False
         self._empty.setText(words.plain(error.message))
 
     @Slot()
@@ -196,13 +193,13 @@ class LogPage(Page):
     def _sift(self) -> None:
         """Show only what is wanted; so many lines are sifted beside the GUI thread."""
         sift = partial(source.sift, list(self._model.lines), self._sieve())
-        self._desk.background.run(sift, self._take_sifted)
+        self._desk.tasks.run(sift, self._take_sifted, latest=True)
 
     @Slot(object)
     def _take_sifted(self, sifted: Sifted) -> None:
         lines = self._model.lines
         if sifted.sieve != self._sieve():
-            return  # a person has chosen otherwise since
+            return  # more has been typed since
         if sifted.lines[:1] != lines[:1]:
             self._sift()  # the oldest lines have gone since
             return
@@ -244,13 +241,11 @@ class LogPage(Page):
         spans = sorted((span.top(), span.bottom()) for span in ranges)
         spans = spans or [(0, self._model.rowCount() - 1)]
         lines = list(chain.from_iterable(self._model.shown(*span) for span in spans))
-        self._copies += 1
-        put = partial(self._put_lines, self._copies)
-        self._desk.background.run(partial(source.join, lines), put)
+        self._desk.tasks.run(partial(source.join, lines), self._put_lines, latest=True)
 
-    def _put_lines(self, number: int, text: str) -> None:
-        if number == self._copies:  # else others were chosen since
-            QGuiApplication.clipboard().setText(text)
+    @Slot(object)
+    def _put_lines(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
 
     @Slot()
     def _look_for_field(self) -> None:
@@ -260,7 +255,7 @@ class LogPage(Page):
     @Slot()
     def _open_folder(self) -> None:
         find = partial(source.find_folder, self._desk.controller.config)
-        self._desk.background.run(find, self._desk.controller.open_path)
+        self._desk.tasks.run(find, self._desk.controller.open_path)
 
     @Slot()
     def _save_bundle(self) -> None:

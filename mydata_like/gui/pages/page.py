@@ -5,16 +5,16 @@ from typing import NamedTuple
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from mydata_like.gui.background import Background
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.memory import Memory
+from mydata_like.gui.tasks import Tasks
 
 
 class Desk(NamedTuple):
     """What pages and dialogs work with."""
 
     controller: Controller
-    background: Background
+    tasks: Tasks
     memory: Memory
 
 

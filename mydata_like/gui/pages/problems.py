@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.problems import Action, ProblemInfo
 from mydata_like.core.safety import Safety
 from mydata_like.core.views import FileRow, ProblemGroup, Table, View
 from mydata_like.gui.look import words
@@ -22,7 +23,6 @@ from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.look.toast import Toast
 from mydata_like.gui.memory import KeptHalves
 from mydata_like.gui.pages.page import Desk, Page, Wish
-from mydata_like.gui.remedies import Act, Remedy
 from mydata_like.gui.state import Phase, RunState
 from mydata_like.gui.tables import source
 from mydata_like.gui.tables.actions import RowActions, action_button, path_of
@@ -157,7 +157,7 @@ class ProblemsPage(Page):
             return
         self._asking, self._stale = True, False
         ask = partial(source.group_problems, self._controller.settings, self._controller.config)
-        self._desk.background.run(ask, self._take, self._fail)
+        self._desk.tasks.run(ask, self._take, self._fail)
 
     @Slot(object)
     def _take(self, groups: list[ProblemGroup]) -> None:
@@ -242,37 +242,37 @@ class ProblemsPage(Page):
         return state.last.problem if state.last is not None else None
 
     @Slot(object)
-    def _mend_run(self, remedy: Remedy) -> None:
-        match remedy.act:
-            case Act.TRY_AGAIN if self._controller.state.ours:
+    def _mend_run(self, info: ProblemInfo) -> None:
+        match info.action:
+            case Action.TRY_AGAIN if self._controller.state.ours:
                 self._controller.resume()
-            case Act.TRY_AGAIN | Act.START:
+            case Action.TRY_AGAIN | Action.START_RUN:
                 self._controller.start()
-            case Act.OPEN_FOLDER:
+            case Action.OPEN_FOLDER:
                 self._controller.open_path(path_of(self._controller, b""))
             case _:
-                self._want_dialog(remedy)
+                self._want_dialog(info)
 
     @Slot(object)
-    def _mend_group(self, remedy: Remedy) -> None:
+    def _mend_group(self, info: ProblemInfo) -> None:
         group = self._kinds.group
         if group is None:
             return
-        match remedy.act:
-            case Act.TRY_AGAIN:
+        match info.action:
+            case Action.TRY_AGAIN:
                 self._try_again()
-            case Act.START:
+            case Action.START_RUN:
                 self._controller.start()
-            case Act.OPEN_FOLDER:
+            case Action.OPEN_FOLDER:
                 path = path_of(self._controller, group.path)
                 is_folder = group.kind.startswith("folder-")
                 self._controller.open_path(path if is_folder else path.parent)
             case _:
-                self._want_dialog(remedy)
+                self._want_dialog(info)
 
-    def _want_dialog(self, remedy: Remedy) -> None:
-        name = "settings" if remedy.act is Act.OPEN_SETTINGS else "set-up"
-        self.wanted.emit(Wish(name, remedy.key))
+    def _want_dialog(self, info: ProblemInfo) -> None:
+        name = "settings" if info.action is Action.OPEN_SETTINGS else "set-up"
+        self.wanted.emit(Wish(name, info.setting))
 
     def _try_again(self) -> None:
         if self._controller.state.ours:

@@ -185,7 +185,7 @@ class SpeedPage(Page):
     def _load(self) -> None:
         """Read the tests there are, beside the GUI thread."""
         load = partial(source.load_reports, self._controller.settings, self._controller.config)
-        self._desk.background.run(load, self._show_reports, self._tell_failure)
+        self._desk.tasks.run(load, self._show_reports, self._tell_failure)
 
     @Slot(object)
     def _show_reports(self, reports: list[Report]) -> None:
@@ -210,7 +210,7 @@ class SpeedPage(Page):
     @Slot(object)
     def _undo(self, proof: Proof) -> None:
         restore = partial(source.restore, self._controller.config, proof.replaced)
-        self._desk.background.run(restore, self._take_undone, self._tell_failure)
+        self._desk.tasks.run(restore, self._take_undone, self._tell_failure, writes=True)
 
     @Slot(object)
     def _take_undone(self, _: None) -> None:

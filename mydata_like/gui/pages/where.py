@@ -28,12 +28,13 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.memory import KeptHalves
 from mydata_like.gui.pages.page import Desk, Page
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.where import source
 from mydata_like.gui.where.free import FreeDialog
-from mydata_like.gui.where.looker import Looker
 from mydata_like.gui.where.models import SuggestionsModel
 from mydata_like.gui.where.sentences import Verdict, tell_checked
 from mydata_like.gui.where.source import Answer, Fates, Pace, Place
+from mydata_like.gui.where.status_poller import FileStatusPoller
 from mydata_like.gui.where.view import StatusView
 
 TYPED_AFTER = 200  # milliseconds after the last key
@@ -55,17 +56,18 @@ class WherePage(Page):
         self._said = PlainLabel("", self)
         self._stack = QStackedWidget(self)
         self._timer = QTimer(self, singleShot=True, interval=TYPED_AFTER)
-        self._looker = Looker(desk, self)
-        self._pace = Pace()
+        self._poller = FileStatusPoller(desk, self)
+        self._check_task = BackgroundTask()
         self._meant = ""  # what the field stands for, which shows hidden characters in words
-        self._searching = self._superseded = False  # by a file that was chosen meanwhile
+        self._search_task = BackgroundTask()
+        self._superseded = False  # by a file that was chosen while the search ran
         self._lay_out()
         self._connect()
         self._say(self.tr("Type a part of a name, or drop a file or folder here."))
 
     def show_page(self) -> None:
         self._text.setFocus()
-        self._looker.look()
+        self._poller.poll()
 
     def hide_page(self) -> None:
         self._forget_check()
@@ -147,8 +149,8 @@ class WherePage(Page):
         self._view.free_wanted.connect(self._free)
         self._view.folder_wanted.connect(self._open_folder)
         self._view.page_wanted.connect(self._open_page)
-        self._looker.found.connect(self._show_status)
-        self._looker.failed.connect(self._say)
+        self._poller.found.connect(self._show_status)
+        self._poller.failed.connect(self._say)
 
     @Slot()
     def _wait_for_more(self) -> None:
@@ -162,11 +164,10 @@ class WherePage(Page):
         if not self._meant:
             self._show_suggestions(())
             self._say(self.tr("Type a part of a name, or drop a file or folder here."))
-        elif not self._searching and self._controller.loaded is not None:
-            self._searching = True
+        elif not self._search_task.running and self._controller.loaded is not None:
             find = partial(source.find, self._place(), self._meant)
             failed = partial(self._fail_search, self._meant)
-            self._desk.background.run(find, self._take_answer, failed)
+            self._search_task = self._desk.tasks.run(find, self._take_answer, failed)
 
     @Slot(object)
     def _take_answer(self, answer: Answer) -> None:
@@ -175,7 +176,7 @@ class WherePage(Page):
         self._show_suggestions(answer.suggestions)
         if answer.status is not None:
             self._forget_check()
-            self._looker.keep(answer.status)
+            self._poller.keep(answer.status)
             self._show_status(answer.status)
         elif len(answer.suggestions) == 1:
             self._show_path(answer.suggestions[0].key)
@@ -190,7 +191,6 @@ class WherePage(Page):
 
     def _is_wanted(self, text: str) -> bool:
         """Return whether a person still waits for the answer; else look for what is typed now."""
-        self._searching = False
         if self._superseded:
             return False
         if text != self._meant:
@@ -210,7 +210,7 @@ class WherePage(Page):
 
     def _show_path(self, key: bytes) -> None:
         self._forget_check()
-        self._looker.want(Path(os.fsdecode(key)))
+        self._poller.watch(Path(os.fsdecode(key)))
 
     @Slot(object)
     def _show_status(self, status: PathStatus) -> None:
@@ -220,7 +220,7 @@ class WherePage(Page):
 
     def _forget_check(self) -> None:
         """Let a check go, and what it has told: it tells nothing of another time or file."""
-        self._pace.cancel.set()
+        self._check_task.cancel()
         if self._view.status is not None:
             self._view.show_status(self._view.status)
 
@@ -230,26 +230,27 @@ class WherePage(Page):
         status = self._view.status
         if status is None:
             return
-        pace = self._pace = Pace()
         asking = self.tr("Asking the server")
         self._view.card.show_verdict(Verdict("working", "working", asking))
         self._view.card.allow(check=False)
-        check = partial(source.look_into, self._place(), [status.path], pace)
-        took, failed = partial(self._take_checked, pace), partial(self._fail_check, pace)
-        self._desk.background.run(check, took, failed)
+        check = partial(source.look_into, self._place(), [status.path], Pace())
+        self._check_task.cancel()
+        self._check_task = self._desk.tasks.run(
+            check, self._take_checked, self._fail_check, cancel=True
+        )
 
-    def _take_checked(self, pace: Pace, fates: Fates) -> None:
-        self._tell_check(pace, tell_checked(fates))
+    @Slot(object)
+    def _take_checked(self, fates: Fates) -> None:
+        self._show_checked(tell_checked(fates))
 
-    def _fail_check(self, pace: Pace, error: UploaderError) -> None:
+    @Slot(object)
+    def _fail_check(self, error: UploaderError) -> None:
         message, hint = words.plain(error.message), words.plain(error.hint)
-        self._tell_check(pace, Verdict("problem", "warning", message, hint))
+        self._show_checked(Verdict("problem", "warning", message, hint))
 
-    def _tell_check(self, pace: Pace, verdict: Verdict) -> None:
-        """Say what came of a check, unless that was let go meanwhile."""
-        if pace is self._pace and not pace.cancel.is_set():
-            self._view.card.show_verdict(verdict)
-            self._view.card.allow(check=True)
+    def _show_checked(self, verdict: Verdict) -> None:
+        self._view.card.show_verdict(verdict)
+        self._view.card.allow(check=True)
 
     @Slot()
     def _free(self) -> None:
@@ -257,8 +258,8 @@ class WherePage(Page):
         if status is not None:
             dialog = FreeDialog(self._desk, [status.path], self)
             dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            dialog.freed.connect(self._looker.look)
-            dialog.finished.connect(self._looker.look)
+            dialog.freed.connect(self._poller.poll)
+            dialog.finished.connect(self._poller.poll)
             dialog.open()
 
     @Slot()
@@ -290,6 +291,6 @@ class WherePage(Page):
     @Slot(object)
     def _say(self, text: str) -> None:
         """Say this in place of a file's status."""
-        self._looker.keep(None)
+        self._poller.keep(None)
         self._said.setText(text)
         self._stack.setCurrentIndex(0)

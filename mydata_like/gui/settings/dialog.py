@@ -21,19 +21,18 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.look import words
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.settings import errands
-from mydata_like.gui.settings.errands import Attempt
+from mydata_like.gui.settings.connection_test import ConnectionTestDialog
 from mydata_like.gui.settings.key_row import KeyRow
 from mydata_like.gui.settings.notice import Notice
 from mydata_like.gui.settings.panes import Panes
 from mydata_like.gui.settings.signs import fit_to_screen
 from mydata_like.gui.settings.starts import Starts
-from mydata_like.gui.settings.trial import TrialDialog
 from mydata_like.settings.draft import Draft
 from mydata_like.settings.problems import InvalidSettingsError
 from mydata_like.settings.schema import settings_by_key
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import Proposal
+    from mydata_like.app.editing import Proposal
 
 WIDE, HIGH = 120, 42  # characters and lines
 REMARKS = 4  # that are shown of a file of settings
@@ -54,7 +53,7 @@ class SettingsDialog(QDialog):
         self._unsaved: Mapping[str, object] = {}  # from last time
         self._busy = True
         self.draft = Draft()
-        self.key_row = KeyRow(desk.controller.config, desk.background)
+        self.key_row = KeyRow(desk.controller.config, desk.tasks)
         self.starts = Starts()
         asides = {"server.username": self.key_row, "schedule.to_time": self.starts}
         self.panes = Panes(asides, self)
@@ -91,7 +90,7 @@ class SettingsDialog(QDialog):
             text = self.tr("%Ln setting(s) must be corrected first", "", len(wrong))
             self.notice.say(text, "problems", "problem")
             self.panes.reveal(wrong[0])
-        elif self.draft.changes or self.key_row.wish:
+        elif self.draft.changes or self.key_row.change:
             self._save()
         else:
             super().accept()
@@ -149,7 +148,7 @@ class SettingsDialog(QDialog):
     def _load(self) -> None:
         self._set_busy(busy=True)
         read = partial(errands.open_draft, self._desk.controller.config)
-        self._desk.background.run(read, self._take_draft, self._fail)
+        self._desk.tasks.run(read, self._take_draft, self._fail)
 
     @Slot(object)
     def _take_draft(self, draft: Draft) -> None:
@@ -195,8 +194,8 @@ class SettingsDialog(QDialog):
     def _save(self) -> None:
         self._set_busy(busy=True)
         self.notice.clear()
-        save = partial(errands.save, self._desk.controller.config, self.draft, self.key_row.wish)
-        self._desk.background.run(save, self._finish, self._fail)
+        save = partial(errands.save, self._desk.controller.config, self.draft, self.key_row.change)
+        self._desk.tasks.run(save, self._finish, self._fail, writes=True)
 
     @Slot(object)
     def _finish(self, _: object) -> None:
@@ -247,10 +246,12 @@ class SettingsDialog(QDialog):
 
     @Slot()
     def _try(self) -> None:
-        settings, wish = self.draft.settings, self.key_row.wish
+        settings, change = self.draft.settings, self.key_row.change
         if settings is not None:
-            attempt = Attempt(settings, self._desk.controller.config, wish.text if wish else "")
-            TrialDialog(attempt, self._desk.background, self).show()
+            dialog = ConnectionTestDialog(self._desk.tasks, self)
+            api_key = (change and change.text) or ""
+            dialog.test.start(self._desk.controller.config, settings, api_key)
+            dialog.show()
 
     @Slot()
     def _choose_source(self) -> None:
@@ -265,7 +266,7 @@ class SettingsDialog(QDialog):
     def read_file(self, path: str) -> None:
         """Take over what a file of settings says; nothing is saved before OK."""
         read = partial(errands.read_proposal, Path(path), self._desk.controller.config)
-        self._desk.background.run(read, self._take_proposal, self._fail)
+        self._desk.tasks.run(read, self._take_proposal, self._fail)
 
     @Slot(object)
     def _take_proposal(self, proposal: "Proposal") -> None:
@@ -296,7 +297,7 @@ class SettingsDialog(QDialog):
     def write_file(self, path: str) -> None:
         """Write what is shown to a file, without secrets."""
         write = partial(errands.export, self.draft.own_values(), Path(path))
-        self._desk.background.run(write, self._tell_export, self._fail)
+        self._desk.tasks.run(write, self._tell_export, self._fail, writes=True)
 
     @Slot(object)
     def _tell_export(self, _: object) -> None:

@@ -6,13 +6,14 @@ from pathlib import Path
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QToolButton, QWidget
 
-from mydata_like.gui.background import Background
 from mydata_like.gui.look import words
 from mydata_like.gui.settings import errands
 from mydata_like.gui.settings.editors import Choice
-from mydata_like.gui.settings.errands import KeyPlace, TypedKey
+from mydata_like.gui.settings.errands import KeyPlace
 from mydata_like.gui.settings.row import CHANGED_MARK
 from mydata_like.gui.settings.signs import Aside, Sign
+from mydata_like.gui.tasks import Tasks
+from mydata_like.settings.draft import ApiKeyChange
 from mydata_like.settings.schema import Settings
 
 ASK_AFTER = 400  # milliseconds after the last change of server or account
@@ -23,9 +24,7 @@ class KeyRow(Aside):
 
     edited = Signal()
 
-    def __init__(
-        self, config: Path | None, background: Background, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, config: Path | None, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(
             self.tr("API key"),
             self.tr(
@@ -35,7 +34,7 @@ class KeyRow(Aside):
             parent,
         )
         self._config = config
-        self._background = background
+        self._tasks = tasks
         self._settings: Settings | None = None
         self._place = KeyPlace("", "")
         self._forgets = False
@@ -58,12 +57,14 @@ class KeyRow(Aside):
         return self._state.text
 
     @property
-    def wish(self) -> TypedKey | None:
+    def change(self) -> ApiKeyChange | None:
         """What is to become of the key when the settings are saved; None leaves all as it is."""
         text = self._line.text().strip()
         if not text and not self._forgets:
             return None
-        return TypedKey(text, "file" if self._store.currentData() == "file" else "keyring")
+        return ApiKeyChange(
+            text or None, "file" if self._store.currentData() == "file" else "keyring"
+        )
 
     def propose(self, text: str) -> None:
         """Take a key that came with a file of settings."""
@@ -151,7 +152,7 @@ class KeyRow(Aside):
     def _ask(self) -> None:
         if self._settings is not None:
             ask = partial(errands.locate_key, self._settings, self._config)
-            self._background.run(ask, self._take_place)
+            self._tasks.run(ask, self._take_place, latest=True)
 
     @Slot(object)
     def _take_place(self, place: KeyPlace) -> None:
@@ -160,16 +161,16 @@ class KeyRow(Aside):
             self._show_state()
 
     def _show_state(self) -> None:
-        wish, place = self.wish, self._place
+        change, place = self.change, self._place
         known = (place.url, place.account) == self._owner
         stored = known and bool(place.place)
         self._line.setPlaceholderText(
             self.tr("Stored; type a new one to replace it") if stored else ""
         )
         self._forget.setEnabled(stored and not self._forgets)
-        self._reset.setVisible(wish is not None)
-        if wish is not None:
-            said = self.tr("New: stored with OK") if wish.text else self.tr("Forgotten with OK")
+        self._reset.setVisible(change is not None)
+        if change is not None:
+            said = self.tr("New: stored with OK") if change.text else self.tr("Forgotten with OK")
             self._state.say(f"{CHANGED_MARK} {said}", "", "working")
         elif stored:
             said = self.tr("Stored in %1").replace("%1", self._name_place(place.place))

@@ -9,7 +9,7 @@ from mydata_like.gui.speed_test.terms import measurement_title
 
 say = QCoreApplication.translate  # by another name: it is told no literal text
 
-# Sentences of `doctor`, `bootstrap.examining`, `bootstrap.quiet` and `engine.restraint`; the first
+# Sentences of `doctor`, `app.examining`, `app.quiet` and `engine.restraint`; the first
 # that fits counts. For %1 and %2 they name what is measured, or quote.
 _SAID: Final = (
     QT_TRANSLATE_NOOP(

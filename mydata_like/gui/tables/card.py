@@ -11,11 +11,11 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.problems import Action, Fixer, find_problem_info
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.look.picture import Picture
-from mydata_like.gui.remedies import Act, Mender, find_remedy
 from mydata_like.gui.settings.terms import with_labels
 from mydata_like.gui.tables.marks import Mark
 
@@ -25,7 +25,7 @@ ICON_SCALE = 1.4  # times the icons of buttons
 class ProblemCard(QFrame):
     """Shows one problem; `acted` tells what its button is to do."""
 
-    acted = Signal(object)  # the Remedy
+    acted = Signal(object)  # the ProblemInfo
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,15 +50,15 @@ class ProblemCard(QFrame):
     def show_problem(self, problem: Problem, mark: Mark, about: str = "") -> None:
         """Show a problem; `about` says what it concerns."""
         self._problem, self._about = problem, about
-        remedy = find_remedy(problem.code)
+        info = find_problem_info(problem.code)
         self._shape.show_icon(mark.icon)
         self._shape.setAccessibleName(mark.word)
         self._what.setText(with_labels(words.plain(problem.message)))
         self._hint.setText(with_labels(words.plain(problem.hint)))
         self._hint.setVisible(bool(problem.hint))
-        self._who.setText(" · ".join(filter(None, (about, self._say_who(remedy.mender)))))
-        self._button.setVisible(remedy.act is not Act.WAIT)
-        self._button.setText(self._say_act(remedy.act))
+        self._who.setText(" · ".join(filter(None, (about, self._say_who(info.fixer)))))
+        self._button.setVisible(info.action is not Action.NOTHING)
+        self._button.setText(self._say_act(info.action))
         self._enable()
 
     def allow_retry(self, *, allowed: bool) -> None:
@@ -75,8 +75,8 @@ class ProblemCard(QFrame):
         return "\n".join(filter(None, lines))
 
     def _enable(self) -> None:
-        runs = (Act.TRY_AGAIN, Act.START)
-        again = self._problem is not None and find_remedy(self._problem.code).act in runs
+        runs = (Action.TRY_AGAIN, Action.START_RUN)
+        again = self._problem is not None and find_problem_info(self._problem.code).action in runs
         self._button.setEnabled(self._retry_allowed or not again)
 
     def _lay_out(self) -> None:
@@ -104,31 +104,31 @@ class ProblemCard(QFrame):
         self._button.clicked.connect(self._act)
         self._copy.clicked.connect(self._copy_text)
 
-    def _say_who(self, mender: Mender) -> str:
-        match mender:
-            case Mender.YOU:
+    def _say_who(self, fixer: Fixer) -> str:
+        match fixer:
+            case Fixer.USER:
                 return self.tr("You can mend this.")
-            case Mender.ADMINISTRATOR:
+            case Fixer.ADMINISTRATOR:
                 return self.tr("Your administrator can mend this.")
-            case Mender.SERVER:
+            case Fixer.SERVER:
                 return self.tr("The server has to recover; the program tries again by itself.")
-            case Mender.NOBODY:
+            case Fixer.NOBODY:
                 return self.tr("Nothing needs to be mended.")
 
-    def _say_act(self, act: Act) -> str:
+    def _say_act(self, action: Action) -> str:
         said = {
-            Act.TRY_AGAIN: self.tr("Try again"),
-            Act.START: self.tr("Start"),
-            Act.OPEN_FOLDER: self.tr("Open folder"),
-            Act.OPEN_SETTINGS: self.tr("Open settings…"),
-            Act.SET_UP: self.tr("Check key and approval…"),
+            Action.TRY_AGAIN: self.tr("Try again"),
+            Action.START_RUN: self.tr("Start"),
+            Action.OPEN_FOLDER: self.tr("Open folder"),
+            Action.OPEN_SETTINGS: self.tr("Open settings…"),
+            Action.SET_UP: self.tr("Check key and approval…"),
         }
-        return said.get(act, "")
+        return said.get(action, "")
 
     @Slot()
     def _act(self) -> None:
         if self._problem is not None:
-            self.acted.emit(find_remedy(self._problem.code))
+            self.acted.emit(find_problem_info(self._problem.code))
 
     @Slot()
     def _copy_text(self) -> None:

@@ -12,7 +12,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.core.format import format_path
 from mydata_like.core.views import Row, View
 from mydata_like.gui.tables.columns import Column
-from mydata_like.gui.tables.ordering import Open
+from mydata_like.gui.tables.table_query import Open
 from mydata_like.settings.writing import PRIVATE_FILE
 
 AT_ONCE = 1000  # rows in memory

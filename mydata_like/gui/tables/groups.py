@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from mydata_like.core.model import ON_PURPOSE
+from mydata_like.core.problems import INTENDED
 from mydata_like.core.views import ProblemGroup
 from mydata_like.gui.look import words
 from mydata_like.gui.tables.marks import Mark, mark_of
@@ -78,7 +78,7 @@ def mark_of_group(group: ProblemGroup) -> Mark:
 def _badness(group: ProblemGroup) -> tuple[bool, int, int, str]:
     known = group.kind in WORST_FIRST
     rank = WORST_FIRST.index(group.kind) if known else len(WORST_FIRST)
-    return group.problem.code in ON_PURPOSE, rank, -group.files, group.problem.code
+    return group.problem.code in INTENDED, rank, -group.files, group.problem.code
 
 
 def _key(group: ProblemGroup) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 """A table of any length of which only those rows are in memory that are looked at."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from PySide6.QtCore import (
@@ -16,11 +17,11 @@ from PySide6.QtCore import (
     Slot,
 )
 
-from mydata_like.core.errors import Problem
+from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.views import Row, View
-from mydata_like.gui.background import Background
 from mydata_like.gui.tables.columns import ROLES, Column
-from mydata_like.gui.tables.ordering import Open, Ordering, Reading
+from mydata_like.gui.tables.table_query import Open, QueryResult, TableQuery
+from mydata_like.gui.tasks import BackgroundTask, Tasks
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -47,7 +48,7 @@ class WindowedModel(QAbstractTableModel):
     relocated = Signal(object)  # the new rows of the anchors, by their keys
 
     def __init__(
-        self, columns: Sequence[Column], background: Background, parent: QObject | None = None
+        self, columns: Sequence[Column], tasks: Tasks, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
         self.columns = tuple(columns)
@@ -56,10 +57,12 @@ class WindowedModel(QAbstractTableModel):
         self.absent = False
         self.complete = False  # all rows have their places
         self.anchors: Callable[[], Sequence[object]] = tuple
-        self._background = background
+        self._tasks = tasks
         self._open: Open | None = None
-        self._shown: Ordering | None = None  # whose rows these are
-        self._coming: Ordering | None = None  # whose rows come next
+        self._shown: TableQuery | None = None  # whose rows these are
+        self._coming: TableQuery | None = None  # whose rows come next
+        self._step = BackgroundTask()  # of the latter
+        self._begun = 0.0
         self._pages: OrderedDict[int, Sequence[Row]] = OrderedDict()
         self._wanted: OrderedDict[int, None] = OrderedDict()
         self._reading = False
@@ -76,8 +79,9 @@ class WindowedModel(QAbstractTableModel):
         self._give_up()
         self._renew_timer.stop()
         self._stale = False
-        self._coming = Ordering(open_listing, view)
-        self._background.run(partial(self._coming.begin, FIRST), self._take_first)
+        self._coming = TableQuery(open_listing, view)
+        read = partial(self._coming.read_first, FIRST)
+        self._run(read, self._take_first, self._fail_first)
 
     def renew(self) -> None:
         """Look at the ledger again, as soon as that costs no more than a tenth of the time."""
@@ -104,7 +108,7 @@ class WindowedModel(QAbstractTableModel):
         """Read these rows, however many, and tell them all to `done`."""
         shown, wanted = self._shown, list(ranges)
         if shown is not None:
-            self._background.run(partial(_read_ranges, shown, wanted), done)
+            self._tasks.run(partial(shown.read_ranges, wanted), done)
 
     @property
     def busy(self) -> bool:
@@ -165,87 +169,102 @@ class WindowedModel(QAbstractTableModel):
         pages = list(reversed(self._wanted))
         self._wanted.clear()
         self._reading = True
-        self._background.run(partial(self._shown.read, pages, PAGE), self._take_pages)
+        take = partial(self._take_pages, self._shown)
+        self._tasks.run(partial(self._shown.read_pages, pages, PAGE), take)
 
-    @Slot(object)
-    def _take_pages(self, reading: Reading) -> None:
+    def _take_pages(self, query: TableQuery, pages: dict[int, Sequence[Row]]) -> None:
         self._reading = False
-        if reading.ordering is self._shown:
-            self._keep(reading.pages)
-            self._tell_changed(reading.pages)
+        if query is self._shown:
+            self._keep(pages)
+            self._tell_changed(pages)
         self._read()
 
+    def _run(
+        self,
+        step: Callable[[], QueryResult],
+        done: Callable[[QueryResult], None],
+        failed: Callable[[UploaderError], None],
+    ) -> None:
+        self._begun = monotonic()
+        self._step = self._tasks.run(step, done, failed)
+
     @Slot(object)
-    def _take_first(self, ordering: Ordering) -> None:
-        if ordering is not self._coming:
-            self._leave(ordering)
-            return
+    def _take_first(self, result: QueryResult) -> None:
+        self._show_first(result, None)
+
+    @Slot(object)
+    def _fail_first(self, error: UploaderError) -> None:
+        self._show_first(QueryResult(), error.problem)
+
+    def _show_first(self, result: QueryResult, problem: Problem | None) -> None:
+        assert self._coming is not None
         self.beginResetModel()
         self._leave(self._shown)
-        self._shown = ordering
+        self._shown = self._coming
         self._pages.clear()
         self._wanted.clear()
-        rows = ordering.rows
+        rows = result.rows
         self._keep({at // PAGE: rows[at : at + PAGE] for at in range(0, len(rows), PAGE)})
         self._count = len(rows)
-        self._adopt(ordering)
+        self.problem, self.absent = problem, result.absent
         self.complete = len(rows) < FIRST
         self.endResetModel()
         self.told.emit()
         if self.complete:
-            self._arrive(ordering)
+            self._arrive()
         else:
-            self._background.run(ordering.build, self._take_order)
+            self._run(self._shown.order, self._take_order, self._fail_order)
 
     @Slot(object)
-    def _take_order(self, ordering: Ordering) -> None:
-        if ordering is not self._coming:
-            self._leave(ordering)
-            return
-        self._adopt(ordering)
-        self.complete = ordering.problem is None
-        self._resize(ordering.count if self.complete else self._count)
+    def _take_order(self, result: QueryResult) -> None:
+        self.problem, self.absent, self.complete = None, result.absent, True
+        self._resize(result.length)
         self.told.emit()
-        self._arrive(ordering)
+        self._arrive()
         self._read()
+
+    @Slot(object)
+    def _fail_order(self, error: UploaderError) -> None:
+        self.complete = False
+        self._fail(error)
 
     @Slot()
     def _renew(self) -> None:
         if not self._stale or self._coming is not None or self._open is None:
             return
         self._stale = False
-        self._coming = Ordering(self._open, self.view)
+        self._coming = TableQuery(self._open, self.view)
         pages = list(reversed(self._pages))[:PAGES_WANTED]
         step = partial(self._coming.renew, list(self.anchors()), pages, PAGE)
-        self._background.run(step, self._take_renewed)
+        self._run(step, self._take_renewed, self._fail)
 
     @Slot(object)
-    def _take_renewed(self, ordering: Ordering) -> None:
-        if ordering is not self._coming:
-            self._leave(ordering)
-            return
-        self._adopt(ordering)
-        if ordering.problem is None:
-            self.relocating.emit()
-            self._leave(self._shown)
-            self._shown, self.complete = ordering, True
-            self._resize(ordering.count)
-            self._pages.clear()
-            self._keep(ordering.pages)
-            self._tell_changed(range(self._count // PAGE + 1))
-            self.relocated.emit(ordering.found)
+    def _take_renewed(self, result: QueryResult) -> None:
+        self.problem, self.absent = None, result.absent
+        self.relocating.emit()
+        self._leave(self._shown)
+        self._shown, self.complete = self._coming, True
+        self._resize(result.length)
+        self._pages.clear()
+        self._keep(result.pages)
+        self._tell_changed(range(self._count // PAGE + 1))
+        self.relocated.emit(result.found)
         self.told.emit()
-        self._arrive(ordering)
+        self._arrive()
 
-    def _arrive(self, ordering: Ordering) -> None:
+    @Slot(object)
+    def _fail(self, error: UploaderError) -> None:
+        """Report the problem; the rows that are shown stay."""
+        self.problem, self.absent = error.problem, False
+        self.told.emit()
+        self._arrive()
+
+    def _arrive(self) -> None:
         """Rest from looking at the whole ledger, the longer the more it cost."""
         self._coming = None
-        rest = max(RENEW_AFTER, RENEW_SHARE * ordering.seconds)
+        rest = max(RENEW_AFTER, RENEW_SHARE * (monotonic() - self._begun))
         self._renew_timer.start(round(rest * 1000))
         self.ordered.emit()
-
-    def _adopt(self, ordering: Ordering) -> None:
-        self.problem, self.absent = ordering.problem, ordering.absent
 
     def _resize(self, count: int) -> None:
         """Have so many rows: what is more or less is so at the end."""
@@ -258,7 +277,7 @@ class WindowedModel(QAbstractTableModel):
             self._count = count
             self.endRemoveRows()
 
-    def _keep(self, pages: dict[int, Sequence[Row]]) -> None:
+    def _keep(self, pages: Mapping[int, Sequence[Row]]) -> None:
         self._pages.update(pages)
         while len(self._pages) > PAGES_KEPT:
             self._pages.popitem(last=False)
@@ -271,20 +290,14 @@ class WindowedModel(QAbstractTableModel):
             self.dataChanged.emit(top, self.index(last, len(self.columns) - 1))
 
     def _give_up(self) -> None:
-        """Let go what is on its way; what is shown stays until there is something newer."""
+        """Cancel what is on its way; what is shown stays until there is something newer."""
+        self._step.cancel()
         if self._coming is not None:
-            self._coming.give_up()
+            self._coming.end()
+            self._leave(self._coming)
             self._coming = None
 
-    def _leave(self, ordering: Ordering | None) -> None:
-        """Close an ordering beside the GUI thread."""
-        if ordering is not None:
-            self._background.run(ordering.close, _forget)
-
-
-def _read_ranges(ordering: Ordering, ranges: Iterable[range]) -> list[Row]:
-    return [row for rows in ranges for row in ordering.read_rows(rows.start, len(rows))]
-
-
-def _forget(nothing: object) -> None:
-    pass
+    def _leave(self, query: TableQuery | None) -> None:
+        """Close a query in the background."""
+        if query is not None:
+            self._tasks.run(query.close)

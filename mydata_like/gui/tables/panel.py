@@ -44,7 +44,7 @@ class TablePanel(QWidget):
         self._base = View()
         self._working = False
         self.nothing = self.tr("There is nothing here yet.")  # said of a table without any rows
-        self.model = WindowedModel(columns, desk.background, self)
+        self.model = WindowedModel(columns, desk.tasks, self)
         self.table = Table(name, self.model, desk.memory, self)
         self.field = Field(self)
         self.states = QComboBox(self)

@@ -23,6 +23,7 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.tables.table import set_looks
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.where import source
 from mydata_like.gui.where.models import NAME, SIZE, WHY, FatesModel
 from mydata_like.gui.where.source import Fates, Pace, Place
@@ -38,10 +39,11 @@ class FreeDialog(QDialog):
 
     def __init__(self, desk: Desk, paths: Sequence[Path], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._background = desk.background
+        self._tasks = desk.tasks
         self._place = Place(desk.controller.settings, desk.controller.config)
         self._paths = paths
         self._pace = Pace()
+        self._task = BackgroundTask()
         self._total = 0
         self._fates = Fates((), ())
         self._deleting = False
@@ -118,7 +120,7 @@ class FreeDialog(QDialog):
         self._bar.setRange(0, self._total)
         self._bar.show()
         self._timer.start()
-        self._background.run(function, done, self._fail)
+        self._task = self._tasks.run(function, done, self._fail, cancel=True, writes=self._deleting)
 
     @Slot(object)
     def _take_looked(self, fates: Fates) -> None:
@@ -188,7 +190,7 @@ class FreeDialog(QDialog):
     @Slot()
     def _stop(self) -> None:
         """What is being looked at is finished; no further file is."""
-        self._pace.cancel.set()
+        self._task.stop()
 
 
 def _make_table(model: FatesModel, name: str) -> QTableView:

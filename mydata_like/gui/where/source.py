@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.core.errors import Cancelled
-from mydata_like.core.file_status import PathStatus, Suggestion, Unknown
+from mydata_like.core.file_status import FileStatus, LocalState, PathStatus, Suggestion
 from mydata_like.core.freeing import Freed, Spared
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.bootstrap import Freeing
+    from mydata_like.app.freeing import Freeing
 
 MOST = 200  # suggestions
 
@@ -47,57 +47,58 @@ class Fates(NamedTuple):
 
 @dataclass
 class Pace:
-    """How far the work has come, for those who look from another thread; and how to stop it."""
+    """How far the work has come, for those who look from another thread."""
 
-    cancel: CancelFlag = field(default_factory=CancelFlag)
     files: int = 0
     bytes: int = 0
 
 
 def find(place: Place, text: str) -> Answer:
     """Return what is known of a path or a part of one; raises `UploaderError`."""
-    from mydata_like import bootstrap
+    from mydata_like.app.file_status import find_status, suggest
 
-    found = bootstrap.find_status(*place, Path(text))
-    nowhere = found.unknown in (Unknown.ABSENT, Unknown.OUTSIDE) and not found.path.exists()
-    suggestions = bootstrap.suggest(*place, text, MOST)
-    return Answer(text, None if nowhere else found, suggestions)
+    found = find_status(*place, Path(text))
+    gone = isinstance(found, FileStatus) and found.local is LocalState.GONE
+    suggestions = suggest(*place, text, MOST)
+    return Answer(text, None if gone and found.unknown else found, suggestions)
 
 
 def look_at(place: Place, path: Path) -> PathStatus:
     """Return what is known of a path; raises `UploaderError`."""
-    from mydata_like import bootstrap
+    from mydata_like.app.file_status import find_status
 
-    return bootstrap.find_status(*place, path)
+    return find_status(*place, path)
 
 
-def look_into(place: Place, paths: Sequence[Path], pace: Pace) -> Fates:
+def look_into(place: Place, paths: Sequence[Path], pace: Pace, cancel: CancelFlag) -> Fates:
     """Ask the server what of these files and folders may be deleted; nothing is."""
-    return _go_through(place, lambda freeing: freeing(paths), pace, delete=False)
+    return _go_through(place, lambda freeing: freeing(paths), pace, cancel, delete=False)
 
 
-def delete(place: Place, chosen: Sequence[Freed], pace: Pace) -> Fates:
+def delete(place: Place, chosen: Sequence[Freed], pace: Pace, cancel: CancelFlag) -> Fates:
     """Delete exactly these files, as far as they may still be."""
     keys = [file.key for file in chosen]
-    return _go_through(place, lambda freeing: freeing.go_through(keys), pace, delete=True)
+    return _go_through(place, lambda freeing: freeing.go_through(keys), pace, cancel, delete=True)
 
 
 def _go_through(
     place: Place,
     begin: Callable[["Freeing"], Iterable[Freed | Spared]],
     pace: Pace,
+    cancel: CancelFlag,
     *,
     delete: bool,
 ) -> Fates:
-    from mydata_like import bootstrap
+    from mydata_like.app.freeing import open_freeing
+    from mydata_like.app.run_request import RunObserver
 
     freed: list[Freed] = []
     kept: list[Spared] = []
-    onlooker = bootstrap.Onlooker(pace.cancel, _nobody)
+    observer = RunObserver(cancel=cancel)
     # Who asks to stop may do so before the first file is looked at.
     with (
         suppress(Cancelled),
-        bootstrap.open_freeing(*place, onlooker, delete=delete) as freeing,
+        open_freeing(*place, observer, delete=delete) as freeing,
     ):
         for fate in begin(freeing):
             if isinstance(fate, Freed):
@@ -106,8 +107,4 @@ def _go_through(
                 kept.append(fate)
             pace.files += 1
             pace.bytes += fate.size
-    return Fates(freed, kept, pace.cancel.is_set())
-
-
-def _nobody(secret: str) -> None:
-    """Nothing that is said here holds the API key."""
+    return Fates(freed, kept, cancel.is_set())

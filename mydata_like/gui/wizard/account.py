@@ -13,13 +13,12 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard import asking
-from mydata_like.gui.wizard.asking import NewKey
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import NO_KEYRING
+from mydata_like.settings.draft import ApiKeyChange, KeyStore
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like.app.setup import Beginning
 
 USERNAME = "server.username"
 
@@ -36,7 +35,6 @@ class AccountStep(Step):
         )
         self._signed_in = False
         self._has_key = False
-        self._question = Question(desk.background, self)
         self.username = QLineEdit(self)
         self.key = QLineEdit(self)
         self.key.setEchoMode(QLineEdit.EchoMode.Password)
@@ -53,11 +51,11 @@ class AccountStep(Step):
 
     @property
     def readiness(self) -> Readiness:
-        if self._question.open:
+        if self.check.running:
             return Readiness.CHECKING
         return Readiness.READY if self._signed_in else Readiness.LACKING
 
-    def fill(self, beginning: bootstrap.Beginning) -> None:
+    def fill(self, beginning: Beginning) -> None:
         self._has_key = beginning.has_key
         self.username.setText(self.settings.server.username)
         self.key.clear()
@@ -73,9 +71,10 @@ class AccountStep(Step):
     def changes(self) -> dict[str, object]:
         return {USERNAME: self.username.text().strip()}
 
-    def new_key(self) -> NewKey | None:
+    def new_key(self) -> ApiKeyChange | None:
         text = self.key.text().strip()
-        return NewKey(text, "file" if self.into_file.isChecked() else "keyring") if text else None
+        store: KeyStore = "file" if self.into_file.isChecked() else "keyring"
+        return ApiKeyChange(text, store) if text else None
 
     def show_refusal(self, error: UploaderError) -> bool:
         if error.problem_code != NO_KEYRING:
@@ -88,15 +87,13 @@ class AccountStep(Step):
         self.into_file.setFocus()
         return True
 
-    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+    def is_done(self, beginning: Beginning) -> bool:
         return beginning.has_key and bool(beginning.loaded.settings.server.username)
 
     def _connect(self) -> None:
         self.username.textEdited.connect(self._type)
         self.key.textEdited.connect(self._type)
         self._page.clicked.connect(self._open_page)
-        self._question.answered.connect(self._show_name)
-        self._question.failed.connect(self._show_failure)
 
     @Slot()
     def _type(self) -> None:
@@ -109,10 +106,10 @@ class AccountStep(Step):
         if username and (key or kept):
             server = self.settings.server.changed(username=username)
             ask = partial(asking.check_account, self.config, server, key)
-            self._question.ask(ask, typed=typed)
+            self.run_check(ask, self._show_name, self._show_failure, typed=typed)
             self.verdict.show_checking(self.tr("Asking the server who you are…"))
         else:
-            self._question.forget()
+            self.check.cancel()
             self.verdict.clear()
         self.changed.emit()
 

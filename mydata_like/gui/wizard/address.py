@@ -17,12 +17,11 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard import asking
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import TakeoverSheet
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like.app.setup import Beginning, Reached
 
 URL = "server.url"
 
@@ -40,7 +39,6 @@ class AddressStep(Step):
         )
         self._found = ""
         self._legacy: Path | None = None
-        self._question = Question(desk.background, self)
         self.address = QLineEdit(self)
         self.address.setPlaceholderText("mytardis.example.org")
         self.verdict = self.add_field(self.tr("Server &address"), self.address, key=URL)
@@ -58,11 +56,11 @@ class AddressStep(Step):
 
     @property
     def readiness(self) -> Readiness:
-        if self._question.open:
+        if self.check.running:
             return Readiness.CHECKING
         return Readiness.READY if self._found else Readiness.LACKING
 
-    def fill(self, beginning: bootstrap.Beginning) -> None:
+    def fill(self, beginning: Beginning) -> None:
         self.address.setText(self.settings.server.url)
         self.guard(self.address, self.verdict)
         self._legacy = beginning.legacy
@@ -77,7 +75,7 @@ class AddressStep(Step):
     def changes(self) -> dict[str, object]:
         return {URL: self._found}
 
-    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+    def is_done(self, beginning: Beginning) -> bool:
         return bool(beginning.loaded.settings.server.url)
 
     def open_takeover(self, source: Path | None) -> TakeoverSheet:
@@ -103,8 +101,6 @@ class AddressStep(Step):
         self.import_button.clicked.connect(self._import_found)
         self._choose_button.clicked.connect(self._choose_file)
         self.demo.clicked.connect(self.demo_wanted)
-        self._question.answered.connect(self._show_found)
-        self._question.failed.connect(self._show_failure)
 
     def _tell_legacy(self) -> str:
         if self._legacy is None:
@@ -122,15 +118,16 @@ class AddressStep(Step):
         text = self.address.text().strip()
         if text:
             server = self.settings.server
-            self._question.ask(partial(asking.check_address, server, text), typed=typed)
+            find = partial(asking.check_address, server, text)
+            self.run_check(find, self._show_found, self._show_failure, typed=typed)
             self.verdict.show_checking(self.tr("Looking for the server…"))
         else:
-            self._question.forget()
+            self.check.cancel()
             self.verdict.clear()
         self.changed.emit()
 
     @Slot(object)
-    def _show_found(self, reached: bootstrap.Reached) -> None:
+    def _show_found(self, reached: Reached) -> None:
         if reached.problem is not None:
             self._offer(reached)
         else:
@@ -140,7 +137,7 @@ class AddressStep(Step):
             )
         self.changed.emit()
 
-    def _offer(self, reached: bootstrap.Reached) -> None:
+    def _offer(self, reached: Reached) -> None:
         assert reached.problem is not None
         self.verdict.show_wrong(reached.problem.message)
         self._better = reached.url

@@ -5,8 +5,7 @@ What is heavy is imported only there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.core.model import Facility
 
@@ -14,24 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from mydata_like import bootstrap
+    from mydata_like.app.importing import Takeover
+    from mydata_like.app.preview import Preview, Sample
+    from mydata_like.app.registration import Admission, HostKey
+    from mydata_like.app.setup import Beginning, OwnKey, Reached
+    from mydata_like.app.takeover_report import Paragraph
     from mydata_like.core.events import Event
     from mydata_like.core.ports import Cancel
     from mydata_like.engine.workers import CancelFlag
+    from mydata_like.settings.draft import ApiKeyChange, KeyStore
     from mydata_like.settings.schema import Server, Settings
-
-Store = Literal["keyring", "file"]
-
-
-@dataclass(frozen=True, slots=True)
-class NewKey:
-    """An API key that is to be kept, and where."""
-
-    text: str
-    store: Store
-
-    def __repr__(self) -> str:
-        return f"NewKey(***, {self.store!r})"
 
 
 class Place(NamedTuple):
@@ -44,146 +35,119 @@ class Place(NamedTuple):
 class Registered(NamedTuple):
     """The approval, and the first staging host that nobody has vouched for yet."""
 
-    admission: bootstrap.Admission
-    host_key: bootstrap.HostKey | None
+    admission: Admission
+    host_key: HostKey | None
 
 
-def begin(config: Path | None) -> bootstrap.Beginning:
+def begin(config: Path | None) -> Beginning:
     """Return how far the set-up has come."""
-    from mydata_like import bootstrap
+    from mydata_like.app.setup import find_beginning
 
-    return bootstrap.find_beginning(config)
+    return find_beginning(config)
 
 
-def keep(
-    config: Path | None, changes: Mapping[str, object], key: NewKey | None
-) -> bootstrap.Beginning:
+def keep(config: Path | None, changes: Mapping[str, object], key: ApiKeyChange | None) -> Beginning:
     """Keep what was entered; the API key only where it can be kept safe."""
-    from mydata_like import bootstrap
+    from mydata_like.app.editing import apply_key_change
+    from mydata_like.app.settings import save_settings
+    from mydata_like.app.setup import find_beginning
 
     if changes:
-        bootstrap.save_settings(config, changes)
-    beginning = bootstrap.find_beginning(config)
+        save_settings(config, changes)
+    beginning = find_beginning(config)
     if key is None:
         return beginning
-    secrets = bootstrap.open_secrets(config)
-    bootstrap.store_api_key(beginning.loaded.settings, secrets, key.text, key.store)
-    return bootstrap.find_beginning(config)
+    apply_key_change(beginning.loaded.settings, key, config)
+    return find_beginning(config)
 
 
-def check_address(server: Server, text: str, cancel: Cancel) -> bootstrap.Reached:
+def check_address(server: Server, text: str, cancel: Cancel) -> Reached:
     """Look for the server."""
-    from mydata_like import bootstrap
+    from mydata_like.app import setup
 
-    return bootstrap.check_address(server, text, cancel)
+    return setup.check_address(server, text, cancel)
 
 
 def check_account(config: Path | None, server: Server, key: str, cancel: Cancel) -> str:
     """Return as whom the server knows us: the full name, or else the account's."""
-    from mydata_like import bootstrap
+    from mydata_like.app import setup
+    from mydata_like.app.setup import Login
 
-    user = bootstrap.check_account(bootstrap.Login(server, config, key), cancel)
+    user = setup.check_account(Login(server, config, key), cancel)
     return user.full_name or user.username
 
 
 def find_place(config: Path | None, server: Server, chosen: str, cancel: Cancel) -> Place:
     """Return the facilities, and the instruments of the chosen one or else of the first."""
-    from mydata_like import bootstrap
+    from mydata_like.app.setup import Login, list_facilities, list_instruments
 
-    login = bootstrap.Login(server, config)
-    facilities = bootstrap.list_facilities(login, cancel)
+    login = Login(server, config)
+    facilities = list_facilities(login, cancel)
     facility = next((it for it in facilities if it.name == chosen), facilities[0])
-    return Place(facilities, bootstrap.list_instruments(login, facility, cancel))
+    return Place(facilities, list_instruments(login, facility, cancel))
 
 
 def preview_layout(
     config: Path | None,
     settings: Settings,
-    tell: Callable[[bootstrap.Sample], object],
+    report: Callable[[Sample], object],
     cancel: Cancel,
-) -> bootstrap.Preview:
-    """Tell what the folders would become."""
-    from mydata_like import bootstrap
+) -> Preview:
+    """Report what the folders would become."""
+    from mydata_like.app import preview
+    from mydata_like.app.setup import Login
 
-    login = bootstrap.Login(settings.server, config)
-    return bootstrap.preview_layout(settings, login, tell, cancel)
+    login = Login(settings.server, config)
+    return preview.preview_layout(settings, login, report, cancel)
 
 
 def plan_takeover(
-    config: Path | None, source: Path | None, _cancel: Cancel
-) -> tuple[bootstrap.Takeover, tuple[bootstrap.Paragraph, ...]]:
+    config: Path | None, source: Path | None
+) -> tuple[Takeover, tuple[Paragraph, ...]]:
     """Return what MyData's settings would change, and the same in sentences."""
-    from mydata_like import bootstrap
+    from mydata_like.app import importing
+    from mydata_like.app.takeover_report import describe_takeover
 
-    takeover = bootstrap.plan_takeover(source, config)
-    return takeover, tuple(bootstrap.describe_takeover(takeover))
+    takeover = importing.plan_takeover(source, config)
+    return takeover, tuple(describe_takeover(takeover))
 
 
-def carry_over(
-    config: Path | None, takeover: bootstrap.Takeover, store: Store, _cancel: Cancel
-) -> bootstrap.Beginning:
+def carry_over(config: Path | None, takeover: Takeover, store: KeyStore) -> Beginning:
     """Take over MyData's settings and its API key."""
-    from mydata_like import bootstrap
+    from mydata_like.app import importing
+    from mydata_like.app.setup import find_beginning
 
-    bootstrap.carry_over(takeover, config, store)
-    return bootstrap.find_beginning(config)
+    importing.carry_over(takeover, config, store)
+    return find_beginning(config)
 
 
-def show_key(config: Path | None, settings: Settings, _cancel: Cancel) -> bootstrap.OwnKey:
+def show_key(config: Path | None, settings: Settings) -> OwnKey:
     """Return the uploader's key, made now where there is none."""
-    from mydata_like import bootstrap
+    from mydata_like.app import setup
 
-    return bootstrap.show_key(settings, config)
+    return setup.show_key(settings, config)
 
 
 def register(
     config: Path | None,
     settings: Settings,
-    tell: Callable[[Event], None],
+    report: Callable[[Event], None],
     cancel: CancelFlag,
 ) -> Registered:
     """Ask for approval; raises `NotApprovedError` while it is awaited."""
-    from mydata_like import bootstrap
+    from mydata_like.app import registration
+    from mydata_like.app.run_request import RunObserver, RunRequest
 
-    order = bootstrap.Order(config=config)
-    admission = bootstrap.register(settings, order, _audience(tell, cancel))
+    request = RunRequest(settings=settings, config=config)
+    admission = registration.register(request, RunObserver(emit=report, cancel=cancel))
     return Registered(admission, next(admission.unknown_host_keys, None))
 
 
-def trust_host(registered: Registered, _cancel: Cancel) -> Registered:
+def trust_host(registered: Registered) -> Registered:
     """Trust the host that was asked about, and meet the next one."""
-    from mydata_like import bootstrap
+    from mydata_like.app import registration
 
     admission, host_key = registered
     assert host_key is not None
-    bootstrap.trust_host(host_key)
+    registration.trust_host(host_key)
     return Registered(admission, next(admission.unknown_host_keys, None))
-
-
-def try_out(
-    config: Path | None,
-    settings: Settings,
-    tell: Callable[[bootstrap.Step], object],
-    cancel: CancelFlag,
-) -> tuple[bootstrap.Step, ...]:
-    """Send a test file, telling of each step."""
-    from mydata_like import bootstrap
-
-    order = bootstrap.Order(config=config, dry_run=True)
-    steps = []
-    for step in bootstrap.try_out(settings, order, _audience(_ignore, cancel)):
-        tell(step)
-        steps.append(step)
-    return tuple(steps)
-
-
-def _audience(tell: Callable[[Event], None], cancel: CancelFlag) -> bootstrap.Audience:
-    from mydata_like import bootstrap
-    from mydata_like.engine.progress import RunProgress
-
-    # The log of the window says nothing of requests but their paths, so no secret is to be hidden.
-    return bootstrap.Audience(tell, RunProgress(bootstrap.SystemClock()), cancel, _ignore)
-
-
-def _ignore(_told: object) -> None:
-    """Listen to nothing."""

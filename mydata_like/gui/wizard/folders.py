@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
@@ -23,16 +23,15 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard import asking
-from mydata_like.gui.wizard.courier import Courier, Parcel
 from mydata_like.gui.wizard.layouts import layout_example, layout_name
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.samples import FILES, SIZE, SampleModel
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like.app.preview import Preview, Sample
+    from mydata_like.app.setup import Beginning
 
 DIRECTORY, LAYOUT = "data.directory", "data.layout"
 NAMED = 3  # folders or owners that are named; of the others only the number is told
@@ -47,9 +46,7 @@ class FoldersStep(Step):
         self.explanation = self.tr(
             "The folder below which the instrument saves. Nothing in it is ever changed."
         )
-        self._found: bootstrap.Preview | None = None
-        self._question = Question(desk.background, self)
-        self._courier = Courier()
+        self._found: Preview | None = None
         self.directory = QLineEdit(self)
         self.browse = QPushButton(icon("folder"), self.tr("C&hoose…"), self)
         self._directory_verdict = self.add_field(
@@ -72,7 +69,7 @@ class FoldersStep(Step):
 
     @property
     def readiness(self) -> Readiness:
-        if self._question.open:
+        if self.check.running:
             return Readiness.CHECKING
         return Readiness.READY if self._found is not None else Readiness.LACKING
 
@@ -81,7 +78,7 @@ class FoldersStep(Step):
         """The layout that is selected."""
         return Layout(self.layout_box.currentData())
 
-    def fill(self, beginning: bootstrap.Beginning) -> None:
+    def fill(self, beginning: Beginning) -> None:
         data = self.settings.data
         self.directory.setText(str(data.directory or ""))
         self.layout_box.setCurrentIndex(self.layout_box.findData(data.layout))
@@ -93,14 +90,10 @@ class FoldersStep(Step):
         self.directory.setFocus()
         self._look()
 
-    def end(self) -> None:
-        super().end()
-        self._courier.leave()
-
     def changes(self) -> dict[str, object]:
         return {DIRECTORY: self.directory.text().strip(), LAYOUT: self.chosen.value}
 
-    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+    def is_done(self, beginning: Beginning) -> bool:
         return beginning.loaded.settings.data.directory is not None
 
     def _make_table(self) -> QTableView:
@@ -133,9 +126,6 @@ class FoldersStep(Step):
         self.browse.clicked.connect(self._choose_folder)
         self.layout_box.currentIndexChanged.connect(self._choose_layout)
         self.suggestion.clicked.connect(self._take_suggestion)
-        self._courier.arrived.connect(self._add_sample, Qt.ConnectionType.QueuedConnection)
-        self._question.answered.connect(self._show_preview)
-        self._question.failed.connect(self._show_failure)
 
     @Slot()
     def _type(self) -> None:
@@ -173,14 +163,17 @@ class FoldersStep(Step):
         self.model.clear()
         self.suggestion.hide()
         self.owners.clear()
-        self._question.forget()
+        self.check.cancel()
         self._directory_verdict.clear()
         self.verdict.clear()
         settings = self._try_settings()
         if settings is not None:
-            bring = self._courier.leave()
-            self._question.ask(
-                partial(asking.preview_layout, self.config, settings, bring), typed=typed
+            self.run_check(
+                partial(asking.preview_layout, self.config, settings),
+                self._show_preview,
+                self._show_failure,
+                progress=self._add_sample,
+                typed=typed,
             )
             self.verdict.show_checking(self.tr("Looking at the folders…"))
         self.changed.emit()
@@ -198,12 +191,11 @@ class FoldersStep(Step):
         return self.settings.changed(data=data)
 
     @Slot(object)
-    def _add_sample(self, parcel: Parcel) -> None:
-        if self._courier.is_awaited(parcel):
-            self.model.append(parcel.content)
+    def _add_sample(self, sample: Sample) -> None:
+        self.model.append(sample)
 
     @Slot(object)
-    def _show_preview(self, found: bootstrap.Preview) -> None:
+    def _show_preview(self, found: Preview) -> None:
         self._found = found
         self._tell_folders(found)
         if found.suggestion is not None:
@@ -213,7 +205,7 @@ class FoldersStep(Step):
         self._tell_owners(found)
         self.changed.emit()
 
-    def _tell_folders(self, found: bootstrap.Preview) -> None:
+    def _tell_folders(self, found: Preview) -> None:
         number = self.tr("%Ln dataset(s) found.", None, found.folders)
         if not found.complete:
             number = self.tr("More than %Ln dataset(s) found.", None, found.folders)
@@ -227,7 +219,7 @@ class FoldersStep(Step):
         else:
             self.verdict.show_good(number)
 
-    def _tell_owners(self, found: bootstrap.Preview) -> None:
+    def _tell_owners(self, found: Preview) -> None:
         if found.strangers is None:
             text = self.tr("The server could not be asked for the owners.")
             self.owners.show_caution(text)

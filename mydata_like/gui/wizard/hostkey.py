@@ -14,13 +14,13 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.asking import Registered
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.verdict import Verdict
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like.app.registration import HostKey
 
 
 class HostKeyPanel(QWidget):
@@ -31,7 +31,8 @@ class HostKeyPanel(QWidget):
     def __init__(self, desk: Desk, parent: QWidget) -> None:
         super().__init__(parent)
         self._registered: Registered | None = None
-        self._question = Question(desk.background, self)
+        self._tasks = desk.tasks
+        self._check = BackgroundTask()
         self._sentence = PlainLabel("", self)
         self._sentence.setWordWrap(True)
         self.fingerprint = QLineEdit(self)
@@ -55,7 +56,7 @@ class HostKeyPanel(QWidget):
         """Ask for the next host."""
         assert registered.host_key is not None
         self._registered = registered
-        key: bootstrap.HostKey = registered.host_key
+        key: HostKey = registered.host_key
         text = self.tr(
             "This is the first contact with the staging host %1, port %2. Compare the "
             "fingerprint of its key with what the administrator tells you:"
@@ -68,17 +69,24 @@ class HostKeyPanel(QWidget):
         self.trust.setEnabled(True)
         self.show()
 
+    def stop(self) -> None:
+        """Wait no more for what is asked."""
+        self._check.cancel()
+
     def _connect(self) -> None:
         self.trust.clicked.connect(self._trust)
-        self._question.answered.connect(self.trusted)
-        self._question.failed.connect(self._show_failure)
 
     @Slot()
     def _trust(self) -> None:
         assert self._registered is not None
         self.trust.setEnabled(False)
-        self._question.ask(partial(asking.trust_host, self._registered))
+        trust = partial(asking.trust_host, self._registered)
+        self._check = self._tasks.run(trust, self._go_on, self._show_failure, writes=True)
         self.verdict.show_checking(self.tr("Looking for the next host…"))
+
+    @Slot(object)
+    def _go_on(self, registered: Registered) -> None:
+        self.trusted.emit(registered)
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:

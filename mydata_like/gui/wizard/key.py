@@ -5,26 +5,25 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from mydata_like.core.errors import NotApprovedError, UploaderError
-from mydata_like.core.events import Notice
+from mydata_like.core.events import Event, Notice
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.settings.connection_test import ConnectionTest
 from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.asking import Registered
-from mydata_like.gui.wizard.courier import Courier, Parcel
 from mydata_like.gui.wizard.hostkey import HostKeyPanel
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.step import Step
-from mydata_like.gui.wizard.trial import TrialPanel
 from mydata_like.gui.wizard.verdict import Verdict, tell
+from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like.app.setup import OwnKey
 
 ASK_AFTER = 15_000  # milliseconds after which it is asked again whether the key is approved
 
@@ -40,10 +39,7 @@ class KeyStep(Step):
             "An administrator of the server approves it once."
         )
         self.approved = False
-        self._key: bootstrap.OwnKey | None = None
-        self._own_key = Question(desk.background, self)
-        self._approval = Question(desk.background, self)
-        self._courier = Courier()
+        self._key: OwnKey | None = None
         self.again = QTimer(self, singleShot=True, interval=ASK_AFTER)
         self.fingerprint = QLineEdit(self)
         self.fingerprint.setReadOnly(True)
@@ -54,8 +50,8 @@ class KeyStep(Step):
         self.notice = Verdict(self, keeps_place=False)
         self.waiting = self._make_waiting()
         self.host_key = HostKeyPanel(desk, self)
-        self.trial = TrialPanel(desk, self)
-        for part in (self.notice, self.waiting, self.host_key, self.trial):
+        self.test = TestFilePanel(desk, self)
+        for part in (self.notice, self.waiting, self.host_key, self.test):
             self.add(part)
         self.add_space()
         self._connect()
@@ -63,19 +59,22 @@ class KeyStep(Step):
     @property
     def proved(self) -> bool:
         """Whether a test file has made the whole way."""
-        return self.approved and self.trial.proved
+        return self.approved and self.test.proved
 
     def begin(self) -> None:
         self.approved = False
-        self._own_key.ask(partial(asking.show_key, self.config, self.settings))
+        show = partial(asking.show_key, self.config, self.settings)
+        self.check.cancel()
+        self.check = self._desk.tasks.run(show, self._show_key, self._show_failure, writes=True)
         self.verdict.show_checking(self.tr("Looking for the key…"))
-        for part in (self.waiting, self.host_key, self.trial):
+        for part in (self.waiting, self.host_key, self.test):
             part.hide()
 
     def end(self) -> None:
         super().end()
         self.again.stop()
-        self._courier.leave()
+        self.host_key.stop()
+        self.test.stop()
 
     def _make_waiting(self) -> QWidget:
         waiting = QWidget(self)
@@ -107,16 +106,11 @@ class KeyStep(Step):
         self.copy_message.clicked.connect(self._copy_message)
         self.ask_now.clicked.connect(self._ask)
         self.again.timeout.connect(self._ask)
-        self._own_key.answered.connect(self._show_key)
-        self._own_key.failed.connect(self._show_failure)
-        self._approval.answered.connect(self._take_approval)
-        self._approval.failed.connect(self._show_failure)
-        self._courier.arrived.connect(self._show_notice, Qt.ConnectionType.QueuedConnection)
         self.host_key.trusted.connect(self._take_approval)
-        self.trial.ended.connect(self.changed)
+        self.test.ended.connect(self.changed)
 
     @Slot(object)
-    def _show_key(self, key: bootstrap.OwnKey) -> None:
+    def _show_key(self, key: OwnKey) -> None:
         self._key = key
         self.fingerprint.setText(key.fingerprint)
         self.fingerprint.setCursorPosition(0)
@@ -127,14 +121,18 @@ class KeyStep(Step):
         """Ask the server whether the key is approved; the first time the key is registered."""
         self.again.stop()
         self.ask_now.setEnabled(False)
-        tell_notice = self._courier.leave()
-        self._approval.ask(partial(asking.register, self.config, self.settings, tell_notice))
+        self.run_check(
+            partial(asking.register, self.config, self.settings),
+            self._take_approval,
+            self._show_failure,
+            progress=self._show_notice,
+        )
         self.verdict.show_checking(self.tr("Asking the server whether the key is approved…"))
 
     @Slot(object)
-    def _show_notice(self, parcel: Parcel) -> None:
-        if self._courier.is_awaited(parcel) and isinstance(parcel.content, Notice):
-            self.notice.show_caution(tell(parcel.content.problem))
+    def _show_notice(self, event: Event) -> None:
+        if isinstance(event, Notice):
+            self.notice.show_caution(tell(event.problem))
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
@@ -162,7 +160,7 @@ class KeyStep(Step):
             self.host_key.ask(registered)
         else:
             self.host_key.hide()
-            self.trial.offer(self.settings)
+            self.test.offer(self.settings)
         self.changed.emit()
 
     @Slot()
@@ -193,3 +191,77 @@ class KeyStep(Step):
         ):
             text = text.replace(mark, value)
         return text
+
+
+class TestFilePanel(QWidget):
+    """A button that sends a test file, and below it what each step has shown."""
+
+    ended = Signal()
+
+    def __init__(self, desk: Desk, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.proved = False
+        self._config = desk.controller.config
+        self._settings = Settings()
+        self.send = QPushButton(icon("start"), self.tr("&Send a test file"), self)
+        self.steps = ConnectionTest(desk.tasks, self)
+        self.steps.setAccessibleName(self.tr("How far the test file came"))
+        self.steps.setMinimumHeight(self.fontMetrics().height() * 14)
+        self.verdict = Verdict(self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self.send, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self.verdict)
+        column.addWidget(self.steps)
+        self.hide()
+        self._connect()
+
+    def offer(self, settings: Settings) -> None:
+        """Offer to send the file to the server of these settings."""
+        self._settings = settings
+        self.proved = False
+        self.steps.clear()
+        self.steps.hide()
+        self.verdict.show_note(
+            self.tr("A small file goes the whole way, is compared there and removed again.")
+        )
+        self.show()
+        self.send.setEnabled(True)
+        self.send.setFocus()
+
+    def stop(self) -> None:
+        """End a test that is under way."""
+        self.steps.stop()
+
+    def _connect(self) -> None:
+        self.send.clicked.connect(self._send)
+        self.steps.ended.connect(self._conclude)
+        self.steps.failed.connect(self._show_failure)
+
+    @Slot()
+    def _send(self) -> None:
+        self.send.setEnabled(False)
+        self.steps.show()
+        self.verdict.show_checking(self.tr("A small file is on its way…"))
+        self.steps.start(self._config, self._settings)
+
+    @Slot(str)
+    def _conclude(self, worst: str) -> None:
+        self.proved = worst != "failed"
+        if not self.proved:
+            self.verdict.show_wrong(self.tr("The test file did not arrive; see the last line."))
+        elif worst == "unproven":
+            self.verdict.show_good(self.tr("Nothing failed, though not all could be proved."))
+        else:
+            self.verdict.show_good(self.tr("The whole way is open. You can finish now."))
+        self._offer_again()
+
+    @Slot(object)
+    def _show_failure(self, error: UploaderError) -> None:
+        self.verdict.show_problem(error.problem)
+        self._offer_again()
+
+    def _offer_again(self) -> None:
+        self.send.setText(self.tr("&Send it again"))
+        self.send.setEnabled(True)
+        self.ended.emit()

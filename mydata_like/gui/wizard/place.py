@@ -13,14 +13,13 @@ from mydata_like.gui.look import words
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.asking import Place
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mydata_like import bootstrap
+    from mydata_like.app.setup import Beginning
 
 FACILITY, NAME = "instrument.facility", "instrument.name"
 CONTACT, EMAIL = "instrument.contact_name", "instrument.contact_email"
@@ -36,7 +35,6 @@ class PlaceStep(Step):
             "Datasets are shown on the server under the name of their instrument."
         )
         self._known: tuple[str, ...] | None = None  # instruments of the chosen facility
-        self._question = Question(desk.background, self)
         self.facility = QComboBox(self)
         self.instrument = QComboBox(self)
         self.instrument.setEditable(True)
@@ -57,13 +55,13 @@ class PlaceStep(Step):
 
     @property
     def readiness(self) -> Readiness:
-        if self._question.open:
+        if self.check.running:
             return Readiness.CHECKING
         entered = all(self.changes().values()) and self._known is not None
         wrong = any(self.find_wrong(key, value) for key, value in self.changes().items())
         return Readiness.READY if entered and not wrong else Readiness.LACKING
 
-    def fill(self, beginning: bootstrap.Beginning) -> None:
+    def fill(self, beginning: Beginning) -> None:
         instrument = self.settings.instrument
         _list(self.facility, (instrument.facility,) if instrument.facility else ())
         self.instrument.setEditText(instrument.name)
@@ -84,7 +82,7 @@ class PlaceStep(Step):
             EMAIL: self.email.text().strip(),
         }
 
-    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+    def is_done(self, beginning: Beginning) -> bool:
         settings = beginning.loaded.settings
         return all(settings.value(key) for key in (FACILITY, NAME, CONTACT, EMAIL))
 
@@ -101,15 +99,14 @@ class PlaceStep(Step):
         self.instrument.editTextChanged.connect(self._judge)
         self.contact.textEdited.connect(self._judge)
         self.email.textEdited.connect(self._judge)
-        self._question.answered.connect(self._show_place)
-        self._question.failed.connect(self._show_failure)
 
     @Slot()
     def _ask(self) -> None:
         self._known = None
         chosen = self.facility.currentText()
         server = self.settings.server
-        self._question.ask(partial(asking.find_place, self.config, server, chosen))
+        find = partial(asking.find_place, self.config, server, chosen)
+        self.run_check(find, self._show_place, self._show_failure)
         self._facility_verdict.show_checking(self.tr("Asking the server for its facilities…"))
         self.changed.emit()
 

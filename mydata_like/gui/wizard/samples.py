@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from mydata_like.gui.look import words
 
 if TYPE_CHECKING:
-    from mydata_like import bootstrap
+    from mydata_like.app.preview import Sample
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -21,14 +21,14 @@ class SampleModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._samples: list[bootstrap.Sample] = []
+        self._samples: list[Sample] = []
 
     def clear(self) -> None:
         self.beginResetModel()
         self._samples.clear()
         self.endResetModel()
 
-    def append(self, sample: bootstrap.Sample) -> None:
+    def append(self, sample: Sample) -> None:
         row = len(self._samples)
         self.beginInsertRows(QModelIndex(), row, row)
         self._samples.append(sample)
@@ -70,7 +70,7 @@ class SampleModel(QAbstractTableModel):
             self.tr("Size"),
         )
 
-    def _texts(self, sample: bootstrap.Sample) -> tuple[str, ...]:
+    def _texts(self, sample: Sample) -> tuple[str, ...]:
         more = "+" if sample.more else ""
         return (
             words.plain(sample.owner),

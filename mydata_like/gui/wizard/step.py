@@ -12,17 +12,18 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
-from mydata_like.gui.wizard.asking import NewKey
-from mydata_like.gui.wizard.question import Question
+from mydata_like.gui.tasks import TYPING, BackgroundTask
 from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.checking import check_values
+from mydata_like.settings.draft import ApiKeyChange
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+    from typing import Any
 
-    from mydata_like import bootstrap
+    from mydata_like.app.setup import Beginning
 
 
 class Readiness(Enum):
@@ -45,6 +46,7 @@ class Step(QWidget):
     def __init__(self, desk: Desk, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._desk = desk
+        self.check = BackgroundTask()  # the latest
         self.settings = Settings()
         self._locked_by: Mapping[str, str] = {}
         self._column = QVBoxLayout(self)
@@ -61,16 +63,16 @@ class Step(QWidget):
 
     @property
     def lost(self) -> bool:
-        """Whether a check brought no answer, so that it is worth asking again."""
-        return any(question.lost for question in self.findChildren(Question))
+        """Whether the check brought no answer, so that it is worth asking again."""
+        return self.check.failed
 
-    def take(self, beginning: bootstrap.Beginning) -> None:
+    def take(self, beginning: Beginning) -> None:
         """Show what is set already."""
         self.settings = beginning.loaded.settings
         self._locked_by = beginning.loaded.locked_by
         self.fill(beginning)
 
-    def fill(self, beginning: bootstrap.Beginning) -> None:
+    def fill(self, beginning: Beginning) -> None:
         """Put what is set into the fields."""
 
     def begin(self) -> None:
@@ -78,14 +80,13 @@ class Step(QWidget):
 
     def end(self) -> None:
         """The page is left: nothing is asked for it any more."""
-        for question in self.findChildren(Question):
-            question.forget()
+        self.check.cancel()
 
     def changes(self) -> dict[str, object]:
         """Return the settings that were entered here, by their keys."""
         return {}
 
-    def new_key(self) -> NewKey | None:
+    def new_key(self) -> ApiKeyChange | None:
         """Return the API key that was entered here."""
         return None
 
@@ -94,7 +95,7 @@ class Step(QWidget):
         del error
         return False
 
-    def is_done(self, beginning: bootstrap.Beginning) -> bool:
+    def is_done(self, beginning: Beginning) -> bool:
         """Return whether what this page asks for is there."""
         del beginning
         return False
@@ -103,6 +104,21 @@ class Step(QWidget):
         """Return what the page needs at its width; Qt counts with every text at its tallest."""
         needed = self._column.minimumSize()
         return QSize(needed.width(), self._column.minimumHeightForWidth(self.width()))
+
+    def run_check(
+        self,
+        function: Callable[..., Any],
+        done: Callable[[Any], object],
+        failed: Callable[[UploaderError], object],
+        *,
+        progress: Callable[[Any], object] | None = None,
+        typed: bool = False,
+    ) -> None:
+        """Check in the background, in place of the check before; once typing pauses if `typed`."""
+        self.check.cancel()
+        self.check = self._desk.tasks.run(
+            function, done, failed, progress=progress, cancel=True, delay=TYPING if typed else 0
+        )
 
     def add_field(self, label: str, editor: QWidget, *beside: QWidget, key: str = "") -> Verdict:
         """Add a field with its label above and its verdict below; `key` is its setting's."""

@@ -22,14 +22,16 @@ from mydata_like.gui.look import words
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.settings import terms
 from mydata_like.gui.wizard import asking
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.verdict import Verdict
+from mydata_like.settings.draft import KeyStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from mydata_like import bootstrap
+    from mydata_like.app.importing import Takeover
+    from mydata_like.app.setup import Beginning
+    from mydata_like.app.takeover_report import Paragraph
 
 NO_KEYRING = "settings.no-keyring"
 
@@ -44,9 +46,8 @@ class TakeoverSheet(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Import from MyData"))
         self._config = desk.controller.config
-        self._takeover: bootstrap.Takeover | None = None
-        self._plan = Question(desk.background, self)
-        self._carry = Question(desk.background, self)
+        self._takeover: Takeover | None = None
+        self._tasks = desk.tasks
         self.report = QPlainTextEdit(self)
         self.report.setReadOnly(True)
         self.report.setTabChangesFocus(True)
@@ -63,11 +64,11 @@ class TakeoverSheet(QDialog):
         self._lay_out()
         self._connect()
         self.verdict.show_checking(self.tr("Reading MyData's settings…"))
-        self._plan.ask(partial(asking.plan_takeover, self._config, source))
+        plan = partial(asking.plan_takeover, self._config, source)
+        self._task = self._tasks.run(plan, self._show_plan, self._show_failure)
 
     def done(self, result: int) -> None:
-        self._plan.forget()
-        self._carry.forget()
+        self._task.cancel()
         super().done(result)
 
     def _lay_out(self) -> None:
@@ -80,15 +81,11 @@ class TakeoverSheet(QDialog):
         self.resize(metrics.averageCharWidth() * 90, metrics.height() * 26)
 
     def _connect(self) -> None:
-        self._plan.answered.connect(self._show_plan)
-        self._plan.failed.connect(self._show_failure)
-        self._carry.answered.connect(self._finish)
-        self._carry.failed.connect(self._show_failure)
         self._buttons.accepted.connect(self._carry_over)
         self._buttons.rejected.connect(self.reject)
 
     @Slot(object)
-    def _show_plan(self, plan: tuple[bootstrap.Takeover, Iterable[bootstrap.Paragraph]]) -> None:
+    def _show_plan(self, plan: tuple[Takeover, Iterable[Paragraph]]) -> None:
         self._takeover, paragraphs = plan
         path = words.plain(str(self._takeover.file.path))
         self.verdict.show_good(self.tr("Nothing is changed yet. From %1:").replace("%1", path))
@@ -115,11 +112,12 @@ class TakeoverSheet(QDialog):
     def _carry_over(self) -> None:
         assert self._takeover is not None
         self.take_over.setEnabled(False)
-        store: asking.Store = "file" if self.into_file.isChecked() else "keyring"
-        self._carry.ask(partial(asking.carry_over, self._config, self._takeover, store))
+        store: KeyStore = "file" if self.into_file.isChecked() else "keyring"
+        carry = partial(asking.carry_over, self._config, self._takeover, store)
+        self._task = self._tasks.run(carry, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
-    def _finish(self, beginning: bootstrap.Beginning) -> None:
+    def _finish(self, beginning: Beginning) -> None:
         self.carried_over.emit(beginning)
         self.accept()
 

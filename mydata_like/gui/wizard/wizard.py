@@ -21,22 +21,20 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
+from mydata_like.gui.tasks import BackgroundTask
 from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.account import AccountStep
 from mydata_like.gui.wizard.address import AddressStep
 from mydata_like.gui.wizard.folders import FoldersStep
 from mydata_like.gui.wizard.key import KeyStep
 from mydata_like.gui.wizard.place import PlaceStep
-from mydata_like.gui.wizard.question import Question
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.trail import Trail
 from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.text import plain_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mydata_like import bootstrap
+    from mydata_like.app.setup import Beginning
 
 TITLE = 1.4  # times the usual size of text
 
@@ -55,8 +53,7 @@ class SetupWizard(QDialog):
         self._desk = desk
         self._eager = False  # Next was pressed while an answer was awaited
         self._focus: QWidget | None = None  # where it was when the page was kept
-        self._reading = Question(desk.background, self)
-        self._keeping = Question(desk.background, self)
+        self._reading = self._keeping = BackgroundTask()
         self.setWindowTitle(self.tr("Set up mydata-like"))
         self.address = AddressStep(desk)
         self.account = AccountStep(desk)
@@ -81,8 +78,8 @@ class SetupWizard(QDialog):
         return self.steps[self._stack.currentIndex()]
 
     def done(self, result: int) -> None:
-        self._reading.forget()
-        self._keeping.forget()
+        self._reading.cancel()
+        self._keeping.cancel()
         self.step.end()
         self._desk.controller.reload_settings()
         super().done(result)
@@ -163,10 +160,6 @@ class SetupWizard(QDialog):
         for step in self.steps:
             step.changed.connect(self._follow)
             step.taken_over.connect(self._start_with)
-        self._reading.answered.connect(self._start_with)
-        self._reading.failed.connect(self._show_failure)
-        self._keeping.answered.connect(self._take_kept)
-        self._keeping.failed.connect(self._refuse)
 
     def _read(self) -> None:
         """Read what is set already."""
@@ -174,11 +167,11 @@ class SetupWizard(QDialog):
         self.next.setEnabled(False)
         self.back.setEnabled(False)
         self.verdict.show_checking(self.tr("Reading the settings…"))
-        config = self._desk.controller.config
-        self._reading.ask(lambda _cancel: asking.begin(config))
+        begin = partial(asking.begin, self._desk.controller.config)
+        self._reading = self._desk.tasks.run(begin, self._start_with, self._show_failure)
 
     @Slot(object)
-    def _start_with(self, beginning: bootstrap.Beginning) -> None:
+    def _start_with(self, beginning: Beginning) -> None:
         """Show what is set, and the first page that lacks something."""
         self.verdict.clear()
         self._take(beginning)
@@ -187,7 +180,7 @@ class SetupWizard(QDialog):
         self._show_step(found if self._first is None else self._first)
         self._first = None
 
-    def _take(self, beginning: bootstrap.Beginning) -> None:
+    def _take(self, beginning: Beginning) -> None:
         for step in self.steps:
             step.take(beginning)
 
@@ -208,7 +201,7 @@ class SetupWizard(QDialog):
     def _follow(self) -> None:
         """Let the person go on as soon as the page allows it."""
         readiness = self.step.readiness
-        self.next.setEnabled(readiness is not Readiness.LACKING and not self._keeping.open)
+        self.next.setEnabled(readiness is not Readiness.LACKING and not self._keeping.running)
         self.again.setVisible(self.step.lost and self.step is not self.key)
         self._name_next()
         if readiness is Readiness.CHECKING or not self._eager:
@@ -241,7 +234,9 @@ class SetupWizard(QDialog):
         self.next.setEnabled(False)
         self._stack.setEnabled(False)
         self.verdict.clear()
-        self._keeping.ask(partial(_keep, self._desk, self._find_changes(), self.step.new_key()))
+        config = self._desk.controller.config
+        keep = partial(asking.keep, config, self._find_changes(), self.step.new_key())
+        self._keeping = self._desk.tasks.run(keep, self._take_kept, self._refuse, writes=True)
 
     def _find_changes(self) -> dict[str, object]:
         """Return what differs from the settings as they are."""
@@ -253,7 +248,7 @@ class SetupWizard(QDialog):
         }
 
     @Slot(object)
-    def _take_kept(self, beginning: bootstrap.Beginning) -> None:
+    def _take_kept(self, beginning: Beginning) -> None:
         self._take(beginning)
         self._show_step(self._stack.currentIndex() + 1)
 
@@ -274,15 +269,9 @@ class SetupWizard(QDialog):
     @Slot()
     def _go_back(self) -> None:
         self.verdict.clear()
-        self._keeping.forget()
+        self._keeping.cancel()
         self._show_step(self._stack.currentIndex() - 1)
 
     @Slot(object)
     def _show_failure(self, error: UploaderError) -> None:
         self.verdict.show_problem(error.problem)
-
-
-def _keep(
-    desk: Desk, changes: Mapping[str, object], key: asking.NewKey | None, _cancel: object
-) -> bootstrap.Beginning:
-    return asking.keep(desk.controller.config, changes, key)

@@ -128,6 +128,7 @@ def test_a_missing_program_is_said_and_skipped(arena: Arena):
     assert said[0] in to_markdown(outcome)
 
 
+@pytest.mark.process
 def test_a_peer_that_leaves_a_file_out_has_failed(arena: Arena):
     name = arena.corpus.files[0]
     lazy = Peer(
@@ -147,6 +148,7 @@ def test_a_slow_peer_carries_one_folder_and_counts_as_if_it_had_all(tmp_path: Pa
     assert (sample.seconds, sample.client) == (6.0, 6.0)
 
 
+@pytest.mark.process
 def test_the_target_is_empty_before_each_run(arena: Arena):
     copy = Peer(
         Entrant("copy", "peer"),
@@ -211,6 +213,7 @@ def test_growth_is_what_each_further_file_takes(tmp_path: Path, arena: Arena):
     assert [sample.facts.get(EACH_FURTHER) for sample in samples] == [None, 2e6]
 
 
+@pytest.mark.process
 def test_the_memory_of_what_a_command_started_counts():
     script = "kept = bytearray(50_000_000); sum(range(10_000_000))"
 
@@ -237,6 +240,7 @@ def test_the_corpus_is_the_same_every_time_and_no_file_like_another(tmp_path: Pa
     assert sum(map(len, contents[0])) == first.bytes
 
 
+@pytest.mark.process
 def test_the_cpu_of_what_a_command_started_counts():
     busy = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done"
 
@@ -246,6 +250,7 @@ def test_the_cpu_of_what_a_command_started_counts():
     assert printed == ["done\n"]
 
 
+@pytest.mark.process
 def test_the_cpu_of_what_a_command_left_behind_counts():
     spin = f"{sys.executable} -c 'import time\nwhile time.process_time() < 1: pass'"
 
@@ -254,11 +259,13 @@ def test_the_cpu_of_what_a_command_left_behind_counts():
     assert sample.client >= 1
 
 
+@pytest.mark.process
 def test_a_command_that_cannot_start_has_failed():
     with pytest.raises(ContestError, match="no-such-program did not start"):
         measure([["no-such-program"]], [])
 
 
+@pytest.mark.process
 def test_a_command_that_fails_says_its_last_words():
     with pytest.raises(ContestError, match="sh ended with 3: no room"):
         measure([["sh", "-c", "echo no room >&2; exit 3"]], [])

@@ -6,7 +6,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from benchmarks.wire import Wire, open_wire
+
+pytestmark = pytest.mark.process
 
 PIECE = bytes(range(256)) * 4096  # 1 MiB
 

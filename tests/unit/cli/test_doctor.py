@@ -5,7 +5,7 @@ import signal
 import subprocess
 from dataclasses import replace
 
-from mydata_like.bootstrap import load_settings
+from mydata_like.app.settings import load_settings
 from mydata_like.cli.doctor import conclude, describe
 from mydata_like.doctor.advice import judge
 from mydata_like.doctor.findings import (
@@ -19,7 +19,7 @@ from mydata_like.doctor.findings import (
     flooded,
 )
 from mydata_like.settings.transfer import Transfer
-from mydata_like.store.examinations import keep_examination, load_examinations
+from mydata_like.store.state_files import add_speed_test, read_speed_tests
 from tests.site import finish_reading, kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
 
@@ -138,9 +138,9 @@ def test_the_advice_of_the_latest_test_is_applied_without_a_new_one(tmp_path):
         words = ("doctor", "--quick", "--events", "--apply", "--latest")
 
         nothing = site.command(*words)
-        keep_examination(site.state / "speed-tests.jsonl", ADVISED)
+        add_speed_test(site.state / "speed-tests.jsonl", ADVISED)
         applied = site.command(*words)
-        kept = load_examinations(site.state / "speed-tests.jsonl")
+        kept = read_speed_tests(site.state / "speed-tests.jsonl")
 
         assert nothing.problem == "speed.no-test"
         events, last = finished(applied.output)
@@ -160,16 +160,16 @@ def test_the_way_back_is_kept_whatever_ends_the_test_and_however_often_it_is_app
     with open_site(tmp_path / "site") as site:
         assert site.command("register").code == 0
         tests = site.state / "speed-tests.jsonl"
-        keep_examination(tests, ADVISED)
+        add_speed_test(tests, ADVISED)
         words = ("doctor", "--quick", "--events", "--apply", "--latest")
 
         killed = site.start(*words)
         wait_for(killed, "settings_applied")
         kill_group(killed)
         finish_reading(killed)
-        (left,) = load_examinations(tests)
+        (left,) = read_speed_tests(tests)
         again = site.command(*words)
-        (kept,) = load_examinations(tests)
+        (kept,) = read_speed_tests(tests)
 
         assert left["proof"]["replaced"] == {"transfer.channels": None}
         assert again.events("settings_applied") == []
@@ -184,7 +184,7 @@ def test_what_is_applied_later_adds_to_the_way_back(tmp_path):
         advice = [{"changes": changes | {"transfer.ciphers": ["aes256-ctr", "aes128-ctr"]}}]
         proof = {"changes": {"transfer.channels": 2}, "replaced": {"transfer.channels": 7}}
         told = {"verdict": {"advice": advice}, "proof": proof | {"measured": []}}
-        keep_examination(site.state / "speed-tests.jsonl", ADVISED | told)
+        add_speed_test(site.state / "speed-tests.jsonl", ADVISED | told)
         write_setting(site, "channels = 2")
         write_setting(site, 'compression = "never"')
         write_setting(site, 'ciphers = ["aes192-ctr", "aes256-ctr"]')

@@ -6,17 +6,22 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.bootstrap import HOME
-from mydata_like.bootstrap.importing import Present
-from mydata_like.cli.main import app
+from mydata_like.app.importing import Present
+from mydata_like.app.settings import HOME
+from mydata_like.cli.main import build_app
 from mydata_like.settings.policy import Sources, load_settings
 from mydata_like.store.paths import Places
 from tests.legacy import WINDOWS_PAIRS, write_legacy, write_old_key
+
+app = build_app()
 
 KEY = WINDOWS_PAIRS["api_key"]
 PAIRS = {**WINDOWS_PAIRS, "data_directory": "/data/Größe 100%", "use_excludes_file": "False"}
 INTO_FILE = ("--key-store", "file")
 COMMANDS = [("settings", "check"), ("status",), ("run",), ("scan",), ("register",)]
+
+
+KEPT = {"MYDATA_LIKE_LIMITS_LOW_PRIORITY": "false"}  # the priority of this process, for good
 
 
 @pytest.fixture
@@ -141,6 +146,7 @@ def test_locked_settings_stay_even_when_forced(tmp_path):
     assert kept.locked_by == f"IT ({managed})"
 
 
+@pytest.mark.process  # to look for the keyring's library
 def test_without_a_keyring_nothing_is_changed_at_all(home, old, call):
     result = call("settings", "import", "--blank-old-key")
 
@@ -236,18 +242,21 @@ def test_without_such_a_file_there_is_nothing_to_take_over(home, take_over, word
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_who_has_set_nothing_yet_hears_how_to_come_from_mydata(home, old, call, command):
-    result = call(*command)
+    result = call(*command, **KEPT)
 
     assert f"MyData's settings are in {old}; take them over: mydata-like" in result.output
 
     config = home / "other settings.toml"
     config.parent.mkdir(exist_ok=True)
     config.touch()
-    assert f'settings import --config "{config}"\n' in call(*command, "--config", config).output
+    assert (
+        f'settings import --config "{config}"\n'
+        in call(*command, "--config", config, **KEPT).output
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_who_has_set_something_does_not(old, call, command):
     call("settings", "set", "server.username", "me")
 
-    assert "MyData" not in call(*command).output
+    assert "MyData" not in call(*command, **KEPT).output

@@ -3,7 +3,9 @@
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.cli.main import app
+from mydata_like.cli.main import build_app
+
+app = build_app()
 
 
 def run(*words):

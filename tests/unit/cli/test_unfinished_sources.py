@@ -6,13 +6,14 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.bootstrap import find_places, load_settings
-from mydata_like.bootstrap.settings import ledger_file
-from mydata_like.cli.main import app
+from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.cli.main import build_app
 from mydata_like.core.model import LocalFile
 from mydata_like.core.sources import Destination, Source
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
+
+app = build_app()
 
 
 @pytest.fixture

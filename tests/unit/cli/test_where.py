@@ -6,14 +6,16 @@ from contextlib import closing
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.bootstrap.settings import find_places, ledger_file, load_settings
-from mydata_like.cli.main import app
+from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.cli.main import build_app
 from mydata_like.core.archives import Archive
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState, Outcome
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
 from tests.builders import a_file
+
+app = build_app()
 
 MODIFIED_NS = 1_600_000_000 * 10**9
 ARCHIVE = Archive(

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from mydata_like.cli.running import Shape, Task
-from mydata_like.cli.uploading import app
+from mydata_like.cli.main import build_app
+from mydata_like.cli.output import Shape
+from mydata_like.cli.running import RunArguments
 from mydata_like.cli.words import SHAPES, WITH_VALUE, read_words
+
+app = build_app()
 
 FILE = Path("settings.toml")
 
@@ -17,15 +20,15 @@ FILE = Path("settings.toml")
 @pytest.mark.parametrize(
     ("words", "task"),
     [
-        ("", Task(None, (), Shape.TEXT)),
-        ("--json", Task(None, (), Shape.JSON)),
-        ("--events", Task(None, (), Shape.EVENTS)),
-        ("--brief --events", Task(None, (), Shape.BRIEF)),
-        ("--config settings.toml --json", Task(FILE, (), Shape.JSON)),
-        ("--config other.toml --config settings.toml", Task(FILE, (), Shape.TEXT)),
+        ("", RunArguments(None, (), Shape.TEXT)),
+        ("--json", RunArguments(None, (), Shape.JSON)),
+        ("--events", RunArguments(None, (), Shape.EVENTS)),
+        ("--brief --events", RunArguments(None, (), Shape.BRIEF)),
+        ("--config settings.toml --json", RunArguments(FILE, (), Shape.JSON)),
+        ("--config other.toml --config settings.toml", RunArguments(FILE, (), Shape.TEXT)),
         (
             "--set server.requests=2 --set data.layout=Dataset",
-            Task(None, ("server.requests=2", "data.layout=Dataset"), Shape.TEXT),
+            RunArguments(None, ("server.requests=2", "data.layout=Dataset"), Shape.TEXT),
         ),
     ],
 )
@@ -58,6 +61,7 @@ def test_every_usual_word_is_an_option_of_the_command():
     assert set(WITH_VALUE) <= with_value
 
 
+@pytest.mark.process
 def test_a_reader_that_has_gone_ends_the_command_quietly(tmp_path):
     words = ("run", "--json", "--config", str(tmp_path / "none.toml"))
     process = subprocess.Popen(

@@ -39,6 +39,7 @@ NAME = NAME.filter(lambda name: name != ".")  # no path has such a component
 PATH = st.lists(NAME, min_size=1, max_size=5).map("/".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), PATTERN | ODD_PATTERN), max_size=4),
@@ -63,6 +64,7 @@ def test_patterns_mean_what_they_mean_to_git(given_lines, paths):
     assert patterns.takes_some == any(part.include for part in reference.patterns)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("pattern", "path", "taken"),
     [

@@ -7,6 +7,8 @@ import requests
 
 from mydata_like.demo.process import ServerProcess
 
+pytestmark = pytest.mark.process
+
 
 def ask(server, path):
     headers = {"Authorization": f"ApiKey {server.username}:{server.api_key}"}

@@ -7,15 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from mydata_like.bootstrap import (
-    Audience,
-    SpeedOrder,
-    SystemClock,
-    load_settings,
-    load_speed_tests,
-    open_speed_test,
-)
-from mydata_like.bootstrap.settings import find_places, ledger_file
+from mydata_like.app.examining import SpeedOrder, load_speed_tests, open_speed_test
+from mydata_like.app.run_request import RunObserver
+from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RejectedError, RunError
 from mydata_like.demo.approval import ScpAddress
 from mydata_like.doctor.findings import (
@@ -31,10 +25,10 @@ from mydata_like.doctor.findings import (
 from mydata_like.doctor.host import Host
 from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.staging import Staging, clean_by_shell, leave_nothing
-from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.store.examinations import keep_examination
 from mydata_like.store.ledger import PastRun, SqliteLedger
+from mydata_like.store.state_files import add_speed_test
+from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.sessions import count_cpus
 from tests.faults.tcpproxy import TcpProxy
@@ -77,11 +71,9 @@ def site_with(folder, *options):
 @contextmanager
 def speed_test(site, *assignments, cancel=None, **asked):
     settings = load_settings(site.config, assignments).settings
-    audience = Audience(
-        lambda event: None, RunProgress(SystemClock()), cancel or CancelFlag(), lambda secret: None
-    )
+    observer = RunObserver(cancel=cancel or CancelFlag())
     order = SpeedOrder(config=site.config, effort=LEAST, **asked)
-    with open_speed_test(settings, order, audience) as test:
+    with open_speed_test(settings, order, observer) as test:
         yield test
 
 
@@ -255,7 +247,7 @@ def test_without_a_shell_it_says_what_cannot_be_told(tmp_path):
 def test_advice_of_a_host_that_allows_no_shell_any_more_is_applied_and_leaves_nothing(tmp_path):
     """The shell was there when the latest test was made: its word counts for nothing now."""
     with site_with(tmp_path / "site", *sftp_only()) as site:
-        keep_examination(site.state / "speed-tests.jsonl", MADE_BY_SHELL)
+        add_speed_test(site.state / "speed-tests.jsonl", MADE_BY_SHELL)
 
         with speed_test(site) as test:
             test.recall()

@@ -15,7 +15,7 @@ from mydata_like.doctor.source import Direct, find_sample
 from mydata_like.doctor.verdict import TINY
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.values import CIPHERS
-from mydata_like.store.examinations import KEPT, keep_examination, load_examinations
+from mydata_like.store.state_files import SPEED_TESTS_KEPT, add_speed_test, read_speed_tests
 
 
 def test_looks_are_taken_after_the_beginning_and_of_all_sessions_together():
@@ -112,14 +112,14 @@ def test_a_file_that_cannot_be_looked_at_is_left_out_of_the_sample(tmp_path):
 
 def test_the_latest_tests_are_kept_and_a_broken_line_is_passed_over(tmp_path):
     file = tmp_path / "speed-tests.jsonl"
-    keep_examination(file, {"number": 0})
+    add_speed_test(file, {"number": 0})
     file.write_text(file.read_text() + "{broken\n")
 
-    for number in range(1, KEPT + 5):
-        keep_examination(file, {"number": number})
+    for number in range(1, SPEED_TESTS_KEPT + 5):
+        add_speed_test(file, {"number": number})
 
-    kept = [record["number"] for record in load_examinations(file)]
-    assert kept == list(range(5, KEPT + 5))
+    kept = [record["number"] for record in read_speed_tests(file)]
+    assert kept == list(range(5, SPEED_TESTS_KEPT + 5))
 
 
 def test_as_many_tiny_files_are_sent_as_line_and_disk_take_in_a_look():

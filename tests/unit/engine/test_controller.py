@@ -10,24 +10,15 @@ import pytest
 
 from mydata_like.core.errors import ServerUnavailableError
 from mydata_like.core.events import CommandDone, CommandRefused, Notice, RunPaused, RunResumed
-from mydata_like.engine.bandwidth import Bandwidth
-from mydata_like.engine.channels import Channels
-from mydata_like.engine.choices import Choices
-from mydata_like.engine.controller import Controller, Controls
-from mydata_like.engine.limits import Limits
+from mydata_like.engine.controller import Controller
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.sources import Sources
 from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.settings import limits as settings
 from mydata_like.settings.schema import Settings
 from tests.fakes.clock import FakeClock
+from tests.fakes.context import make_context
 from tests.fakes.roll import MemoryRoll
-
-
-class FixedTransport:
-    capacity = 4
-    round_trip = 0.0
 
 
 class Bench:
@@ -36,10 +27,8 @@ class Bench:
         self.cancel = CancelFlag()
         emit, clock = self.events.append, FakeClock()
         gate = Gate(clock, self.cancel, emit, Random(1))
-        channels = Channels(FixedTransport(), gate, emit, Bandwidth(clock))
-        limits = Limits(settings.Limits(), channels, clock, emit)
-        self.sources = Sources(Settings(), MemoryRoll())
-        self.controls = Controls(gate, limits, Choices(emit), self.sources, self.cancel.part())
+        self.context = make_context(gate, emit, cancel=self.cancel.part())
+        self.sources = self.context.sources
         self.controller = Controller(self.cancel, emit)
 
     def ask(self, *texts):
@@ -61,12 +50,12 @@ def bench():
 
 
 def test_commands_act_and_are_answered(bench):
-    with bench.controller.over(bench.controls):
+    with bench.controller.over(bench.context):
         bench.ask('"pause"', '"set_channels", "channels": 2', '"set_bandwidth", "bandwidth": 5')
-        assert bench.controls.gate.held
+        assert bench.context.gate.held
         bench.ask('"resume"')
 
-    channels = bench.controls.limits.channels
+    channels = bench.context.limits.channels
     assert (channels.limit, channels.bandwidth.total) == (2, 5)
     assert bench.answers == [
         ("pause", "done"),
@@ -81,11 +70,11 @@ def test_commands_act_and_are_answered(bench):
 
 
 def test_a_persons_resuming_releases_the_person_only(bench):
-    bench.controls.gate.hold("quiet", bench.controls.choices.retry("x"))
-    with bench.controller.over(bench.controls):
+    bench.context.gate.hold("quiet", bench.context.choices.retry("x"))
+    with bench.controller.over(bench.context):
         bench.ask('"pause"', '"resume"')
 
-    assert bench.controls.gate.held
+    assert bench.context.gate.held
 
 
 def test_what_comes_before_a_run_is_answered_at_once_and_done_when_it_begins(bench):
@@ -98,21 +87,21 @@ def test_what_comes_before_a_run_is_answered_at_once_and_done_when_it_begins(ben
     ]
     assert bench.answers == answers
 
-    with bench.controller.over(bench.controls):
-        assert bench.controls.gate.held
-        assert bench.controls.limits.channels.bandwidth.total == 5
+    with bench.controller.over(bench.context):
+        assert bench.context.gate.held
+        assert bench.context.limits.channels.bandwidth.total == 5
     assert bench.answers == answers
 
 
 def test_between_the_runs_of_a_watch_commands_are_for_the_next_one(bench):
     controller = Controller(bench.cancel, bench.events.append, Wishes(bench.cancel))
-    with controller.over(bench.controls):
+    with controller.over(bench.context):
         pass
     controller.obey(b'{"command": "pause"}')
     assert bench.answers == [("pause", "done")]
 
-    with controller.over(bench.controls):
-        assert bench.controls.gate.held
+    with controller.over(bench.context):
+        assert bench.context.gate.held
     assert bench.answers == [("pause", "done")]
 
 
@@ -127,13 +116,13 @@ def test_stopping_waits_for_no_run(bench):
     bench.ask('"stop"')
 
     assert bench.cancel.is_set()
-    with bench.controller.over(bench.controls):
+    with bench.controller.over(bench.context):
         bench.ask('"pause"')
     assert bench.answers == [("stop", "done"), ("pause", "command.too-late")]
 
 
 def test_after_a_run_nothing_is_answered(bench):
-    with bench.controller.over(bench.controls):
+    with bench.controller.over(bench.context):
         pass
 
     bench.ask('"pause"', '"stop"')
@@ -142,30 +131,30 @@ def test_after_a_run_nothing_is_answered(bench):
 
 
 def test_stopping_later_lets_no_hold_delay_the_end(bench):
-    with bench.controller.over(bench.controls):
+    with bench.controller.over(bench.context):
         bench.ask('"pause"', '"stop", "now": false')
-        bench.controls.gate.hold("quiet", bench.controls.choices.retry("x"))
+        bench.context.gate.hold("quiet", bench.context.choices.retry("x"))
 
-    assert bench.controls.choices.finishing
-    assert not bench.controls.gate.held
+    assert bench.context.choices.finishing
+    assert not bench.context.gate.held
     assert not bench.cancel.is_set()
 
 
 def test_a_run_can_be_stopped_without_the_watch(bench):
-    with bench.controller.over(bench.controls):
+    with bench.controller.over(bench.context):
         bench.ask('"stop_run"')
 
-    assert bench.controls.cancel.is_set()
+    assert bench.context.cancel.is_set()
     assert not bench.cancel.is_set()
     assert bench.answers == [("stop_run", "done")]
 
 
 def test_a_run_can_be_ended_after_what_is_under_way(bench):
-    with bench.controller.over(bench.controls):
+    with bench.controller.over(bench.context):
         bench.ask('"stop_run", "now": false')
 
-    assert bench.controls.choices.finishing
-    assert not bench.controls.cancel.is_set()
+    assert bench.context.choices.finishing
+    assert not bench.context.cancel.is_set()
 
 
 def a_watch(bench):
@@ -182,14 +171,14 @@ def test_no_run_cannot_be_stopped(bench):
 
 def test_a_run_that_waits_to_begin_is_stopped_without_the_watch(bench):
     bench.controller, _ = a_watch(bench)
-    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+    with bench.controller.opening(bench.context.gate, bench.context.cancel):
         bench.ask('"set_channels", "channels": 2', '"stop_run", "now": false', '"pause"')
 
-    assert bench.controls.cancel.is_set()
+    assert bench.context.cancel.is_set()
     assert not bench.cancel.is_set()
     assert bench.answers[1:] == [("stop_run", "done"), ("pause", "command.too-late")]
 
-    later = replace(bench.controls, cancel=bench.cancel.part())
+    later = replace(bench.context, cancel=bench.cancel.part())
     with bench.controller.opening(later.gate, later.cancel), bench.controller.over(later):
         assert later.limits.channels.limit != 2  # that was for the run which was stopped
     assert not later.cancel.is_set()
@@ -203,16 +192,16 @@ def test_a_run_that_was_asked_for_is_stopped_before_it_begins(bench, watched):
     bench.ask('"stop_run"')
     assert bench.answers[-1] == ("stop_run", "done")
 
-    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
-        assert bench.controls.cancel.is_set()
+    with bench.controller.opening(bench.context.gate, bench.context.cancel):
+        assert bench.context.cancel.is_set()
 
 
 def test_who_starts_again_after_stopping_gets_a_run(bench):
     bench.controller, _ = a_watch(bench)
     bench.ask('"start"', '"stop_run"', '"start"')
 
-    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
-        assert not bench.controls.cancel.is_set()
+    with bench.controller.opening(bench.context.gate, bench.context.cancel):
+        assert not bench.context.cancel.is_set()
 
 
 def test_a_run_that_waits_to_begin_looks_at_once_when_a_person_wants_to_go_on(bench):
@@ -226,23 +215,23 @@ def test_a_run_that_waits_to_begin_looks_at_once_when_a_person_wants_to_go_on(be
         if len(attempts) < 3:
             raise ServerUnavailableError("The server is away.")
 
-    with bench.controller.opening(gate, bench.controls.cancel):
+    with bench.controller.opening(gate, bench.context.cancel):
         gate.call(ask)
 
     assert attempts[2] == attempts[1] > attempts[0]
 
 
 def test_a_pause_that_was_taken_back_while_a_run_waits_to_begin_does_not_hold_it(bench):
-    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+    with bench.controller.opening(bench.context.gate, bench.context.cancel):
         bench.ask('"pause"', '"resume"')
-        with bench.controller.over(bench.controls):
-            assert not bench.controls.gate.held
+        with bench.controller.over(bench.context):
+            assert not bench.context.gate.held
     assert bench.answers == [("pause", "done"), ("resume", "done")]
 
 
 def test_while_one_run_waits_to_begin_another_is_not_started(bench):
     bench.controller, wishes = a_watch(bench)
-    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+    with bench.controller.opening(bench.context.gate, bench.context.cancel):
         bench.ask('"start"')
 
     assert bench.answers == [("start", "run.already-running")]
@@ -253,7 +242,7 @@ def test_only_a_watch_starts_runs_and_only_where_none_is_under_way(bench):
     wishes = Wishes(bench.cancel)
     watch = Controller(bench.cancel, bench.events.append, wishes)
     bench.ask('"start"')
-    with watch.over(bench.controls):
+    with watch.over(bench.context):
         watch.obey(b'{"command": "start"}')
     assert not wishes.take()
     watch.obey(b'{"command": "start"}')
@@ -271,7 +260,7 @@ def add(controller, path):
 
 
 def test_a_source_is_taken_in_by_the_run_under_way(bench, tmp_path):
-    with bench.controller.over(bench.controls):
+    with bench.controller.over(bench.context):
         add(bench.controller, tmp_path / "nowhere")
         add(bench.controller, tmp_path)
         taken = [source.path for source in bench.sources.take()]
@@ -284,22 +273,22 @@ def test_a_source_is_taken_in_by_the_run_under_way(bench, tmp_path):
 def test_a_watch_carries_what_comes_between_or_too_late_in_a_run_of_its_own(bench, tmp_path):
     wishes = Wishes(bench.cancel)
     controller = Controller(bench.cancel, bench.events.append, wishes)
-    with controller.over(bench.controls):
+    with controller.over(bench.context):
         assert bench.sources.end()
         add(controller, tmp_path)
     assert bench.answers == [("add_source", "done")]
     assert wishes.take() == "source"
 
     sources = Sources(Settings(), MemoryRoll())
-    with controller.over(replace(bench.controls, sources=sources)):
+    with controller.over(replace(bench.context, sources=sources)):
         assert len(list(sources.take())) == 1
 
 
 def test_a_source_that_comes_while_a_run_waits_to_begin_is_carried_by_that_run(bench, tmp_path):
     bench.controller, wishes = a_watch(bench)
-    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+    with bench.controller.opening(bench.context.gate, bench.context.cancel):
         add(bench.controller, tmp_path)
-        with bench.controller.over(bench.controls):
+        with bench.controller.over(bench.context):
             assert len(list(bench.sources.take())) == 1
 
     assert not wishes.take()
@@ -309,21 +298,21 @@ def test_a_source_that_comes_while_a_run_waits_to_begin_is_carried_by_that_run(b
 def test_a_source_that_comes_while_a_run_is_stopped_is_carried_by_the_next(bench, tmp_path, begun):
     bench.controller, wishes = a_watch(bench)
     with (
-        bench.controller.opening(bench.controls.gate, bench.controls.cancel),
-        bench.controller.over(bench.controls) if begun else nullcontext(),
+        bench.controller.opening(bench.context.gate, bench.context.cancel),
+        bench.controller.over(bench.context) if begun else nullcontext(),
     ):
         bench.ask('"stop_run"')
         add(bench.controller, tmp_path)
 
     assert wishes.take() == "source"
-    later = replace(bench.controls, cancel=bench.cancel.part())
+    later = replace(bench.context, cancel=bench.cancel.part())
     with bench.controller.over(later):
         assert len(list(bench.sources.take())) == 1
 
 
 def test_what_was_wrong_with_a_source_that_waited_for_its_run_is_told(bench, tmp_path):
     add(bench.controller, tmp_path / "nowhere")
-    with bench.controller.over(bench.controls):
+    with bench.controller.over(bench.context):
         pass
 
     assert [it.problem.code for it in bench.events if isinstance(it, Notice)] == ["source.gone"]
@@ -335,7 +324,7 @@ def test_a_source_is_remembered_as_soon_as_a_run_that_opens_can(bench, tmp_path)
     for folder in (sooner, later):
         folder.mkdir()
     add(bench.controller, sooner)
-    with bench.controller.opening(bench.controls.gate, bench.controls.cancel):
+    with bench.controller.opening(bench.context.gate, bench.context.cancel):
         bench.controller.accept(Sources(Settings(), roll).remember)
         before = list(roll.destinations)
         add(bench.controller, later)
@@ -347,9 +336,9 @@ def test_a_source_is_remembered_as_soon_as_a_run_that_opens_can(bench, tmp_path)
 
 def test_a_source_that_comes_while_a_run_is_stopped_is_remembered(bench, tmp_path):
     roll = MemoryRoll()
-    controls = replace(bench.controls, sources=Sources(Settings(), roll))
+    context = replace(bench.context, sources=Sources(Settings(), roll))
     bench.controller, _ = a_watch(bench)
-    with bench.controller.over(controls):
+    with bench.controller.over(context):
         bench.ask('"stop_run"')
         add(bench.controller, tmp_path)
 

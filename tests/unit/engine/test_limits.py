@@ -113,9 +113,7 @@ class Climbing(Bench):
 
     def __init__(self):
         super().__init__()
-        self.limits = Limits(
-            Settings(), self.limits.channels, self.clock, self.events.append, Climb()
-        )
+        self.limits.channels.change_limit(Climb())
 
     @property
     def count(self):

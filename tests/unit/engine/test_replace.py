@@ -12,10 +12,11 @@ from mydata_like.core.model import Entry, EntryState, Registered, Staged
 from mydata_like.core.ports import Sent, Unsent
 from mydata_like.engine.recover import WRITING, Recovery, Untold
 from mydata_like.engine.register import _registered, _registration
-from mydata_like.engine.replace import Parties, Replace
+from mydata_like.engine.replace import Replace
 from mydata_like.engine.retry import Gate
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
+from tests.fakes.context import make_context
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ScriptedServer
 from tests.fakes.source import ListSource
@@ -63,12 +64,6 @@ class Lines:
 
 
 @dataclass
-class Steered:
-    gate: Gate
-    limits: object
-
-
-@dataclass
 class Limited:
     channels: Lines
 
@@ -81,14 +76,15 @@ class Bench:
         self.ledger = MemoryLedger()
         self.lines = Lines(self.server)
         gate = Gate(self.clock, self.clock.cancel(), self.events.append, Random(1))
-        self.parties = Parties(
+        self.context = make_context(
+            gate,
+            self.events.append,
             server=self.server,
             ledger=self.ledger,
-            emit=self.events.append,
-            controls=Steered(gate, Limited(self.lines)),
+            limits=Limited(self.lines),
         )
         self.settings = Advanced(**({"verify_interval": 1.0, "verify_patience": 60.0} | settings))
-        self.replace = Replace(self.parties, self.settings)
+        self.replace = Replace(self.context, self.settings)
 
     def stage(self, name="a", checksum=OTHER):
         """Return a file whose new bytes lie aside; the server has verified the earlier ones."""
@@ -110,7 +106,7 @@ class Bench:
         return [item for part in passed for item in part]
 
     def recovery(self):
-        return Recovery(self.parties, self.settings, Untold(self.ledger.find_replacements()))
+        return Recovery(self.context, self.settings, Untold(self.ledger.find_replacements()))
 
     def told(self, kind):
         return [event.problem.code for event in self.events if isinstance(event, kind)]
@@ -283,7 +279,7 @@ def test_an_outcome_in_the_run_is_enough(bench):
     cut_off(bench, bench.stage())
     bench.lines.script = [[Unsent(0, MISSING, again=False)]]
     untold = Untold(bench.ledger.find_replacements())
-    recovery = Recovery(bench.parties, bench.settings, untold)
+    recovery = Recovery(bench.context, bench.settings, untold)
 
     recovery.begin()
     untold.add(FileWaiting(path=KEY, size=3, problem=MISSING))

@@ -420,6 +420,7 @@ def open_tmp(tmp_path):
     return tmp_path
 
 
+@pytest.mark.process
 def test_folders_that_cannot_be_read_fail_alone(open_tmp):
     for key in ("closed/a", "ds/closed/b", "ds/c", "listed/d"):
         a_file(open_tmp / "root" / key)
@@ -537,6 +538,7 @@ def test_a_stop_is_heard_between_groups(tmp_path):
         next(groups)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_folder(tmp_path):
     folder = tmp_path / "ds"
     folder.mkdir()

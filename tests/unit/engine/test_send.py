@@ -26,19 +26,11 @@ from mydata_like.core.events import (
 from mydata_like.core.model import EntryState, Payload, Registered, Staged
 from mydata_like.core.ports import Sent, Unsent
 from mydata_like.engine.attempts import BLAMELESS, GAIN
-from mydata_like.engine.bandwidth import Bandwidth
-from mydata_like.engine.channels import Channels
-from mydata_like.engine.choices import Choices
-from mydata_like.engine.controller import Controls
-from mydata_like.engine.limits import Limits
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.send import Send
-from mydata_like.engine.sources import Sources
-from mydata_like.settings import limits as settings
-from mydata_like.settings.schema import Settings
 from tests.fakes.clock import FakeClock
+from tests.fakes.context import make_context
 from tests.fakes.ledger import MemoryLedger
-from tests.fakes.roll import MemoryRoll
 from tests.fakes.source import ListSource
 from tests.unit.engine.files import CHECKSUM, a_staged, a_wanted
 
@@ -124,13 +116,9 @@ class Bench:
             patience=lambda error: 0.0 if isinstance(error, HostKeyError) else patience,
         )
         emit = self.emit
-        self.channels = Channels(self.transport, gate, emit, Bandwidth(self.clock))
-        self.choices = Choices(emit)
-        limits = Limits(settings.Limits(), self.channels, self.clock, emit)
-        self.controls = Controls(
-            gate, limits, self.choices, Sources(Settings(), MemoryRoll()), self.clock_cancel
-        )
-        self.send = Send(self.controls, self.ledger, emit, attempts)
+        self.context = make_context(gate, emit, transport=self.transport, ledger=self.ledger)
+        self.channels, self.choices = self.context.limits.channels, self.context.choices
+        self.send = Send(self.context, attempts)
 
     def emit(self, event):
         self.events.append(event)
@@ -417,7 +405,7 @@ def test_what_failed_can_be_wanted_again():
 
 def test_nothing_is_begun_while_the_run_is_held():
     bench = Bench()
-    bench.controls.gate.hold("person", CUT)
+    bench.context.gate.hold("person", CUT)
     bench.clock_cancel.set_after(60)
 
     with pytest.raises(Cancelled):

@@ -367,6 +367,7 @@ def test_a_listing_is_left_where_the_server_has_looked_at_nothing_for_long():
     assert bench.server.listed == (2 * MANY + 1) + 5 * MANY
 
 
+@pytest.mark.slow
 def test_what_is_verified_behind_much_that_is_not_is_found_in_the_end():
     bench = Bench()
     items = bench.add_records(3 * MANY)

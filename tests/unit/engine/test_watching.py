@@ -43,6 +43,7 @@ def at(moment, act):
     return (moment, act)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", [BERLIN, LORD_HOWE], ids=str)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kind)
 def test_every_start_of_a_quiet_year_is_made_at_its_time(rule, zone):
@@ -125,6 +126,7 @@ def set_back(incidents):
     return -sum((min(by, timedelta()) for by in sets), timedelta())
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     INCIDENTS.filter(lambda incidents: set_back(incidents) < timedelta(days=1)),

@@ -11,6 +11,8 @@ import pytest
 
 from mydata_like.system.service import Errand, Folders, define_service
 
+pytestmark = pytest.mark.process
+
 LINUX = Path(__file__).parents[3] / "packaging" / "linux"
 PLACES = Folders(*map(PurePosixPath, ("/home/ann", "/home/ann/.config", "/state")))
 ERRAND = Errand(

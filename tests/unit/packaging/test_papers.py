@@ -11,6 +11,8 @@ import pytest
 
 from mydata_like.system.components import list_components
 
+pytestmark = pytest.mark.process
+
 PACKAGING = Path(__file__).parents[3] / "packaging"
 ZLIB = Path("/usr/share/doc/zlib1g/copyright")
 

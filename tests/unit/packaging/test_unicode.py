@@ -42,6 +42,7 @@ def test_what_is_kept_can_be_found_as_before(unicode):
     assert trimmed == HEADER + unicode.assemble(kept)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(
     not (LIBRARIES and shutil.which("as") and shutil.which("ld")), reason="no such library here"
 )

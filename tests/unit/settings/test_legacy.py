@@ -162,6 +162,7 @@ def test_a_run_that_starts_once_has_its_date():
 TEXTS = ["True", "False", "Weekly", "Once", "Daily", "2026-12-31", "18:00:00", "4", "months", ""]
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.sampled_from(OLD_KEYS) | st.text(), st.sampled_from(TEXTS) | st.text(), max_size=57

@@ -129,6 +129,7 @@ def accept_many(path, start):
         accept_host_key(Path(path), f"host{number}", 22, key_of(number))
 
 
+@pytest.mark.process
 def test_processes_that_accept_at_once_lose_nothing(endpoint):
     context = multiprocessing.get_context("spawn")
     writers = [

@@ -47,6 +47,7 @@ def test_a_missing_key_is_made_at_first_need(tmp_path):
     assert ensure_key(tmp_path / "id") == load_key(tmp_path / "id")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="needs ssh-keygen")
 def test_openssh_agrees_on_key_and_fingerprints(tmp_path):
     key = create_key(tmp_path / "id")
@@ -132,6 +133,7 @@ def test_a_damaged_key_of_ours_is_refused(tmp_path, place):
     assert raised.value.problem_code in ("key.unusable", "key.passphrase")
 
 
+@pytest.mark.process
 def test_a_channel_worker_starts_without_what_takes_long_to_import(tmp_path):
     create_key(tmp_path / "id")
     spared = {"cryptography", "filelock", "paramiko", "mydata_like.core.model"}

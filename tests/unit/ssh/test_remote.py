@@ -22,6 +22,7 @@ def echo(shell, words):
     return output.split(b"\0")[:-1]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_any_bytes_arrive_as_one_word(shell):
     @settings(deadline=None, max_examples=60)

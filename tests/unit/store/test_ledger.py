@@ -317,6 +317,7 @@ for number in range(10**9):
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("lines", [1, 50, 700])
 def test_what_was_recorded_survives_a_kill(file: Path, lines: int) -> None:
     path = os.pathsep.join(folder for folder in sys.path if folder)

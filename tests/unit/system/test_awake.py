@@ -10,7 +10,10 @@ import pytest
 
 from mydata_like.system.awake import ProgramWakefulness
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows needs no program for it")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(os.name == "nt", reason="Windows needs no program for it"),
+]
 
 NAME = "caffeinate" if sys.platform == "darwin" else "systemd-inhibit"
 # Runs the command that follows its options, as the real ones do, and tells how it fares.

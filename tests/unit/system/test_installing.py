@@ -59,6 +59,7 @@ def test_a_place_that_cannot_be_written_is_told(definition):
         write_definition(definition)
 
 
+@pytest.mark.process
 def test_commands_end_at_the_first_that_does_not_work():
     good = (sys.executable, "-c", "")
     bad = (sys.executable, "-c", "import sys; sys.exit('no bus here')")
@@ -69,6 +70,7 @@ def test_commands_end_at_the_first_that_does_not_work():
     assert "there is no" in next(carry_out([never])).problem
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
 class TestFoldersOfAnotherAccount:
     @pytest.fixture

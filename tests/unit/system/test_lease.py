@@ -185,6 +185,7 @@ def test_a_lock_from_the_future_blocks_nobody_for_ever(data):
     lease_of(data, here()).take()
 
 
+@pytest.mark.process
 def test_one_of_a_process_that_has_ended_counts_no_longer(data):
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         born = psutil.Process(ended.pid).create_time()
@@ -251,6 +252,7 @@ def test_one_that_was_deleted_is_made_again(data):
     assert (data / LOCK).exists()
 
 
+@pytest.mark.process
 @needs_mounts
 def test_a_folder_that_cannot_be_written_is_locked_for_this_computer(tmp_path, data):
     mounted = (
@@ -285,6 +287,7 @@ def test_a_lock_file_of_any_size_is_read_within_bounds(data):
     assert not lock.exists()
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_lock_that_is_a_pipe_is_not_waited_for(data):
     os.mkfifo(data / LOCK)

@@ -41,6 +41,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("name", "named"),
     [
@@ -58,12 +59,14 @@ def test_a_program_is_found_by_its_name(start: Start, name: str, named: str) -> 
     assert SystemLoad().find_program(["no-such-program", named]) == named
 
 
+@pytest.mark.process
 def test_a_program_is_not_taken_for_another(start: Start) -> None:
     start("acquire-demo")
 
     assert SystemLoad().find_program(["acquire", "demo", "acquire-demo-2"]) is None
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["acquire-demo", "acquire-demo.sh"])
 def test_a_program_is_found_by_its_path(start: Start, tmp_path: Path, name: str) -> None:
     program = start(name)
@@ -72,6 +75,7 @@ def test_a_program_is_found_by_its_path(start: Start, tmp_path: Path, name: str)
     assert SystemLoad().find_program([str(tmp_path / "other" / name)]) is None
 
 
+@pytest.mark.process
 def test_what_we_started_ourselves_is_left_out(tmp_path: Path) -> None:
     program = tmp_path / "acquire-demo"
     shutil.copy(shutil.which("sleep") or "", program)

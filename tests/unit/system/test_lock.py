@@ -51,6 +51,7 @@ def hold(state: Path, data: bytes) -> subprocess.Popen[str]:
     return holder
 
 
+@pytest.mark.process
 def test_a_second_run_is_told_about_the_first(state: Path, data: bytes) -> None:
     with (
         hold(state, data) as holder,
@@ -77,6 +78,7 @@ def test_two_runs_of_one_process_exclude_each_other_too(state: Path, data: bytes
         pass
 
 
+@pytest.mark.process
 def test_a_killed_run_frees_the_lock_at_once(state: Path, data: bytes) -> None:
     with hold(state, data) as holder:
         holder.kill()
@@ -139,6 +141,7 @@ def test_runs_over_some_of_the_same_files_exclude_each_other(
         pass
 
 
+@pytest.mark.process
 def test_a_killed_run_is_in_the_way_of_no_shard(state: Path, data: bytes) -> None:
     with hold(state, data) as holder:
         holder.kill()

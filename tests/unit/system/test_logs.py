@@ -111,14 +111,14 @@ def test_names_that_are_no_text_can_be_logged(tmp_path: Path, redact: Redaction)
 
 
 def test_the_log_is_cut_into_a_few_files(tmp_path: Path, redact: Redaction) -> None:
-    line = "x" * 1_000_000
-    with logging_to(tmp_path, redact, LogStyle()):
+    line = "x" * 10_000
+    with logging_to(tmp_path, redact, LogStyle(file_bytes=50_000)):
         for _ in range(33):
             logging.getLogger("mydata_like.x").info(line)
 
     files = list(tmp_path.iterdir())
     assert len(files) == logs.FILES
-    assert all(file.stat().st_size <= logs.FILE_BYTES for file in files)
+    assert all(file.stat().st_size <= 50_000 for file in files)
 
 
 def test_the_log_is_its_owners_alone(tmp_path: Path, redact: Redaction) -> None:
@@ -133,9 +133,9 @@ def test_the_log_is_its_owners_alone(tmp_path: Path, redact: Redaction) -> None:
 def test_a_log_that_follows_a_full_one_is_its_owners_alone(
     tmp_path: Path, redact: Redaction
 ) -> None:
-    with umask(0o000), logging_to(tmp_path / "a" / "b", redact, LogStyle()):
-        for _ in range(2 * logs.FILE_BYTES // 1_000_000):
-            logging.getLogger("test").info("x" * 1_000_000)
+    with umask(0o000), logging_to(tmp_path / "a" / "b", redact, LogStyle(file_bytes=50_000)):
+        for _ in range(10):
+            logging.getLogger("test").info("x" * 10_000)
 
     modes = modes_below(tmp_path)
     assert len(modes) > 3

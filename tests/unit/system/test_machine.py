@@ -8,6 +8,7 @@ from dataclasses import asdict
 from types import SimpleNamespace
 
 import psutil
+import pytest
 
 from mydata_like.server.uploader import Machine
 from mydata_like.system.machine import (
@@ -79,6 +80,7 @@ def test_this_computer_has_the_same_traits_whenever_it_is_asked():
     assert traits.hostname == socket.gethostname()
 
 
+@pytest.mark.process
 def test_the_facts_about_this_computer_are_found_without_any_other_program():
     script = """
 import sys

@@ -12,7 +12,7 @@ from mydata_like.core.errors import Cancelled, FileChangedError
 from mydata_like.core.freeing import Freed
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.store.deeds import DeedsFile
+from mydata_like.store.state_files import DeletionLogFile
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.premises import Premises
 from tests.builders import a_file
@@ -150,6 +150,7 @@ with Premises(os.fsencode(sys.argv[1])) as premises:
 """
 
 
+@pytest.mark.process
 @pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0, reason="only root can become another account"
 )
@@ -167,6 +168,7 @@ def test_a_file_that_another_account_has_open_stays(folder, mode):
     assert (folder / NAME).read_bytes().endswith(b"frame")
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of writers")
 def test_what_is_written_while_files_are_deleted_is_never_lost(tmp_path):
     count, deleted, log = 1000, 0, tmp_path / "freed.jsonl"
@@ -175,7 +177,7 @@ def test_what_is_written_while_files_are_deleted_is_never_lost(tmp_path):
     deeds = {file.name: ("append", "overwrite")[number % 2] for number, file in enumerate(files)}
     with (
         closing(Premises(os.fsencode(tmp_path / "data"))) as premises,
-        DeedsFile(log, SystemClock()) as noted,
+        DeletionLogFile(log, SystemClock()) as noted,
         racing(log, tmp_path / "data", deeds, seconds=0.0002) as racer,
     ):
         for file in files:

@@ -9,7 +9,10 @@ import pytest
 
 from mydata_like.system.priority import NICENESS
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks as Linux tells it")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks as Linux tells it"),
+]
 
 # A process of its own, since nobody can take a low priority back.
 PROGRAM = """

@@ -4,10 +4,13 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from mydata_like import __version__
 from mydata_like.system.program import find_program, find_window
 
 
+@pytest.mark.process
 def test_the_program_is_found_from_any_folder():
     words = find_program()
 

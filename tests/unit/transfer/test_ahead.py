@@ -18,14 +18,19 @@ def chunks(count: int, taken: list[int] | None = None):
         yield memoryview(buffer)[: 1000 - number % 7]
 
 
+def ignore(_: int) -> None: ...
+
+
 def readers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "ahead"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 300])
 def test_chunks_come_as_they_were_taken(count):
-    with read_ahead(chunks(count)) as ahead:
+    signs: list[int] = []
+    with read_ahead(chunks(count), signs.append) as ahead:
         found = [bytes(chunk) for chunk in ahead]
+    assert signs == [0] * count
     assert found == [bytes(chunk) for chunk in chunks(count)]
     assert readers() == []
 
@@ -35,7 +40,7 @@ def test_what_taking_them_raises_is_raised_in_its_place():
         yield from chunks(3)
         raise FileChangedError("It has changed.")
 
-    with read_ahead(fail()) as ahead:
+    with read_ahead(fail(), ignore) as ahead:
         assert [len(next(ahead)) for _ in range(3)] == [1000, 999, 998]
         with pytest.raises(FileChangedError):
             next(ahead)
@@ -44,7 +49,7 @@ def test_what_taking_them_raises_is_raised_in_its_place():
 
 def test_whoever_leaves_early_leaves_no_thread_and_few_chunks_that_were_taken_in_vain():
     taken = []
-    with read_ahead(chunks(1000, taken)) as ahead:
+    with read_ahead(chunks(1000, taken), ignore) as ahead:
         next(ahead)
     assert readers() == []
     assert len(taken) < 10

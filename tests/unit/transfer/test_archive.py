@@ -87,6 +87,7 @@ def test_the_same_files_give_the_same_bytes(members):
     assert write(members)[0] == write(members, 777)[0]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_plain_tar_extracts_it(tmp_path, members, contents_of_size, kind):
     if not shutil.which(COMMANDS[kind][0]):
@@ -186,6 +187,7 @@ def test_an_archive_without_a_good_member_is_not_finished(members):
     assert raised.value.problem_code == "file.vanished"
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.dictionaries(
@@ -430,6 +432,7 @@ def test_an_index_takes_no_more_memory_than_its_members(tmp_path):
     assert peak < 4_000_000
 
 
+@pytest.mark.slow
 def test_an_archive_of_too_many_members_is_refused():
     heads = itertools.repeat(tar.header(b"d/a", 0, 0))
 

@@ -16,6 +16,8 @@ from mydata_like.transfer.shell import Shells
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
 
+pytestmark = pytest.mark.process
+
 SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
 
 

@@ -93,6 +93,7 @@ WAYS = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("send", "size"), WAYS.values(), ids=WAYS)
 def test_no_way_sends_it(place, scanned, send, size):
     file = scanned(size)

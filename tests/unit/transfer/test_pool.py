@@ -27,6 +27,8 @@ from mydata_like.transfer.process import build_command
 from tests.fakes.place import checksum
 from tests.staging import single, wanted
 
+pytestmark = pytest.mark.process
+
 LOCAL = build_command("tests.fakes.channels")
 
 

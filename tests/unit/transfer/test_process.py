@@ -14,6 +14,8 @@ from mydata_like.transfer.pipe import Pipe
 from mydata_like.transfer.process import WORKER, WorkerProcess, build_command
 from mydata_like.transfer.protocol import Join, Opened, Plan
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def start():

@@ -358,6 +358,7 @@ def sparse_file(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_holes_are_checksummed_without_being_read(sparse_file):
     buffer = bytearray(1024 * 1024)
     with open_source(seen(sparse_file)) as source:
@@ -401,6 +402,7 @@ def test_the_checksum_of_a_quiet_file_is_read_in_pieces_between_which_it_may_be_
     assert len(pieces) == 1 + (size + CHUNK - 1) // CHUNK
 
 
+@pytest.mark.slow
 def test_the_checksum_of_a_file_with_holes_is_that_of_all_its_bytes(sparse_file):
     content = sparse_file.read_bytes()
 

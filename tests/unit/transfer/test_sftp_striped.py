@@ -18,9 +18,12 @@ from tests.fakes.session import LocalSession, SlowToAnswer
 SERVER = b"exec /usr/lib/openssh/sftp-server"
 SIZE = LARGE + (9 << 20) + 12_345
 
-pytestmark = pytest.mark.skipif(
-    not Path("/usr/lib/openssh/sftp-server").exists(), reason="needs OpenSSH's sftp-server"
-)
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(
+        not Path("/usr/lib/openssh/sftp-server").exists(), reason="needs OpenSSH's sftp-server"
+    ),
+]
 
 
 class SftpOnly(LocalSession):

@@ -19,6 +19,8 @@ from mydata_like.transfer.single import SingleSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
 
+pytestmark = pytest.mark.process
+
 SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
 LARGE = 20 << 20
 

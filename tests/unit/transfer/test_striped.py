@@ -17,6 +17,8 @@ from mydata_like.transfer.single import SingleSender
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession, SlowToAnswer
 
+pytestmark = pytest.mark.process
+
 SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
 SIZE = crew.LARGE + (9 << 20) + 12_345
 

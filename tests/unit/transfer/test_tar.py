@@ -92,6 +92,7 @@ def files_below(folder):
     return {os.fsencode(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+@pytest.mark.process
 def test_every_tar_restores_every_name(tool, locale, tmp_path):
     contents = {name: kind.encode() * 40 for kind, name in NAMES.items()}
     archive = b"".join(a_member(name, content) for name, content in contents.items()) + END
@@ -102,6 +103,7 @@ def test_every_tar_restores_every_name(tool, locale, tmp_path):
     assert files_below(tmp_path / "out") == contents
 
 
+@pytest.mark.process
 def test_every_length_of_a_name_survives(tool, tmp_path):
     contents = {b"%03d" % n + b"n" * (n - 3): b"%d" % n for n in range(3, 256)}
     contents |= {b"d" * (n % 255 + 1) + b"/%03d" % n + b"n" * (n % 251): b"" for n in range(600)}
@@ -133,6 +135,7 @@ def test_pythons_tarfile_reads_back_whatever_we_write(members):
     assert found == members
 
 
+@pytest.mark.process
 def test_files_and_folders_have_the_modes_of_the_staging_area(tool, tmp_path):
     archive = directory(b"folder") + directory(b"l" * 150) + a_member(b"folder/file", b"x") + END
 
@@ -150,6 +153,7 @@ def test_nobody_owns_a_member():
     assert owners == {(0, 0, "", "")}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("modified", [0, 1, 1_700_000_000.9, 2**33 - 1])
 def test_the_time_of_a_file_is_kept_in_whole_seconds(tool, tmp_path, modified):
     extract(tool, a_member(b"f", b"", modified) + END, tmp_path)
@@ -163,6 +167,7 @@ def test_a_time_that_no_header_can_hold_harms_nothing(modified):
         assert 0 <= read.getmember("f").mtime < 2**33
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("modified", [1_700_000_000.25, -1.5, 0.5])
 def test_fractions_of_seconds_are_kept_when_asked(tmp_path, modified):
     extract("gnu", header(b"f", 0, modified, precise=True) + END, tmp_path)
@@ -187,6 +192,7 @@ def test_a_name_that_is_not_plain_and_relative_is_refused(name, build):
         builders[build]()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("size", [8 * GIB - 1, 8 * GIB, 9 * GIB, 2**50])
 def test_every_tar_reads_the_size_of_a_huge_file(tool, tmp_path, size):
     (tmp_path / "archive").write_bytes(header(b"huge", size, 0))
@@ -223,6 +229,7 @@ def sparse_archive(name, path):
     return head + body + padding(len(body)) + a_member(b"next", b"whole") + END
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("tool", ["gnu", "bsd"], indirect=True)
 @pytest.mark.parametrize(("size", "extents"), SPARSE_FILES.values(), ids=SPARSE_FILES)
 def test_a_file_with_holes_is_restored_with_its_holes(tool, tmp_path, size, extents):
@@ -243,6 +250,7 @@ def test_a_file_with_holes_is_restored_with_its_holes(tool, tmp_path, size, exte
             assert left.read(length) == right.read(length)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("tool", ["gnu", "bsd"], indirect=True)
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_a_file_with_holes_may_have_any_name(tool, locale, tmp_path, name):
@@ -276,6 +284,7 @@ def forty_members():
     return b"".join(parts) + END, contents, list(accumulate(map(len, parts)))
 
 
+@pytest.mark.process
 def test_a_stream_that_is_cut_anywhere_leaves_all_named_members_but_the_last_whole(tool, tmp_path):
     archive, contents, ends = forty_members()
 
@@ -292,6 +301,7 @@ def test_a_stream_that_is_cut_anywhere_leaves_all_named_members_but_the_last_who
         shutil.rmtree(tmp_path / str(cut))
 
 
+@pytest.mark.process
 def test_a_member_that_cannot_be_written_is_named_too_and_only_the_status_tells(tool, tmp_path):
     (tmp_path / "out" / "b" / "in the way").mkdir(parents=True)
     archive = a_member(b"a", b"1") + a_member(b"b", b"2") + a_member(b"c", b"3") + END

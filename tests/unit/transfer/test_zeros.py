@@ -132,6 +132,7 @@ def test_a_file_that_ends_too_early_has_changed(place, member):
             find_data(source, ignore)
 
 
+@pytest.mark.process
 def test_zeros_are_not_sent_and_become_holes(place, member):
     session = LocalSession()
     assert send(place, member, session).checksum == checksum(member)
@@ -143,6 +144,7 @@ def test_zeros_are_not_sent_and_become_holes(place, member):
     assert len(list(place.there(member).parent.iterdir())) == 1
 
 
+@pytest.mark.process
 def test_zeros_are_sent_unless_they_are_asked_for(place, member):
     session = LocalSession()
     assert send(place, member, session, find_zeros=False).checksum == checksum(member)
@@ -150,6 +152,7 @@ def test_zeros_are_sent_unless_they_are_asked_for(place, member):
     assert session.written > SIZE
 
 
+@pytest.mark.process
 def test_a_file_of_nothing_but_zeros_arrives(place):
     empty = place.write("a/empty", 0, bytes(SIZE + 5))
     place.settle(empty)
@@ -159,6 +162,7 @@ def test_a_file_of_nothing_but_zeros_arrives(place):
     assert session.written < 10_000
 
 
+@pytest.mark.process
 def test_zeros_beside_a_few_holes_are_found(place, member):
     with Path(os.fsdecode(member.path)).open("r+b") as file:
         file.truncate(SIZE + (1 << 20))
@@ -172,6 +176,7 @@ def test_zeros_beside_a_few_holes_are_found(place, member):
     assert session.written < DATA + 10_000
 
 
+@pytest.mark.process
 def test_a_file_with_few_zeros_goes_as_it_is(place):
     content = os.urandom(15 << 20) + bytes(9 << 20)
     member = place.write("a/file", 0, content)
@@ -182,6 +187,7 @@ def test_a_file_with_few_zeros_goes_as_it_is(place):
     assert session.written > SIZE
 
 
+@pytest.mark.process
 def test_data_that_come_where_zeros_were_found_are_a_change(place, member):
     reads = []
 
@@ -198,6 +204,7 @@ def test_data_that_come_where_zeros_were_found_are_a_change(place, member):
     assert not list(place.there(member).parent.iterdir())
 
 
+@pytest.mark.process
 def test_a_file_that_a_broken_line_cut_begins_anew(place, member):
     with pytest.raises(TransientError):
         send(place, member, LocalSession(limit=2 << 20))
@@ -216,6 +223,7 @@ def test_looking_for_zeros_can_be_cut_off(place, member):
     assert not place.location.exists()
 
 
+@pytest.mark.process
 @needs_server
 @pytest.mark.parametrize("size", [SIZE, LARGE + (1 << 20) + 5], ids=["one stream", "striped"])
 def test_zeros_are_passed_over_by_sftp(place, size):
@@ -230,6 +238,7 @@ def test_zeros_are_passed_over_by_sftp(place, size):
     assert len(list(place.there(member).parent.iterdir())) == 1
 
 
+@pytest.mark.process
 @needs_server
 def test_what_a_broken_line_left_between_zeros_is_not_sent_again(place):
     content = os.urandom(4 * BLOCK) + bytes(8 * BLOCK) + os.urandom(4 * BLOCK)

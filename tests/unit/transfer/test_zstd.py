@@ -18,7 +18,10 @@ from mydata_like.transfer.zstd import Feed, fill, store
 from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
 
-pytestmark = pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd"),
+]
 
 SHELL = Rung("shell", tar="gnu", checksum=b"md5sum", zstd=True)
 MIB = 1 << 20

@@ -1,0 +1,141 @@
+"""A checked connection to the upload server: who we are there, and where bytes may go."""
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from mydata_like.app.settings import find_state, offer_takeover
+from mydata_like.core.errors import SettingsError
+from mydata_like.core.model import Facility, Instrument, User
+from mydata_like.core.ports import Cancel, Clock
+from mydata_like.core.values import dataclass
+from mydata_like.engine.datasets import Identity
+from mydata_like.server.api import HttpServer
+from mydata_like.server.client import Client
+from mydata_like.server.uploader import Uploaders
+from mydata_like.settings.schema import Settings, find_missing
+from mydata_like.settings.writing import read_plain, write_private
+from mydata_like.store.paths import Places
+from mydata_like.store.secrets import Secret
+from mydata_like.system.machine import describe_machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """The server with what it told about us; closed by its owner."""
+
+    client: Client
+    server: HttpServer
+    resources: frozenset[str]
+    account: User
+    facility: Facility
+    instrument: Instrument
+    uploaders: Uploaders
+
+    def close(self) -> None:
+        self.client.close()
+
+
+def open_connection(
+    settings: Settings, key: Secret, clock: Clock, cancel: Cancel, *, dry_run: bool = False
+) -> Connection:
+    """Connect and prove who we are; raises a `RunError` that says what is to be mended.
+
+    A dry run makes nothing: an instrument that the server lacks has the id 0.
+    """
+    client = Client(settings.server, key.reveal(), clock, cancel)
+    server = HttpServer(client)
+    try:
+        resources = server.fetch_resources()
+        account = server.fetch_account()
+        facility = choose_facility(server.fetch_facilities(), settings.instrument.facility)
+        instrument = _find_instrument(server, facility, settings.instrument.name, dry_run=dry_run)
+    except BaseException:
+        client.close()
+        raise
+    return Connection(
+        client=client,
+        server=server,
+        resources=resources,
+        account=account,
+        facility=facility,
+        instrument=instrument,
+        uploaders=Uploaders(client),
+    )
+
+
+def _find_instrument(
+    server: HttpServer, facility: Facility, name: str, *, dry_run: bool
+) -> Instrument:
+    if not dry_run:
+        return server.ensure_instrument(facility, name)
+    return server.find_instrument(facility, name) or Instrument(0, name)
+
+
+def require_complete(settings: Settings, config: Path | None) -> None:
+    """Raise SettingsError naming every setting that a run needs and that is empty."""
+    missing = find_missing(settings)
+    if missing:
+        names = ", ".join(setting.key for setting in missing)
+        raise SettingsError(
+            f"These settings are not set yet: {names}.",
+            hint=offer_takeover(settings, config)
+            or "Set each with: mydata-like settings set KEY VALUE",
+        )
+
+
+def choose_facility(facilities: Sequence[Facility], name: str) -> Facility:
+    """Return the facility of this name; raises SettingsError that lists those there are."""
+    for facility in facilities:
+        if facility.name == name:
+            return facility
+    names = ", ".join(facility.name for facility in facilities)
+    raise SettingsError(
+        f'The account manages no facility named "{name}".',
+        hint=f"Facilities of this account: {names}. Set instrument.facility to one of them."
+        if names
+        else "Ask the server's administrator to make the account a manager of the facility.",
+    )
+
+
+def uuid_file(settings: Settings, places: Places) -> Path:
+    """Return where the identity is kept that the settings do not tell."""
+    return find_state(settings, places) / "uploader-uuid"
+
+
+def ensure_uuid(settings: Settings, places: Places) -> str:
+    """Return this installation's identity, made at the first start and kept beside the state."""
+    found = find_uuid(settings, places)
+    if found:
+        return found
+    made = str(uuid.uuid4())
+    write_private(uuid_file(settings, places), f"{made}\n".encode())
+    return made
+
+
+def find_uuid(settings: Settings, places: Places) -> str:
+    """Return this installation's identity; empty where it has none yet."""
+    if settings.instrument.uuid:
+        return settings.instrument.uuid
+    file = uuid_file(settings, places)
+    try:
+        return read_plain(file).decode("ascii").strip()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"The identity of this installation cannot be read from {file}: {error}.",
+            hint="Check its permissions; it holds one uuid, which the log of every run names.",
+        ) from error
+
+
+def describe_identity(connection: Connection, settings: Settings, uploader: str) -> Identity:
+    """Return who sends, as experiments remember it."""
+    machine = describe_machine()
+    return Identity(
+        account=connection.account,
+        facility=connection.facility,
+        instrument=connection.instrument,
+        uploader=uploader,
+        origin=f"{machine.hostname}:{settings.data.directory}",
+    )

@@ -1,0 +1,264 @@
+"""Taking over what MyData leaves: its settings, its API key, its SSH key, its identity."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from mydata_like.app.connection import find_uuid
+from mydata_like.app.settings import (
+    find_legacy,
+    find_places,
+    find_sources,
+    open_secrets,
+    save_settings,
+)
+from mydata_like.core.errors import SettingsError
+from mydata_like.settings.checking import check_values
+from mydata_like.settings.draft import KeyStore
+from mydata_like.settings.legacy import OldKey, translate
+from mydata_like.settings.legacy_file import (
+    LegacyFile,
+    blank_key,
+    key_places,
+    read_legacy_file,
+)
+from mydata_like.settings.legacy_rules import Becoming
+from mydata_like.settings.policy import Loaded, Source, Sources, preview_settings
+from mydata_like.settings.policy import load_settings as load_layers
+from mydata_like.settings.problems import InvalidSettingsError
+from mydata_like.settings.schema import Settings, find_missing
+from mydata_like.settings.text import plain_value
+from mydata_like.ssh.keys import load_key
+from mydata_like.store.paths import Places
+from mydata_like.store.secrets import Owner, Secret, SecretSources
+
+_UUID, _KEY_FILE = "instrument.uuid", "transfer.key_file"
+# A key that has these faults is still the one that is approved: better to stop and have it
+# mended than to make another one, which nobody has approved.
+_MENDABLE = ("key.exposed", "key.unreadable")
+
+
+class Kept(NamedTuple):
+    """A setting that stays as it is although MyData has another value for it."""
+
+    key: str
+    value: object
+    offered: object
+    locked_by: str = ""  # empty where it is the person's own
+
+
+class OldSshKey(NamedTuple):
+    """MyData's private SSH key; `problem` says what is to be mended before it can be used."""
+
+    path: Path
+    fingerprint: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takeover:
+    """What would be taken over from a MyData.cfg, and what would not; nothing is done yet."""
+
+    file: LegacyFile
+    keys: tuple[OldKey, ...]
+    changes: Mapping[str, object]  # of the user's settings file, by dotted key
+    kept: tuple[Kept, ...]
+    ssh_key: OldSshKey | None
+    secret: Secret | None
+    secret_problem: str  # why there is no secret
+    settings: Settings  # as they are after the changes
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(setting.key for setting in find_missing(self.settings))
+
+
+ApiKeyFate = Literal["stored", "known", "kept", "left"]
+
+
+def plan_takeover(source: Path | None, config: Path | None, *, force: bool = False) -> Takeover:
+    """Return what a MyData.cfg (the usual one by default) would change in the user's settings.
+
+    What a person has set here already stays unless `force` is on. Raises SettingsError where
+    there is no such file, and where the present settings are wrong.
+    """
+    file = read_legacy_file(source or _require_legacy())
+    translation = translate(file.pairs)
+    # What the environment says today is no reason to leave anything out of the file.
+    sources = replace(find_sources(config), environment={})
+    present = Present(load_layers(sources), find_places(config))
+    ssh_key = _find_ssh_key(file.path)
+    wanted = dict(_check_each(translation.values))
+    if ssh_key is not None:
+        wanted[_KEY_FILE] = str(ssh_key.path)
+    changes, kept = present.compare(wanted, force=force)
+    wrong = _take_wrong_out(sources, changes)
+    settings = preview_settings(sources, changes).settings
+    secret, secret_problem = _find_secret(file, wanted, settings)
+    return Takeover(
+        file=file,
+        keys=tuple(_mark_wrong(translation.keys, wrong)),
+        changes=changes,
+        kept=kept,
+        ssh_key=ssh_key,
+        secret=secret,
+        secret_problem=secret_problem,
+        settings=settings,
+    )
+
+
+def carry_over(
+    takeover: Takeover,
+    config: Path | None,
+    store: KeyStore,
+    *,
+    force: bool = False,
+    blank: bool = False,
+) -> ApiKeyFate:
+    """Keep the API key, write the settings, and blank the old key if asked to, in this order.
+
+    Returns what became of the API key. Raises SettingsError where one of them cannot be
+    written; the file of MyData is only touched once everything of it is kept elsewhere.
+    """
+    fate = _keep_secret(takeover, open_secrets(config), store, force=force)
+    if takeover.changes:
+        save_settings(config, takeover.changes)
+    if blank and fate in ("stored", "known"):
+        blank_key(takeover.file)
+    return fate
+
+
+def _require_legacy() -> Path:
+    found = find_legacy()
+    if found is None:
+        raise SettingsError(
+            "There is no MyData.cfg in the places where MyData keeps it on this system.",
+            hint="Name the file: mydata-like settings import FILE",
+        )
+    return found
+
+
+class Present:
+    """The settings as they are, and which of them a person has decided."""
+
+    def __init__(self, loaded: Loaded, places: Places) -> None:
+        self._locked_by = loaded.locked_by
+        self._settings = loaded.settings
+        self._own = {
+            key: plain_value(loaded.settings.value(key))
+            for key, given in loaded.given.items()
+            if any(entry.source is Source.USER and not entry.ignored for entry in given)
+        }
+        # Identity and key may have been made at an earlier start, and be approved.
+        uuid = find_uuid(loaded.settings, places)
+        if uuid:
+            self._own.setdefault(_UUID, uuid)
+        if places.key_file.exists():
+            self._own.setdefault(_KEY_FILE, str(places.key_file))
+
+    def compare(
+        self, wanted: Mapping[str, object], *, force: bool
+    ) -> tuple[dict[str, object], tuple[Kept, ...]]:
+        """Return the values that are new, and those that give way to what there is."""
+        changes, kept = {}, []
+        for key, value in wanted.items():
+            now = self._own.get(key, plain_value(self._settings.value(key)))
+            if value == now or (value == "" and now is None):
+                continue
+            if key in self._locked_by:
+                kept.append(Kept(key, now, value, self._locked_by[key]))
+            elif key in self._own and not force:
+                kept.append(Kept(key, now, value))
+            else:
+                changes[key] = value
+        return changes, tuple(kept)
+
+
+def _check_each(values: Mapping[str, object]) -> Iterable[tuple[str, object]]:
+    """Yield the values as they are once they have been checked."""
+    settings, _ = check_values({"server.allow_http": True, **values})
+    assert settings is not None  # each of them was checked when it was translated
+    for key, value in values.items():
+        yield key, "" if value == "" else plain_value(settings.value(key))
+
+
+def _take_wrong_out(sources: Sources, changes: dict[str, object]) -> dict[str, str]:
+    """Remove the changes that do not go together with other settings; return why, by key."""
+    wrong: dict[str, str] = {}
+    while True:
+        try:
+            preview_settings(sources, changes)
+        except InvalidSettingsError as error:
+            found = {entry.key: entry.message for entry in error.problems if entry.key in changes}
+            if not found:
+                raise
+            for key in found:
+                del changes[key]
+            wrong |= found
+        else:
+            return wrong
+
+
+def _mark_wrong(keys: Iterable[OldKey], wrong: Mapping[str, str]) -> Iterable[OldKey]:
+    for old in keys:
+        if old.setting in wrong:
+            yield old._replace(becoming=Becoming.UNUSABLE, reason=wrong[old.setting])
+        else:
+            yield old
+
+
+def _find_ssh_key(config: Path) -> OldSshKey | None:
+    path = next((place for place in key_places(config, Path.home()) if place.is_file()), None)
+    if path is None:
+        return None
+    try:
+        return OldSshKey(path.absolute(), load_key(path).public.fingerprint)
+    except SettingsError as error:
+        if error.problem_code not in _MENDABLE:
+            return None
+        return OldSshKey(path.absolute(), problem=f"{error.message} {error.hint}")
+
+
+def _find_secret(
+    file: LegacyFile, wanted: Mapping[str, object], settings: Settings
+) -> tuple[Secret | None, str]:
+    """Return MyData's API key if it is for the server and the account that are now set."""
+    text = file.pairs.get("api_key", "").strip()
+    if not text:
+        return None, "MyData's file holds no API key."
+    names = ("server.url", "server.username")
+    if any(wanted.get(name) != settings.value(name) for name in names):
+        return None, "The API key is for another server or account than the one set here."
+    try:
+        return Secret(text), ""
+    except SettingsError as error:
+        return None, error.message
+
+
+def _keep_secret(
+    takeover: Takeover, secrets: SecretSources, store: KeyStore, *, force: bool
+) -> ApiKeyFate:
+    if takeover.secret is None:
+        return "left"
+    owner = Owner.of(takeover.settings.server.url, takeover.settings.server.username)
+    chosen = secrets.file if store == "file" else secrets.keyring
+    try:
+        known = secrets.file.find(owner) or chosen.find(owner)
+        if known == takeover.secret:
+            return "known"
+        if known is not None and not force:
+            return "kept"
+        chosen.save(owner, takeover.secret)
+    except SettingsError as error:
+        if error.problem_code != "settings.no-keyring":
+            raise
+        raise SettingsError(
+            f"The API key cannot be kept. {error.message}",
+            hint="Nothing was changed. Unlock the keyring, or keep the key in a file that only "
+            "you can read (not encrypted): add --key-store file.",
+            code=error.problem_code,
+        ) from error
+    if store == "keyring":
+        secrets.file.forget(owner)
+    return "stored"

@@ -1,0 +1,119 @@
+"""Registering by hand: approval, and the keys of the staging hosts."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mydata_like.app.connection import require_complete
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, connected
+from mydata_like.app.server_settings import refresh_settings
+from mydata_like.app.settings import find_places, load_settings, prepare_places
+from mydata_like.app.staging import list_endpoints, open_petition
+from mydata_like.core.errors import HostKeyError
+from mydata_like.core.model import StagingArea
+from mydata_like.settings.policy import Loaded
+from mydata_like.settings.schema import Settings, Transfer
+from mydata_like.ssh.connect import fetch_host_key
+from mydata_like.ssh.hosts import accept_host_key, check_host_key
+from mydata_like.ssh.keys import PublicKey
+from mydata_like.ssh.session import Endpoint
+from mydata_like.system.clock import SystemClock
+
+
+@dataclass(frozen=True, slots=True)
+class HostKey:
+    """A staging host's key that nobody has vouched for yet."""
+
+    host: str
+    port: int
+    key: PublicKey
+    known_hosts: Path
+
+    @property
+    def fingerprint(self) -> str:
+        return self.key.fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The approval: where bytes go, and whom to trust on the way.
+
+    The hosts are met one after the other, while their keys are asked for: behind one that is
+    not trusted meanwhile nothing can be met, and a `HostKeyError` says so.
+    """
+
+    area: StagingArea
+    unknown_host_keys: Iterator[HostKey]
+
+
+def register(request: RunRequest, observer: RunObserver, *, here: bool = False) -> Admission:
+    """Ask for approval, and meet the staging hosts once it is there.
+
+    With the request's patience the approval is waited for; with `here` the uploader belongs to
+    this computer from now on. Raises `NotApprovedError` with the fingerprint to tell the
+    administrator, `HostKeyError` where a host's key is not the one we know.
+    """
+    require_complete(request.settings, request.config)
+    places = find_places(request.config)
+    prepare_places(request.settings, places)
+    gate = build_gate(request, observer, SystemClock())
+    with ExitStack() as stack:
+        request, connection = connect(request, observer, gate, stack)
+        petition = open_petition(connection, request.settings, places, observer.emit)
+        if here:
+            petition.take_seat()
+        area = petition.request() if request.patience is None else gate.call(petition.request)
+    endpoints = list_endpoints(petition, area, request.settings, places)
+    return Admission(area, _find_unknown(endpoints))
+
+
+def fetch_server_settings(request: RunRequest, observer: RunObserver) -> bool:
+    """Ask the server what it sets for this uploader; return whether that is new."""
+    require_complete(request.settings, request.config)
+    places, clock = find_places(request.config), SystemClock()
+    prepare_places(request.settings, places)
+    gate = build_gate(request, observer, clock)
+    with connected(request, observer, gate) as connection:
+        return refresh_settings(connection, request.settings, places, clock)
+
+
+def _find_unknown(endpoints: Iterable[Endpoint]) -> Iterator[HostKey]:
+    """Yield the keys of hosts that nobody has vouched for yet, in the order of the way."""
+    for host in dict.fromkeys(host for endpoint in endpoints for host in endpoint.way):
+        if unknown := _meet(host):
+            yield unknown
+
+
+def _meet(endpoint: Endpoint) -> HostKey | None:
+    """Return the key that a host shows where nobody has vouched for it."""
+    host_key = fetch_host_key(endpoint)
+    try:
+        check_host_key(endpoint, host_key)
+    except HostKeyError as error:
+        if error.problem_code != HostKeyError.code:
+            raise
+        return HostKey(endpoint.host, endpoint.port, host_key, endpoint.known_hosts)
+    return None
+
+
+def trust_host(key: HostKey) -> None:
+    """Trust this host's key from now on."""
+    accept_host_key(key.known_hosts, key.host, key.port, key.key)
+
+
+def load_trusting(
+    config: Path | None, assignments: Sequence[str], fingerprints: tuple[str, ...]
+) -> Loaded:
+    """Return the settings, which trust these fingerprints as well; raises as loading does."""
+    loaded = load_settings(config, assignments)
+    return replace(loaded, settings=trust_host_keys(loaded.settings, fingerprints))
+
+
+def trust_host_keys(settings: Settings, fingerprints: tuple[str, ...]) -> Settings:
+    """Return settings that trust these fingerprints as well, checked as if they stood there."""
+    if not fingerprints:
+        return settings
+    trusted = (*settings.transfer.host_keys, *fingerprints)
+    values = settings.transfer.values() | {"host_keys": tuple(dict.fromkeys(trusted))}
+    return settings.changed(transfer=Transfer(**values))

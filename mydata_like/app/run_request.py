@@ -1,0 +1,100 @@
+"""What a run is asked to do, who follows it, and the connection that is opened for it.
+
+Whatever else goes to the server (registering, a connection test, a speed test) is asked for alike.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import SystemRandom
+
+from mydata_like.app.connection import Connection, open_connection
+from mydata_like.app.patience import choose_patience
+from mydata_like.app.server_settings import refresh_settings, tell_change
+from mydata_like.app.settings import find_api_key, find_places, open_secrets
+from mydata_like.core.ports import Clock, Emit
+from mydata_like.core.sources import Offer
+from mydata_like.engine.controller import Controller
+from mydata_like.engine.levels import ALL, Part
+from mydata_like.engine.progress import RunProgress
+from mydata_like.engine.retry import Gate
+from mydata_like.engine.workers import CancelFlag
+from mydata_like.settings.policy import Loaded
+from mydata_like.settings.schema import Settings
+from mydata_like.store.secrets import Secret
+from mydata_like.system.clock import SystemClock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What a run is asked to do."""
+
+    settings: Settings
+    config: Path | None = None  # the settings file; None for the usual one
+    reload: Callable[[], Loaded] | None = None  # reads all settings again, the server's included
+    dry_run: bool = False
+    patience: float | None = None  # seconds to wait of an unattended run, possibly infinite
+    reason: str = "person"  # why it starts, as of `RunStarted`; "source" looks at sources only
+    sources: tuple[Offer, ...] = ()  # from outside of the data directory
+    api_key: Secret | None = None  # to be tried instead of the one that is stored
+    part: Part = ALL  # of the data directory, that is scanned
+    accept_empty: bool = False  # files that are gone were deleted on purpose
+
+
+def ignore(_: object) -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunObserver:
+    """Who follows a run, and who may stop it or give it commands.
+
+    The run keeps `progress` up to date.
+    """
+
+    emit: Emit = ignore
+    cancel: CancelFlag = field(default_factory=CancelFlag)
+    hide: Callable[[str], None] = ignore  # receives every secret, so that no log shows it
+    progress: RunProgress = field(default_factory=lambda: RunProgress(SystemClock()))
+    controller: Controller | None = None  # brings commands
+
+
+def build_gate(request: RunRequest, observer: RunObserver, clock: Clock) -> Gate:
+    """Return the gate at which what stops the whole run is waited out."""
+    patience = choose_patience(request.settings, request.patience)
+    return Gate(clock, observer.cancel, observer.emit, SystemRandom(), patience=patience)
+
+
+@contextmanager
+def connected(request: RunRequest, observer: RunObserver, gate: Gate) -> Iterator[Connection]:
+    """Yield a connection to the server; an unattended run waits for it at the gate."""
+    settings = request.settings
+    key = request.api_key or find_api_key(settings, open_secrets(request.config))[0]
+    observer.hide(key.reveal())
+
+    def open_it() -> Connection:
+        return open_connection(settings, key, gate.clock, observer.cancel, dry_run=request.dry_run)
+
+    connection = open_it() if request.patience is None else gate.call(open_it)
+    connection.client.emit = observer.emit
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def connect(
+    request: RunRequest, observer: RunObserver, gate: Gate, stack: ExitStack
+) -> tuple[RunRequest, Connection]:
+    """Return a connection, and the request with the settings that the server sets for us now."""
+    connection = stack.enter_context(connected(request, observer, gate))
+    places = find_places(request.config)
+    if not request.reload or not refresh_settings(connection, request.settings, places, gate.clock):
+        return request, connection
+    loaded = request.reload()
+    tell_change(loaded, observer.emit)
+    if loaded.settings != request.settings:
+        request = replace(request, settings=loaded.settings)
+        connection = stack.enter_context(connected(request, observer, gate))
+    return request, connection

@@ -1,0 +1,380 @@
+"""Starts a run: builds it from a request and its settings, and closes it after its end."""
+
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+
+from mydata_like.app.connection import (
+    Connection,
+    describe_identity,
+    ensure_uuid,
+    require_complete,
+)
+from mydata_like.app.marking import marked
+from mydata_like.app.occupying import occupied
+from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
+from mydata_like.app.server_settings import telling_of_server_filters
+from mydata_like.app.settings import (
+    correct_places,
+    find_places,
+    find_state,
+    ledger_file,
+    prepare_places,
+)
+from mydata_like.app.shards import check_shards, telling_of_copies
+from mydata_like.app.sparing import spared
+from mydata_like.app.staging import Staging, find_staging, open_staging
+from mydata_like.core.errors import UploaderError
+from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
+from mydata_like.core.model import FileGroup
+from mydata_like.core.ports import Emit, Transport
+from mydata_like.core.shards import WHOLE
+from mydata_like.core.values import dataclass
+from mydata_like.engine.archives import Recall
+from mydata_like.engine.audit import Audit, AuditPolicy
+from mydata_like.engine.availability import Availability
+from mydata_like.engine.bandwidth import Bandwidth
+from mydata_like.engine.bundle import Bundle
+from mydata_like.engine.channels import Channels
+from mydata_like.engine.check import Check
+from mydata_like.engine.choices import Choices
+from mydata_like.engine.chronicle import Chronicle
+from mydata_like.engine.climb import Climb
+from mydata_like.engine.compare import Compare
+from mydata_like.engine.context import RunContext
+from mydata_like.engine.controller import Controller
+from mydata_like.engine.datasets import Datasets
+from mydata_like.engine.discovery import Discovery, Lookahead
+from mydata_like.engine.knowledge import Knowledge
+from mydata_like.engine.limits import Limits
+from mydata_like.engine.pack import Pack
+from mydata_like.engine.progress import RunProgress
+from mydata_like.engine.record import Record
+from mydata_like.engine.recover import Recovery, Untold
+from mydata_like.engine.register import Filing, Pace, Register
+from mydata_like.engine.replace import Replace
+from mydata_like.engine.run import Run, Stages
+from mydata_like.engine.scan import Scan
+from mydata_like.engine.send import Send
+from mydata_like.engine.shares import Shares
+from mydata_like.engine.sources import Sources, check_source
+from mydata_like.engine.ticker import begin, settle
+from mydata_like.engine.verify import Verification, Verify
+from mydata_like.engine.watching import FOLDER, SOURCE
+from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.writes import Writes
+from mydata_like.store.ledger import SqliteLedger
+from mydata_like.store.rows import PastRun
+from mydata_like.store.state_files import DELETIONS, find_file, load_deletions
+from mydata_like.system.clock import SystemClock
+from mydata_like.system.garbage import collect_seldom
+from mydata_like.system.lease import Lease
+from mydata_like.system.load import measure_idle
+from mydata_like.transfer.reading import read_checksum
+from mydata_like.transfer.sessions import count_cpus
+from mydata_like.transfer.unarchive import TarArchives
+
+LOOK_FOR = 30.0  # seconds of looking at what is there where a run cannot begin
+SWITCH_INTERVAL = 0.0005  # seconds a thread may keep those that send from going on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRecorder:
+    """Keeps in the ledger the sums of a run, why it began, and the outcomes of its files."""
+
+    run: str
+    reason: str
+    started: datetime
+    ledger: SqliteLedger
+    outcomes: Chronicle
+    progress: RunProgress
+    sources: Sources
+
+    def keep(self) -> None:
+        self._keep(None, self.progress.progress())
+
+    def conclude(self, finished: RunFinished) -> None:
+        """Keep the sums, and after a complete run that what it did not see is gone."""
+        self._keep(finished.at, finished)
+        if finished.problem is None and self.reason != FOLDER:
+            sources = self.sources
+            self.ledger.forget_before(self.started, sources.taken, inside=not sources.alone)
+            sources.finish()
+
+    def _keep(self, finished: datetime | None, sums: RunProgressed | RunFinished) -> None:
+        self.outcomes.write()
+        measured = self.progress.measured
+        limit = {"limit": measured.limit if measured else ""}  # which the sums at the end have
+        record = limit | event_record(sums) | {"reason": self.reason}
+        self.ledger.record_run(PastRun(self.run, self.started, finished, record))
+
+
+@contextmanager
+def open_run(request: RunRequest, observer: RunObserver) -> Iterator[Run]:
+    """Lock the data directory, connect, and yield a run that is ready to be executed.
+
+    Raises a `RunError` where the run cannot begin, `Cancelled` where it is not wanted any more.
+    """
+    observer = replace(observer, emit=to_all(observer.progress.add, observer.emit))
+    with ExitStack() as stack:
+        run = _Builder(request, observer, stack).build()
+        collect_seldom()
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        yield run
+
+
+class _Builder:
+    """Builds one run; whatever has to be closed after it is left to the stack."""
+
+    def __init__(self, request: RunRequest, observer: RunObserver, stack: ExitStack) -> None:
+        self._request = request  # with what the server sets, once it was asked
+        self._observer = observer
+        self._stack = stack
+        self._clock = SystemClock()
+        self._gate = build_gate(request, observer, self._clock)
+        self._places = find_places(request.config)
+        self._root = os.fsencode(request.settings.data.directory or "")
+        self._controller = observer.controller or Controller(observer.cancel, observer.emit)
+
+    def build(self) -> Run:
+        """Return the run, once all that it needs is open."""
+        request, stack = self._request, self._stack
+        stack.enter_context(self._controller.opening(self._gate, self._observer.cancel))
+        self._check()
+        lease = None if request.dry_run else self._lock()
+        # Begin with all that needs no server: what is to be sent is known before it is asked.
+        find_ledger = self._open_ledger()
+        find_sources = self._accept_sources(find_ledger)
+        discovery = Discovery(find_ledger, self._clock, dry_run=request.dry_run)
+        if not request.dry_run:
+            stack.enter_context(self._looking_ahead(discovery, find_sources))
+        connection = self._connect()
+        self._use_ledger(find_ledger(), connection)
+        untold = self._follow()
+        staging = stack.enter_context(self._staging(connection))
+        settings, shard = self._request.settings, request.part.shard
+        stack.enter_context(marked(lease, connection, settings, self._places, shard))
+        datasets = self._find_datasets(connection)
+        context = self._build_context(connection, staging, find_sources())
+        return Run(self._build_stages(context, datasets, discovery, untold), context)
+
+    def _check(self) -> None:
+        """Raise what can be said against the request before anything is begun."""
+        request, settings = self._request, self._request.settings
+        require_complete(settings, request.config)
+        if request.part.shard != WHOLE:
+            check_shards(settings, self._places)
+        for offer in request.sources:
+            check_source(settings, offer)
+        prepare_places(settings, self._places)
+        correct_places(settings, self._places, self._observer.emit)
+
+    def _lock(self) -> Lease:
+        state, stop = find_state(self._request.settings, self._places), self._observer.cancel.set
+        shard = self._request.part.shard
+        return self._stack.enter_context(occupied(state, self._root, self._clock, stop, shard))
+
+    def _open_ledger(self) -> Callable[[], SqliteLedger]:
+        """Begin to open the ledger; return what waits for it.
+
+        All of a large one is read, to see whether it is sound, while the server is asked.
+        """
+        request, root = self._request, self._root
+        file = ledger_file(request.settings, self._places, root, request.part.shard)
+        opened = begin(lambda: SqliteLedger.open(file, root, SystemClock()))
+
+        def close() -> None:
+            with suppress(UploaderError):  # it is raised where the ledger is waited for
+                opened().close()
+
+        self._stack.callback(close)
+        return opened
+
+    def _accept_sources(self, find_ledger: Callable[[], SqliteLedger]) -> Callable[[], Sources]:
+        """Begin to keep what is to be sent from outside, before the server is asked anything.
+
+        A run over everything also carries on with what earlier ones have left.
+        """
+        request = self._request
+
+        def accept() -> Sources:
+            alone = request.reason == SOURCE
+            sources = Sources(request.settings, find_ledger(), alone=alone, dry_run=request.dry_run)
+            for offer in request.sources:
+                sources.add(offer)
+            self._controller.accept(sources.remember)
+            if request.reason not in (SOURCE, FOLDER):
+                sources.carry_on()
+            return sources
+
+        accepted = begin(accept)
+        self._stack.callback(settle, accepted)  # it writes into the ledger
+        return accepted
+
+    @contextmanager
+    def _looking_ahead(
+        self, discovery: Discovery, find_sources: Callable[[], Sources]
+    ) -> Iterator[None]:
+        """Find what the run is to send while it is held up, or where it cannot begin at all."""
+        cancel = CancelFlag()
+        ahead = Lookahead(discovery, self._clock, cancel)
+        # The run itself reports what it finds.
+        scan = Scan(self._request.settings, ignore, self._clock, cancel, self._request.part)
+
+        def find() -> Iterator[FileGroup]:
+            sources = find_sources()
+            for source in sources.waiting:
+                yield from scan.read(source)
+            if not sources.alone:
+                yield from scan.look_ahead(self._root, discovery.has_passed)
+
+        ended = begin(lambda: ahead.work(find))
+        try:
+            yield
+        except UploaderError:
+            ahead.finish(LOOK_FOR, self._observer.cancel)
+            settle(ended)
+            raise
+        finally:
+            cancel.set("the run has ended")
+            settle(ended)
+
+    def _connect(self) -> Connection:
+        self._request, connection = connect(self._request, self._observer, self._gate, self._stack)
+        return connection
+
+    def _use_ledger(self, ledger: SqliteLedger, connection: Connection) -> None:
+        """Let the ledger note what is written to the server."""
+        if ledger.problem:
+            self._observer.emit(Notice(problem=ledger.problem))
+        timeout = self._request.settings.server.write_timeout
+        self._ledger, self._outcomes = ledger, Chronicle(ledger)
+        self._writes = connection.client.writes = Writes(ledger, self._clock, timeout)
+
+    def _follow(self) -> Untold:
+        """Emit every event to those that follow the run for the ledger as well; return one of them.
+
+        What the server's filters leave out is reported as theirs.
+        """
+        untold = Untold(self._ledger.find_replacements())
+        followers = [self._observer.emit, self._outcomes.add]
+        if untold.keys:
+            followers.append(untold.add)
+        emit = telling_of_server_filters(to_all(*followers), self._request.reload)
+        self._observer = replace(self._observer, emit=emit)
+        return untold
+
+    @contextmanager
+    def _staging(self, connection: Connection) -> Iterator[Staging]:
+        request = self._request
+        find = find_staging if request.dry_run else open_staging
+        emit = telling_of_copies(self._observer.emit, request.part.shard)
+        staging = self._gate.call(lambda: find(connection, request.settings, self._places, emit))
+        try:
+            yield staging
+        finally:
+            staging.transport.close()
+
+    def _find_datasets(self, connection: Connection) -> Datasets:
+        request, settings = self._request, self._request.settings
+        identity = describe_identity(connection, settings, ensure_uuid(settings, self._places))
+        emit = self._observer.emit
+        return Datasets(connection.server, identity, settings.data, emit, dry_run=request.dry_run)
+
+    def _build_context(
+        self, connection: Connection, staging: Staging, sources: Sources
+    ) -> RunContext:
+        request, observer, gate = self._request, self._observer, self._gate
+        run, emit, progress = str(uuid.uuid4()), observer.emit, observer.progress
+        limits = self._build_limits(staging.transport)
+        recorder = LedgerRecorder(
+            run=run,
+            reason=request.reason,
+            started=self._clock.now(),
+            ledger=self._ledger,
+            outcomes=self._outcomes,
+            progress=progress,
+            sources=sources,
+        )
+        return RunContext(
+            run=run,
+            root=self._root,
+            reason=request.reason,
+            dry_run=request.dry_run,
+            server=connection.server,
+            ledger=self._ledger,
+            transport=staging.transport,
+            box=staging.box,
+            emit=emit,
+            progress=progress,
+            recorder=None if request.dry_run else recorder,
+            clock=self._clock,
+            cancel=observer.cancel,
+            gate=gate,
+            limits=limits,
+            choices=Choices(emit),
+            sources=sources,
+            shares=Shares(limits.channels, staging.transport, emit, count_cpus()),
+            registrations=request.settings.advanced.register_requests,
+            take_commands=self._controller.over,
+            in_background=lambda: spared(request.settings.limits, gate, emit, progress),
+        )
+
+    def _build_limits(self, transport: Transport) -> Limits:
+        settings, emit = self._request.settings, self._observer.emit
+        bandwidth = Bandwidth(self._clock)
+        count = settings.transfer.channels or Climb()
+        channels = Channels(transport, self._gate, emit, bandwidth, count)
+        channels.gauge.count_idle(measure_idle)
+        return Limits(settings.limits, channels, self._clock, emit)
+
+    def _build_stages(
+        self, context: RunContext, datasets: Datasets, discovery: Discovery, untold: Untold
+    ) -> Stages:
+        settings, advanced = self._request.settings, self._request.settings.advanced
+        server, ledger, gate = context.server, context.ledger, context.gate
+        emit, clock, box = context.emit, context.clock, context.box
+        archives = TarArchives()
+        recall = Recall(server, ledger, gate, emit, archives)
+        policy = AuditPolicy(box=box, full_check_days=advanced.full_check_days)
+        knowledge = Knowledge(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
+        filing = Filing(box, Pace(advanced.register_batch, clock), self._writes)
+        replacing = Replace(context, advanced)
+        return Stages(
+            recovery=Recovery(context, advanced, untold),
+            discovery=discovery,
+            availability=self._open_availability(),
+            scan=Scan(settings, emit, clock, context.cancel, self._request.part),
+            check=Check(knowledge, datasets, emit, box=box),
+            compare=Compare(read_checksum, ledger, emit, gate, context.choices),
+            bundle=Bundle(settings.archive, ledger),
+            pack=Pack(settings.transfer, clock, context.choices, archives),
+            send=Send(context, settings.transfer.attempts, replacing.note),
+            register=Register(server, ledger, emit, gate, filing),
+            replace=replacing,
+            verify=Verify(server, ledger, emit, gate, Verification(advanced, box)),
+            record=Record(ledger, emit),
+        )
+
+    def _open_availability(self) -> Availability:
+        state = find_state(self._request.settings, self._places)
+        availability = Availability(
+            self._ledger, lambda: load_deletions(find_file(state, DELETIONS))
+        )
+        if self._request.accept_empty:
+            availability.accept()
+        return availability
+
+
+def to_all(*followers: Emit) -> Emit:
+    """Return what passes every event on to all of these, in this order."""
+
+    def emit(event: Event) -> None:
+        for follow in followers:
+            follow(event)
+
+    return emit

@@ -1,0 +1,40 @@
+"""What is special about a run over one shard: what it needs, and how all shards stand."""
+
+from mydata_like.app.connection import find_uuid
+from mydata_like.core.errors import SettingsError
+from mydata_like.core.events import Event, Notice
+from mydata_like.core.model import Layout
+from mydata_like.core.ports import Emit
+from mydata_like.core.shards import WHOLE, Shard
+from mydata_like.settings.schema import Settings
+from mydata_like.store.paths import Places
+
+
+def check_shards(settings: Settings, places: Places) -> None:
+    """Raise `SettingsError` where the data directory cannot be split among runs."""
+    if settings.data.layout is Layout.DATASET:
+        raise SettingsError(
+            f'With the layout "{Layout.DATASET}" all of the data directory is one experiment, '
+            "which cannot be split into shards.",
+            hint="Use a layout that has owners or experiments, or run without --shard.",
+            code="shard.one-experiment",
+        )
+    if not find_uuid(settings, places):
+        raise SettingsError(
+            "The shards have no identity yet that they could share.",
+            hint="Before the first of them starts, run once: mydata-like register. Or set "
+            "instrument.uuid, which all computers share then.",
+            code="shard.no-identity",
+        )
+
+
+def telling_of_copies(emit: Emit, shard: Shard) -> Emit:
+    """Return what passes events on; that another computer has a shard's identity is no news."""
+    if shard == WHOLE:
+        return emit
+
+    def tell(event: Event) -> None:
+        if not (isinstance(event, Notice) and event.problem.code == "uploader.copied"):
+            emit(event)
+
+    return tell

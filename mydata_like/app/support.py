@@ -1,0 +1,198 @@
+"""The support bundle: what somebody needs to help, without any secret; readable by everybody."""
+
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple, get_args
+
+from mydata_like.app.settings import (
+    find_api_key,
+    find_places,
+    find_state,
+    load_settings,
+    open_secrets,
+)
+from mydata_like.app.state import look_at_state
+from mydata_like.core.errors import RunError, UploaderError
+from mydata_like.core.events import Event
+from mydata_like.core.format import format_size
+from mydata_like.settings.policy import Explanation, Loaded
+from mydata_like.settings.schema import Settings, iter_settings
+from mydata_like.settings.text import format_value
+from mydata_like.store.environment import API_KEY, environment
+from mydata_like.system.logreading import parse_line, read_end
+from mydata_like.system.logs import Redaction
+from mydata_like.system.machine import describe_machine
+from mydata_like.system.versions import describe_versions
+
+LOGS: Final = ("mydata-like", "mydata-like-window")
+LOG_BYTES: Final = 2_000_000  # of each log, its end
+HIDDEN: Final = "(hidden)"
+# Sections in which values tell how folders and files are called.
+_NAMING: Final = frozenset({"data", "filters", "archive"})
+_CODE: Final = re.compile(r"code='([a-z-]+\.[a-z-]+)'")
+_EVENT: Final = re.compile(rf"\b({'|'.join(kind.__name__ for kind in get_args(Event))})\(")
+_OURS: Final = re.compile(r'  File ".*?(mydata_like[/\\][\w/\\]+\.py)", line (\d+), in (\w+)')
+_RAISED: Final = re.compile(r"((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Warning)|Cancelled)\b.*")
+_README: Final = """\
+This is a support bundle of mydata-like. It holds what is needed to find out what went wrong:
+the end of the logs, the settings, the versions, how the last runs ended, and facts about the
+computer. API keys, passwords and private keys are not in it.
+"""
+_NAMES_HIDDEN: Final = """\
+Names of files and folders were left out: of each line of the logs only its time, its level, where
+in the program it comes from, and what kind of event or problem it tells of.
+"""
+
+
+class Document(NamedTuple):
+    """One file of the bundle: its name, and all of its text."""
+
+    name: str
+    text: str
+
+
+def collect_documents(config: Path | None, *, names: bool) -> list[Document]:
+    """Return all that goes into the bundle; without `names` no names of files and folders.
+
+    Nothing is asked of the server. What cannot be found out is told in its place.
+    """
+    redaction = Redaction()
+    try:
+        loaded = load_settings(config if config and config.exists() else None)
+    except UploaderError as error:
+        told = error.message if names else error.problem_code
+        documents = [Document("settings.txt", f"The settings cannot be read: {told}\n")]
+        settings = Settings()
+    else:
+        settings = loaded.settings
+        _learn_secrets(settings, config, redaction)
+        documents = [
+            Document("settings.txt", "".join(_describe_settings(loaded, names=names))),
+            Document("state.json", _describe_state(settings, config, names=names)),
+        ]
+    readme = _README if names else _README + _NAMES_HIDDEN
+    documents = [
+        Document("README.txt", readme),
+        Document("versions.txt", describe_versions()),
+        Document("machine.txt", "".join(_describe_machine(settings, config))),
+        *documents,
+        *_read_logs(config, names=names),
+    ]
+    return [Document(name, redaction(text)) for name, text in documents]
+
+
+def write_bundle(file: Path, documents: Iterable[Document]) -> None:
+    """Write the bundle, readable by its owner only; raises `RunError` where that fails."""
+    draft = file.with_name(f"{file.name}.new")
+    try:
+        draft.unlink(missing_ok=True)
+        draft.touch(mode=0o600)
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as bundle:
+            for document in documents:
+                bundle.writestr(document.name, document.text)
+        draft.replace(file)
+    except OSError as error:
+        raise RunError(
+            f"The support bundle {file} cannot be written: {error.strerror or error}.",
+            hint="Choose another folder, and check that the disk is not full.",
+            code="support.unwritable",
+        ) from error
+
+
+def _learn_secrets(settings: Settings, config: Path | None, redaction: Redaction) -> None:
+    """Let the redaction know the key in force; whatever looks like one it hides anyway."""
+    redaction.add(environment().get(API_KEY, ""))
+    try:
+        key, _ = find_api_key(settings, open_secrets(config))
+    except UploaderError:
+        return
+    redaction.add(key.reveal())
+
+
+def _describe_machine(settings: Settings, config: Path | None) -> Iterator[str]:
+    facts = describe_machine()
+    yield f"system: {facts.os_system} {facts.os_release} ({facts.os_version})\n"
+    yield f"machine: {facts.machine}, {facts.cpus} processors, {facts.memory} of memory\n"
+    state = find_state(settings, find_places(config))
+    for name, folder in (("state", state), ("data", settings.data.directory)):
+        if folder is not None:
+            yield f"disk of {name}: {_describe_disk(folder)}\n"
+
+
+def _describe_disk(folder: Path) -> str:
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError as error:
+        return str(error.strerror or "unknown")
+    return f"{format_size(usage.free)} free of {format_size(usage.total)}"
+
+
+def _describe_settings(loaded: Loaded, *, names: bool) -> Iterator[str]:
+    """Yield every setting with its value and where that came from."""
+    for setting in iter_settings():
+        entry = loaded.explain(setting.key)
+        origin = f" ({entry.winner.origin})" if names and entry.winner.origin else ""
+        locked = ", locked" if entry.locked_by else ""
+        yield f"{setting.key} = {_show_value(entry, names=names)}\n"
+        yield f"    from: {entry.winner.source}{origin}{locked}\n"
+    if names:
+        yield from (f"warning: {warning}\n" for warning in loaded.warnings)
+
+
+def _show_value(entry: Explanation, *, names: bool) -> str:
+    text = format_value(entry.setting, entry.value)
+    section = entry.setting.key.partition(".")[0]
+    telling = isinstance(entry.value, str | Path | tuple)
+    if not text or names or not telling:
+        return _without_query(text)
+    hidden = section in _NAMING or isinstance(entry.value, Path)
+    return HIDDEN if hidden and entry.value != entry.setting.default else _without_query(text)
+
+
+def _without_query(text: str) -> str:
+    """Return an address without what may be a secret of whoever gave it: path and query."""
+    return re.sub(r"(https?://[^/\s,]+)/[^\s,]{16,}", rf"\1/{HIDDEN}", text)
+
+
+def _describe_state(settings: Settings, config: Path | None, *, names: bool) -> str:
+    try:
+        record: object = look_at_state(settings, config).as_record()
+    except UploaderError as error:
+        record = {"problem": error.problem_code}
+    return json.dumps(record if names else _without_words(record), indent=1) + "\n"
+
+
+# What sentences and the names of sources stand in.
+_WORDS: Final = frozenset(("message", "hint", "path", "owner", "experiment", "dataset"))
+
+
+def _without_words(value: Any) -> Any:
+    """Return values without the sentences of problems and all else that names files."""
+    if isinstance(value, dict):
+        return {key: _without_words(member) for key, member in value.items() if key not in _WORDS}
+    return [_without_words(member) for member in value] if isinstance(value, list) else value
+
+
+def _read_logs(config: Path | None, *, names: bool) -> Iterator[Document]:
+    folder = find_places(config).logs
+    for name in LOGS:
+        text = read_end(folder / f"{name}.log", LOG_BYTES)
+        if text:
+            shown = text if names else "".join(map(_without_names, text.splitlines()))
+            yield Document(f"{name}.log", shown)
+
+
+def _without_names(text: str) -> str:
+    """Return what of a line of the log can name no file: by what is known, not by what is not."""
+    line = parse_line(text, "")
+    kept = [*_EVENT.findall(line.text), *_CODE.findall(line.text)]
+    if line.at:
+        return f"{line.at} {line.level:<8} {line.origin}: {' '.join(kept) or HIDDEN}\n"
+    if found := _OURS.match(text):
+        return f"  {found[1]}, line {found[2]}, in {found[3]}\n"
+    raised = _RAISED.fullmatch(text)
+    return f"{raised[1]}\n" if raised else ""

@@ -1,0 +1,234 @@
+"""A watch, put together: the schedule's loop, its signs of life, and a run for each start."""
+
+from contextlib import closing
+from math import inf
+from pathlib import Path
+
+from mydata_like.app.connection import require_complete
+from mydata_like.app.monitoring import Pulse, look_back, send_signals
+from mydata_like.app.registration import load_trusting
+from mydata_like.app.run_request import RunObserver, RunRequest
+from mydata_like.app.run_service import open_run
+from mydata_like.app.settings import (
+    correct_places,
+    find_places,
+    find_sources,
+    find_state,
+    heartbeat_file,
+    prepare_places,
+    server_settings_file,
+)
+from mydata_like.app.watch_request import WatchRequest
+from mydata_like.core.errors import Cancelled, Problem, UploaderError
+from mydata_like.core.events import Event, Notice, RunFinished
+from mydata_like.core.ports import Clock, Emit
+from mydata_like.engine.levels import ALL, Part
+from mydata_like.engine.monitor import Monitor
+from mydata_like.engine.run import INTERRUPTED, RunEnd
+from mydata_like.engine.schedule import Rule
+from mydata_like.engine.watching import FOLDER, Duties, Ended, Plan, Watch
+from mydata_like.engine.wishes import Wishes
+from mydata_like.engine.workers import WorkerGroup
+from mydata_like.settings.policy import Loaded
+from mydata_like.settings.schema import Settings
+from mydata_like.store.state_files import SCHEDULE, TimestampStore, find_file
+from mydata_like.system.changes import FolderChanges
+from mydata_like.system.clock import SystemClock
+from mydata_like.system.lock import lock_watch
+
+SIGNS_AGAIN = 300.0  # seconds after which signs that the system did not give are asked for again
+
+
+def keep_watch(order: WatchRequest, observer: RunObserver, wishes: Wishes) -> None:
+    """Start runs as the settings say, until asked to stop.
+
+    Raises a `RunError` where the watch cannot begin. Once it has, nothing ends it but the
+    request to stop: what goes wrong is told, and tried again.
+    """
+    lookout = Lookout(order, observer.emit)
+    settings, places = lookout.settings, find_places(order.config)
+    require_complete(settings, order.config)
+    prepare_places(settings, places)
+    correct_places(settings, places, observer.emit)
+    clock = SystemClock()
+    state = find_state(settings, places)
+    with lock_watch(state, clock):
+        pulse = Pulse(heartbeat_file(settings, places), clock, observer.emit)
+        memory = TimestampStore(find_file(state, SCHEDULE))
+        pulse.follow(
+            Monitor(
+                settings.monitor,
+                memory,
+                lambda since: look_back(lookout.settings, places, since, clock),
+            )
+        )
+        runner = Runner(observer, wishes, lookout, pulse)
+        with closing(Signs(lookout, clock)) as signs:
+            _tell_start(settings, signs.problem, runner.emit, attended=order.attended)
+            duties = Duties(
+                look=lookout.look,
+                run=runner.run,
+                memory=memory,
+                hints=signs,
+                wished=wishes.take,
+            )
+            watch = Watch(duties, clock, wishes, runner.emit)
+            ended = observer.cancel.part()
+            with WorkerGroup(observer.cancel) as group:
+                group.start("heartbeat", lambda: pulse.keep_beating(ended))
+                watch.keep()
+                ended.set("the watch has ended")
+
+
+class Lookout:
+    """The settings as they are now; wrong ones are told, and the last right ones count on."""
+
+    def __init__(self, order: WatchRequest, emit: Emit) -> None:
+        self._order = order
+        self._emit = emit
+        self.settings = self.load().settings
+        self._stamp: object = None  # so that a change meanwhile is not overlooked
+
+    def look(self) -> Plan:
+        """Return what the schedule is now."""
+        stamp = self._read_stamp()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self.settings = self.load().settings
+            except UploaderError as error:
+                message = f"The settings were changed and are wrong now. {error.message}"
+                hint = f"{error.hint} Until then the ones before count.".strip()
+                self._emit(Notice(problem=Problem(error.problem_code, message, hint)))
+        schedule = self.settings.schedule
+        return Plan(Rule.of(schedule), self.settings.filters.settle_seconds, self.settings)
+
+    @property
+    def config(self) -> Path | None:
+        """The settings file, None for the usual one."""
+        return self._order.config
+
+    def load(self) -> Loaded:
+        """Return the settings as they are now; raises as loading does."""
+        order = self._order
+        return load_trusting(order.config, order.assignments, order.host_keys)
+
+    def _read_stamp(self) -> tuple[tuple[int, int], ...]:
+        """Return what changes whenever a settings file does."""
+        sources, places = find_sources(self._order.config), find_places(self._order.config)
+        files = [sources.user, sources.managed]
+        files.append(server_settings_file(self.settings, places))
+        return tuple(_stamp(file) for file in files if file)
+
+
+class Runner:
+    """Carries out the runs of a watch."""
+
+    def __init__(
+        self, observer: RunObserver, wishes: Wishes, lookout: Lookout, pulse: Pulse
+    ) -> None:
+        self._observer = observer
+        self._wishes = wishes
+        self._lookout = lookout
+        self._pulse = pulse
+
+    def emit(self, event: Event) -> None:
+        """Tell everybody of an event."""
+        self._observer.emit(event)
+        self._pulse.show(event)
+
+    def run(self, reason: str) -> Ended:
+        """Carry out a run; what keeps it from its end is told, and never raised."""
+        settings = self._lookout.settings
+        try:
+            end = self._carry(settings, reason)
+        except UploaderError as error:
+            self._tell_failure(error.problem)
+            return Ended(complete=False)
+        except Cancelled:
+            if self._observer.cancel.is_set():
+                raise
+            self._tell_failure(INTERRUPTED)  # of this run alone, before it had begun
+            return Ended(complete=True)
+        if reason != FOLDER:  # one folder is no sign that all is well
+            for problem in send_signals(settings, end.finished):
+                self.emit(Notice(problem=problem))
+        # What a person stopped is not tried again by itself.
+        complete = end.finished.problem in (None, INTERRUPTED)
+        return Ended(complete=complete, waiting=end.finished.waiting)
+
+    def _tell_failure(self, problem: Problem) -> None:
+        """Tell the end of a run that could not begin."""
+        self._pulse.note_failure(problem)
+        self._observer.emit(RunFinished.of_nothing(SystemClock().now(), problem))
+
+    def _carry(self, settings: Settings, reason: str) -> RunEnd:
+        watcher = self._observer
+        observer = RunObserver(
+            emit=self.emit,
+            cancel=watcher.cancel.part(),
+            hide=watcher.hide,
+            controller=watcher.controller,
+        )
+        request = RunRequest(
+            settings=settings,
+            config=self._lookout.config,
+            patience=inf,
+            reason=reason,
+            reload=self._lookout.load,
+            part=Part(self._wishes.only) if reason == FOLDER else ALL,
+        )
+        with open_run(request, observer) as run:
+            return run.execute()
+
+
+class Signs:
+    """The signs of change in the data directory, also when that is another one, or comes back."""
+
+    def __init__(self, lookout: Lookout, clock: Clock) -> None:
+        self._lookout = lookout
+        self._clock = clock
+        self._open()
+
+    @property
+    def problem(self) -> str:
+        """Why the system gives no signs; empty where it does."""
+        return self._changes.problem
+
+    def take(self) -> bool:
+        """Return whether there was a sign since this was asked last."""
+        moved = self._directory != self._lookout.settings.data.directory
+        overdue = self.problem and self._clock.monotonic() - self._opened > SIGNS_AGAIN
+        if moved or overdue:
+            self.close()
+            self._open()
+            return not self.problem  # what came meanwhile gave none
+        return self._changes.take()
+
+    def close(self) -> None:
+        """Look for signs no longer."""
+        self._changes.close()
+
+    def _open(self) -> None:
+        self._directory = self._lookout.settings.data.directory
+        self._opened = self._clock.monotonic()
+        self._changes = FolderChanges(self._directory or Path())
+
+
+def _tell_start(settings: Settings, no_signs: str, emit: Emit, *, attended: bool) -> None:
+    kind = settings.schedule.kind
+    if kind == "manual" and not attended:
+        message = "No run starts by itself: schedule.kind is manual."
+        hint = "Set one with, for example: mydata-like settings set schedule.kind watch"
+        emit(Notice(problem=Problem("schedule.manual", message, hint)))
+    if kind == "watch" and no_signs:
+        hint = "New files are found by scans, every schedule.minutes."
+        emit(Notice(problem=Problem("schedule.no-signs", no_signs, hint)))
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)

@@ -1,0 +1,55 @@
+"""What all stages of a run share."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+from mydata_like.core.events import RunFinished
+from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI, Transport
+from mydata_like.core.values import dataclass
+from mydata_like.engine.choices import Choices
+from mydata_like.engine.limits import Limits
+from mydata_like.engine.progress import RunProgress
+from mydata_like.engine.retry import Gate
+from mydata_like.engine.shares import Shares
+from mydata_like.engine.sources import Sources
+from mydata_like.engine.workers import Stoppable
+
+
+class RunRecorder(Protocol):
+    """Keeps how a run goes, for later runs and for other programs."""
+
+    def keep(self) -> None:
+        """Keep how far the run has come."""
+
+    def conclude(self, finished: RunFinished) -> None:
+        """Keep the sums at the run's end, and what follows from a complete run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext:
+    """One run: what it is about, what it works with, and how commands act on it."""
+
+    run: str  # its uuid
+    root: bytes  # the data directory
+    reason: str  # why it starts, as of `RunStarted`
+    dry_run: bool = False
+
+    server: ServerAPI
+    ledger: Ledger
+    transport: Transport
+    box: str  # the storage box
+    emit: Emit
+    progress: RunProgress  # the sums of all that was emitted
+    recorder: RunRecorder | None = None  # a dry run has none
+
+    clock: Clock
+    cancel: Stoppable  # ends this run alone
+    gate: Gate
+    limits: Limits
+    choices: Choices
+    sources: Sources
+    shares: Shares
+    registrations: int = 3  # requests in flight
+    take_commands: Callable[["RunContext"], AbstractContextManager[None]]
+    in_background: Callable[[], AbstractContextManager[None]] = nullcontext  # while files are sent

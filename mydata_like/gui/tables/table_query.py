@@ -1,0 +1,116 @@
+"""The rows of one view of the ledger, read in the background."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from mydata_like.core.errors import Cancelled, UploaderError
+from mydata_like.core.views import Row, View
+
+
+class Listing(Protocol):
+    """The rows of a view, as `app.reading` opens them."""
+
+    def first(self, count: int) -> Sequence[Row]: ...
+
+    def build(self, most: int = -1) -> int: ...
+
+    def rows(self, start: int, count: int) -> Sequence[Row]: ...
+
+    def find(self, keys: Sequence[object]) -> dict[object, int]: ...
+
+    def interrupt(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+Open = Callable[[View], Listing | None]
+
+
+class QueryResult(NamedTuple):
+    """What one step has found."""
+
+    absent: bool = False  # there is no ledger yet
+    rows: Sequence[Row] = ()  # the first
+    length: int = 0  # all rows
+    found: Mapping[object, int] = MappingProxyType({})  # where the anchors are
+    pages: Mapping[int, Sequence[Row]] = MappingProxyType({})
+
+
+class TableQuery:
+    """Puts the rows of a view in order; all methods but `end` are for background tasks.
+
+    They wait for one another, and raise `UploaderError`, or `Cancelled` if `end` interrupts them.
+    """
+
+    def __init__(self, open_listing: Open, view: View) -> None:
+        self._open_listing = open_listing
+        self._view = view
+        self._listing: Listing | None = None
+        self._lock = Lock()
+        self._ended = False
+
+    def read_first(self, count: int) -> QueryResult:
+        """Find the first rows."""
+        with self._opened() as listing:
+            return QueryResult(rows=listing.first(count)) if listing else QueryResult(absent=True)
+
+    def order(self) -> QueryResult:
+        """Put all rows in order."""
+        with self._opened() as listing:
+            return QueryResult(length=listing.build()) if listing else QueryResult(absent=True)
+
+    def renew(self, anchors: Sequence[object], pages: Sequence[int], size: int) -> QueryResult:
+        """Put all rows in order and find the anchors again; read these pages of so many rows."""
+        with self._opened() as listing:
+            if listing is None:
+                return QueryResult(absent=True)
+            length, found = listing.build(), listing.find(anchors)
+            rows = {page: listing.rows(page * size, size) for page in pages}
+            return QueryResult(length=length, found=found, pages=rows)
+
+    def read_pages(self, pages: Sequence[int], size: int) -> dict[int, Sequence[Row]]:
+        """Return what these pages of so many rows say now."""
+        return {page: self._read(page * size, size) for page in pages}
+
+    def read_ranges(self, ranges: Iterable[range]) -> list[Row]:
+        """Return what these rows say now."""
+        return [row for rows in ranges for row in self._read(rows.start, len(rows))]
+
+    def end(self) -> None:
+        """End what is at work, from any thread."""
+        self._ended = True
+        if self._listing is not None:
+            self._listing.interrupt()
+
+    def close(self) -> None:
+        """Close the ledger."""
+        with self._lock:
+            self._close()
+
+    def _read(self, start: int, count: int) -> Sequence[Row]:
+        """Return rows; none if the query has ended, or they cannot be read."""
+        try:
+            with self._lock:
+                return self._listing.rows(start, count) if self._listing is not None else ()
+        except (Cancelled, UploaderError):
+            return ()
+
+    @contextmanager
+    def _opened(self) -> Iterator[Listing | None]:
+        """Open the ledger if there is one; whatever fails closes it."""
+        with self._lock:
+            try:
+                if self._listing is None and not self._ended:
+                    self._listing = self._open_listing(self._view)
+                yield None if self._ended else self._listing
+            except (Cancelled, UploaderError):
+                self._close()
+                raise
+
+    def _close(self) -> None:
+        if self._listing is not None:
+            self._listing.close()
+            self._listing = None

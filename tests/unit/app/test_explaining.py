@@ -1,0 +1,34 @@
+"""Every code is explained, in the words of the documentation."""
+
+import pytest
+from typer.testing import CliRunner
+
+from mydata_like.app.explaining import find_advice
+from mydata_like.cli.main import build_app
+from mydata_like.core.problems import PROBLEMS
+
+app = build_app()
+
+
+def test_there_is_advice_for_every_code():
+    assert [code for code in PROBLEMS if not find_advice(code)] == []
+
+
+def test_advice_is_read_without_the_pages_that_it_points_to():
+    assert [code for code in PROBLEMS if "](" in "".join(find_advice(code))] == []
+
+
+def test_the_command_tells_what_happened_and_what_to_do():
+    ended = CliRunner().invoke(app, ["explain", "lock.failed"])
+
+    assert ended.exit_code == 0
+    assert "No lock can be made" in ended.output
+    assert "must be on a local disk" in ended.output
+
+
+@pytest.mark.parametrize(("code", "said"), [("stagin.full", "staging.full"), ("x", "The log")])
+def test_a_code_that_there_is_not_is_said_with_those_that_are_like_it(code, said):
+    ended = CliRunner().invoke(app, ["explain", code])
+
+    assert ended.exit_code == 2
+    assert said in ended.output
