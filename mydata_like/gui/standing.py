@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.events import RunProgressed, parse_problem
+from mydata_like.core.events import RunProgressed, parse_event, parse_problem
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.sources import KnownSource
 from mydata_like.engine.progress import NO_PROGRESS
@@ -107,8 +107,10 @@ def read_past(past: Any) -> PastRun:
     return PastRun(started=past.started, finished=past.finished, problem=problem, **known)
 
 
-def _read_sums(summary: Mapping[str, Any]) -> RunProgressed:
-    names = {field.name for field in fields(RunProgressed)}
-    if not names <= summary.keys():
+def _read_sums(summary: Mapping[str, object]) -> RunProgressed:
+    """Return the sums of a run at work, zeros if another version wrote something else."""
+    try:
+        event = parse_event(summary)
+    except ValueError:
         return NO_PROGRESS
-    return RunProgressed(**{name: summary[name] for name in names})
+    return event if isinstance(event, RunProgressed) else NO_PROGRESS
