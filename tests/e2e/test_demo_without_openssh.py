@@ -17,7 +17,9 @@ def test_every_sample_arrives(tmp_path, capsys, stack):
         config = tmp_path / "settings.toml"
         place.write_settings(config)
 
-        code = carry_out(RunArguments(config, (f"transfer.ssh={stack}", "limits.low_priority=false"), Shape.JSON))
+        code = carry_out(
+            RunArguments(config, (f"transfer.ssh={stack}", "limits.low_priority=false"), Shape.JSON)
+        )
 
         assert place.find_losses() == []
     assert code == 0, capsys.readouterr()
