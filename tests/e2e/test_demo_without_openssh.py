@@ -10,7 +10,7 @@ from mydata_like.demo.samples import make_samples
 pytestmark = pytest.mark.e2e
 
 
-@pytest.mark.parametrize("stack", ["libssh", "paramiko", "system"])
+@pytest.mark.parametrize("stack", ["libssh", "paramiko"])
 def test_every_sample_arrives(tmp_path, capsys, stack):
     make_samples(tmp_path / "data", tiny_files=30, large=1 << 20)
     with furnish(tmp_path, openssh=False) as place:
