@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 # The bundle's loader has Linux look for libraries in the bundle first. Programs that we start,
-# like the system's ssh or a file manager, must find their own.
+# like a browser or a file manager, must find their own.
 os.environ.pop("LD_LIBRARY_PATH", None)
 if (_given := os.environ.pop("LD_LIBRARY_PATH_ORIG", None)) is not None:
     os.environ["LD_LIBRARY_PATH"] = _given

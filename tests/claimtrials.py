@@ -84,7 +84,7 @@ QUICK_SETTINGS = {
     "advanced.verify_interval": 0.1,
 }
 IMPATIENT = ("advanced.pause_patience=1", "transfer.connect_timeout=2", "transfer.stall_timeout=2")
-STACKS = ("libssh", "paramiko", "system")
+STACKS = ("libssh", "paramiko")
 POLL = 0.02  # seconds between two looks whether something has happened
 HOUR = 3600
 WINDOW = ("gui",)

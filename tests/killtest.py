@@ -46,7 +46,7 @@ from tests.truth import Inventory, Truth
 Card = TypeVar("Card")
 ROUNDS_OF_A_CYCLE = 5
 ARCHIVED = 'archive.rules=["* below 100 kB from 5 files", "* below 4 kB by dataset"]'
-STACKS = ("libssh", "paramiko", "system")
+STACKS = ("libssh", "paramiko")
 AWAY = 0.004  # seconds each way to a host that is far enough for several streams
 STRIPED = 34 * 1024 * 1024  # bytes of a file that travels in several streams
 OVER_HTTP = "http"  # what came so has left the staging area, and is not replaced

@@ -18,7 +18,7 @@ needs_limits = pytest.mark.skipif(
     not hasattr(psutil.Process, "rlimit") or not Path("/proc/self/fd").exists(),
     reason="needs limits that are set from outside",
 )
-STACKS = ("libssh", "paramiko", "system")
+STACKS = ("libssh", "paramiko")
 STALL = 1.0  # seconds; what tests of stalled links wait for
 
 

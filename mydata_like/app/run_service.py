@@ -24,6 +24,7 @@ from mydata_like.app.settings import (
     find_state,
     ledger_file,
     prepare_places,
+    report_former_values,
 )
 from mydata_like.app.shards import check_shards, telling_of_copies
 from mydata_like.app.sparing import spared
@@ -172,6 +173,7 @@ class _Builder:
             check_source(settings, offer)
         prepare_places(settings, self._places)
         correct_places(settings, self._places, self._observer.emit)
+        report_former_values(request.reload, self._observer.emit)
 
     def _lock(self) -> Lease:
         state, stop = find_state(self._request.settings, self._places), self._observer.cancel.set

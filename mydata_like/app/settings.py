@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mydata_like.core.errors import SettingsError
+from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, Notice
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.settings.draft import KeyStore
@@ -65,6 +65,19 @@ def correct_places(settings: Settings, places: Places, emit: Callable[[Event], o
     """Take the rights of others from what is there already, and tell of it."""
     if problem := correct_modes(places, find_state(settings, places)):
         emit(Notice(problem=problem))
+
+
+def report_former_values(
+    reload: Callable[[], Loaded] | None, emit: Callable[[Event], object]
+) -> None:
+    """Report which settings have a value of an earlier version, and what counts instead."""
+    try:
+        former = reload().former if reload else ()
+    except UploaderError:  # the settings that were right when the run began count on
+        return
+    for warning in former:
+        hint = "Reset the setting, or choose another value: then this message ends."
+        emit(Notice(problem=Problem("settings.former", warning, hint)))
 
 
 def load_settings(

@@ -206,17 +206,8 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "ssh.no-libssh": ProblemInfo(
         "The chosen SSH implementation, libssh, is missing.", USER, OPEN_SETTINGS, "transfer.ssh"
     ),
-    "ssh.no-openssh": ProblemInfo(
-        "The chosen SSH implementation, OpenSSH, is missing.", USER, OPEN_SETTINGS, "transfer.ssh"
-    ),
-    "ssh.no-sharing": ProblemInfo(
-        "OpenSSH cannot share a connection here (on Windows).", USER, OPEN_SETTINGS, "transfer.ssh"
-    ),
-    "ssh.not-started": ProblemInfo(
-        "The system's SSH client does not start.", USER, OPEN_SETTINGS, "transfer.ssh"
-    ),
     "ssh.no-agent": ProblemInfo(
-        "There is no SSH agent.", USER, OPEN_SETTINGS, "transfer.ssh_agent"
+        "There is no SSH agent, or it does not answer.", USER, OPEN_SETTINGS, "transfer.ssh_agent"
     ),
     "host-key.unknown": ProblemInfo("The staging host's key is not trusted.", USER, SET_UP),
     "host-key.changed": ProblemInfo(
@@ -400,6 +391,12 @@ PROBLEMS: Final[Mapping[str, ProblemInfo]] = {
     "settings.no-keyring": ProblemInfo("There is no usable keyring.", USER, SET_UP),
     "settings.changed-elsewhere": ProblemInfo(
         "The settings file was changed by someone else while it was edited.", USER, OPEN_SETTINGS
+    ),
+    "settings.former": ProblemInfo(
+        "A setting has a value of an earlier version; another one is used instead.",
+        USER,
+        OPEN_SETTINGS,
+        "transfer.ssh",
     ),
     "settings.from-server": ProblemInfo(
         "The server's settings for this uploader were changed.", ADMINISTRATOR, OPEN_SETTINGS

@@ -11,7 +11,8 @@ class About(NamedTuple):
 
     `help` is one sentence: the meaning, the unit, when to change it. `legacy` are the keys of
     MyData.cfg that the setting replaces. `required` settings must be given before a run;
-    `secret` ones are never shown.
+    `secret` ones are never shown. `former` are values of earlier versions, each with the one that
+    counts in its place.
     """
 
     label: str
@@ -20,6 +21,7 @@ class About(NamedTuple):
     unit: str = ""
     required: bool = False
     secret: bool = False
+    former: tuple[tuple[str, str], ...] = ()
 
 
 class Setting(NamedTuple):

@@ -49,6 +49,12 @@ class Given(NamedTuple):
     origin: str = ""
     line: int = 0
     ignored: bool = False  # the setting is locked
+    former: str = ""  # what is written there, where that is a value of an earlier version
+
+    @property
+    def place(self) -> str:
+        """Where it says so, for messages."""
+        return f"{self.origin}, line {self.line}" if self.line else self.origin
 
 
 class Explanation(NamedTuple):
@@ -95,6 +101,11 @@ class Loaded:
     given: Mapping[str, tuple[Given, ...]]  # by key, weakest first, without the default
     locked_by: Mapping[str, str]  # by locked key: the file, and who it names
     warnings: tuple[str, ...] = ()
+
+    @property
+    def former(self) -> tuple[str, ...]:
+        """The warnings about values of earlier versions."""
+        return tuple(_warn_of_former(self.given))
 
     def explain(self, key: str) -> Explanation:
         """Tell where a setting's value came from; raises SettingsError for an unknown key."""
@@ -184,8 +195,18 @@ def _gather(sources: Sources, files: Mapping[Source, SettingsFile]) -> Layers:
         if entry.source is Source.OPTION:
             _refuse_locked([key], locked_by)
         ignored = key in locked_by and entry.source is not Source.MANAGED
-        given[key] = (*given.get(key, ()), entry._replace(ignored=ignored))
+        current = _replace_former(key, entry)
+        given[key] = (*given.get(key, ()), current._replace(ignored=ignored))
     return Layers(given, locked_by, tuple(problems))
+
+
+def _replace_former(key: str, given: Given) -> Given:
+    """Return a value of an earlier version as the one that counts in its place."""
+    setting = settings_by_key().get(key)
+    for text, now in setting.about.former if setting else ():
+        if given.value == text:
+            return given._replace(value=now, former=text)
+    return given
 
 
 def _load(sources: Sources, files: Mapping[Source, SettingsFile]) -> Loaded:
@@ -207,6 +228,7 @@ def _load(sources: Sources, files: Mapping[Source, SettingsFile]) -> Loaded:
         locked_by=locked_by,
         warnings=(
             *_warn(given, locked_by),
+            *_warn_of_former(given),
             *warn_of_variables(sources.environment),
             *(sources.server.warnings if sources.server else ()),
         ),
@@ -306,9 +328,18 @@ def _locate(problem: SettingProblem, entry: Given | None) -> SettingProblem:
     return problem._replace(origin=entry.origin, line=entry.line)
 
 
+def _warn_of_former(given: Mapping[str, Sequence[Given]]) -> Iterable[str]:
+    for key, entries in given.items():
+        for entry in entries:
+            if entry.former and not entry.ignored:
+                yield (
+                    f'{key} = "{entry.former}" of {entry.place} is no longer supported; '
+                    f'"{entry.value}" is used instead.'
+                )
+
+
 def _warn(given: Mapping[str, Sequence[Given]], locked_by: Mapping[str, str]) -> Iterable[str]:
     for key, entries in given.items():
         for entry in entries:
             if entry.ignored:
-                place = f"{entry.origin}, line {entry.line}" if entry.line else entry.origin
-                yield f"{key} of {place} is ignored: it is locked by {locked_by[key]}."
+                yield f"{key} of {entry.place} is ignored: it is locked by {locked_by[key]}."

@@ -27,11 +27,11 @@ class Transfer(Section):
         ),
     ] = "auto"
     ssh: Annotated[
-        Literal["auto", "libssh", "paramiko", "system"],
+        Literal["auto", "libssh", "paramiko"],
         About(
             "SSH implementation",
-            "Which implementation of SSH to use; the fastest one that works when automatic. The "
-            "system's own ssh is for keys that an agent or a device keeps.",
+            "Which implementation of SSH to use; the fastest one that works when automatic.",
+            former=(("system", "paramiko"),),
         ),
     ] = "auto"
     ssh_jump: Annotated[
@@ -48,7 +48,7 @@ class Transfer(Section):
         About(
             "SSH agent",
             "Whether an SSH agent may hold the uploader's key, and keys for the jump hosts; "
-            "needs the system's own ssh.",
+            "sessions with such keys use paramiko.",
         ),
     ] = False
     channels: Annotated[
@@ -162,5 +162,5 @@ class Transfer(Section):
     ] = 2.0
 
     def conflicts(self) -> Iterator[tuple[str, str]]:
-        if self.ssh_agent and self.ssh != "system" and not self.ssh_jump:
-            yield "ssh_agent", 'is of use only where transfer.ssh is "system"'
+        if self.ssh_agent and self.ssh == "libssh" and not self.ssh_jump:
+            yield "ssh_agent", 'is of no use where transfer.ssh is "libssh"'

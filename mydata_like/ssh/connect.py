@@ -6,7 +6,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from socket import socket
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from mydata_like.core.errors import HostKeyError, SettingsError, StagingError, TransientError
 from mydata_like.ssh import links
@@ -14,9 +14,6 @@ from mydata_like.ssh.algorithms import HOST_KEYS, prefer
 from mydata_like.ssh.hosts import check_host_key, preferred_types
 from mydata_like.ssh.keys import KeyPair, PublicKey, load_key
 from mydata_like.ssh.session import Endpoint, Session
-
-if TYPE_CHECKING:
-    from mydata_like.ssh.master import Master
 
 _FAMILIES = (HOST_KEYS[:1], HOST_KEYS[1:4], HOST_KEYS[4:])  # Ed25519, ECDSA, RSA
 _Dial = Callable[[], socket]  # one more connection to the host
@@ -42,19 +39,9 @@ def connect(endpoint: Endpoint) -> Session:
     where the host does not answer.
     """
     key = load_key(endpoint.key_file)
+    usable = _for_key(endpoint, key)
     with _find_way(endpoint) as dial:
-        if endpoint.stack == "system":
-            from mydata_like.ssh.session_system import SystemSession
-
-            return SystemSession(_log_in(endpoint, dial))
-        _require_whole(key)
-        line, _ = _greet_known(endpoint, dial)
-        try:
-            line.authenticate(key)
-        except BaseException:
-            line.cut()
-            raise
-        return line.session()
+        return _log_in(usable, key, dial).session()
 
 
 def fetch_host_key(endpoint: Endpoint) -> PublicKey:
@@ -98,35 +85,48 @@ def _find_way(endpoint: Endpoint) -> Iterator[_Dial]:
     if endpoint.via is None:
         yield partial(links.dial, endpoint)
         return
-    load_key(endpoint.via.key_file)
-    with _find_way(endpoint.via) as dial:
-        master = _log_in(endpoint.via, dial)
-        from mydata_like.ssh.hop import Hop
+    # Imported late: few hosts lie behind others, and libssh may be all that is needed.
+    from mydata_like.ssh.jump_host import JumpHost
+    from mydata_like.ssh.session_paramiko import Line
 
-        with Hop(master) as hop:
-            yield partial(hop.dial, endpoint)
-
-
-def _log_in(endpoint: Endpoint, dial: _Dial) -> "Master":
-    """Log in by the system's ssh, which is told of one host key: the one just checked."""
-    from mydata_like.ssh.master import Master
-    from mydata_like.ssh.openssh import find_ssh
-
-    find_ssh()
-
-    host_key = _fetch_known(endpoint, dial)
-    return Master(endpoint, dial(), host_key)
+    jump = endpoint.via._replace(stack="paramiko")
+    key = load_key(jump.key_file)
+    usable = _for_key(jump, key)
+    with _find_way(jump) as dial:
+        line = _log_in(usable, key, dial)
+        assert isinstance(line, Line)
+        with JumpHost(line) as host:
+            yield partial(host.dial, endpoint)
 
 
-def _fetch_known(endpoint: Endpoint, dial: _Dial) -> PublicKey:
-    """Return the host's key, which is trusted."""
-    line, host_key = _greet_known(endpoint, dial)
-    line.cut()
-    return host_key
+def _for_key(endpoint: Endpoint, key: KeyPair) -> Endpoint:
+    """Return the endpoint with a library that can use this key; raises `SettingsError`."""
+    if key.whole:
+        return endpoint
+    if endpoint.agent and endpoint.stack != "libssh":
+        return endpoint._replace(stack="paramiko")
+    raise SettingsError(
+        f"The private half of the key {key.path} is kept by a device or an agent.",
+        hint='Set transfer.ssh to "auto": libssh does not use agents.'
+        if endpoint.agent
+        else "Add the key to an SSH agent (ssh-add), and switch transfer.ssh_agent on.",
+        code="key.elsewhere",
+    )
 
 
-def _greet_known(endpoint: Endpoint, dial: _Dial) -> tuple[_Line, PublicKey]:
-    """Return a line to the right host, and the key that it has shown.
+def _log_in(endpoint: Endpoint, key: KeyPair, dial: _Dial) -> _Line:
+    """Return a line to the right host that has let us in."""
+    line = _greet_known(endpoint, dial)
+    try:
+        line.authenticate(key)
+    except BaseException:
+        line.cut()
+        raise
+    return line
+
+
+def _greet_known(endpoint: Endpoint, dial: _Dial) -> _Line:
+    """Return a line to the right host, by its key.
 
     Of a pinned fingerprint we do not know what type of key it belongs to, so before a host
     with several keys counts as the wrong one, each of them is asked for.
@@ -144,15 +144,14 @@ def _greet_known(endpoint: Endpoint, dial: _Dial) -> tuple[_Line, PublicKey]:
         raise error from None
 
 
-def _greet(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> tuple[_Line, PublicKey]:
+def _greet(endpoint: Endpoint, dial: _Dial, host_keys: tuple[str, ...]) -> _Line:
     line = _open_line(endpoint, dial)
     try:
-        key = line.greet(host_keys)
-        check_host_key(endpoint, key)
+        check_host_key(endpoint, line.greet(host_keys))
     except BaseException:
         line.cut()
         raise
-    return line, key
+    return line
 
 
 def _open_line(endpoint: Endpoint, dial: _Dial) -> _Line:
@@ -166,12 +165,3 @@ def _open_line(endpoint: Endpoint, dial: _Dial) -> _Line:
     from mydata_like.ssh import session_paramiko
 
     return session_paramiko.Line(endpoint, connected)
-
-
-def _require_whole(key: KeyPair) -> None:
-    if not key.whole:
-        raise SettingsError(
-            f"The private half of the key {key.path} is kept by a device or an agent.",
-            hint='Set transfer.ssh to "system", which can ask it to sign.',
-            code="key.elsewhere",
-        )

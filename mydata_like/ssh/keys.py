@@ -5,7 +5,6 @@ import hashlib
 import os
 import re
 import stat
-import struct
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -161,18 +160,19 @@ def _decode_openssh(text: bytes) -> bytes:
 def _parse_device(content: bytes) -> PublicKey | None:
     """Return the key of a device that a file names."""
     try:
-        _cipher, rest = _split(content.removeprefix(_MAGIC))
-        _derivation, rest = _split(rest)
-        _options, rest = _split(rest)
-        blob, _ = _split(rest[4:])  # after the number of keys
-        kind = _split(blob)[0].decode("ascii")
-    except (ValueError, struct.error):
+        _cipher, rest = split_string(content.removeprefix(_MAGIC))
+        _derivation, rest = split_string(rest)
+        _options, rest = split_string(rest)
+        blob, _ = split_string(rest[4:])  # after the number of keys
+        kind = split_string(blob)[0].decode("ascii")
+    except ValueError:
         return None
     return PublicKey(kind, blob) if kind.startswith("sk-") else None
 
 
-def _split(data: bytes) -> tuple[bytes, bytes]:
-    (length,) = struct.unpack_from(">I", data)
+def split_string(data: bytes) -> tuple[bytes, bytes]:
+    """Return the string that SSH's wire form begins with, and the rest; raises ValueError."""
+    length = int.from_bytes(data[:4], "big")
     if 4 + length > len(data):
         raise ValueError("a key that was cut off")
     return data[4 : 4 + length], data[4 + length :]

@@ -159,6 +159,15 @@ def key_refused(endpoint: Endpoint) -> AccessDeniedError:
     )
 
 
+def not_signed(endpoint: Endpoint, why: str) -> AccessDeniedError:
+    """Return the error of a key that an agent holds and that did not sign."""
+    return AccessDeniedError(
+        f"The uploader's key for {endpoint.host} cannot be used: {why}.",
+        hint="The agent or the device that holds the key did not sign.",
+        code="ssh.key-refused",
+    )
+
+
 def wait_ready(line: socket.socket, bell: socket.socket, *, writable: bool, seconds: float) -> bool:
     """Wait until bytes have come through a line (or, if so wished, can go), or the bell rings.
 

@@ -25,9 +25,9 @@ class Endpoint(NamedTuple):
     ciphers: tuple[str, ...] = ()
     connect_timeout: float = 10.0
     stall_timeout: float = 60.0
-    stack: str = "auto"  # "auto", "libssh", "paramiko" or "system"
+    stack: str = "auto"  # "auto", "libssh" or "paramiko"
     agent: str = ""  # the socket of an agent that may hold our key
-    any_key: bool = False  # let in by whatever key the agent has
+    any_key: bool = False  # let in also by any other key that the agent has
     via: "Endpoint | None" = None  # the host through which this one is reached
 
     @property
@@ -53,10 +53,7 @@ class Stream(Protocol):
 
     @property
     def shut(self) -> float:
-        """Seconds that writing has waited in all because the command had to take more first.
-
-        0 where the library does not tell that from waiting for the line.
-        """
+        """Seconds that writing has waited in all because the command had to take more first."""
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of `data`; output that arrives meanwhile is kept, never left to block."""
@@ -153,11 +150,11 @@ class Session(Protocol):
 
     @property
     def stack(self) -> str:
-        """`libssh`, `paramiko` or `system`."""
+        """`libssh` or `paramiko`."""
 
     @property
     def cipher(self) -> str:
-        """The cipher agreed on for what we send; empty where the library does not tell."""
+        """The cipher agreed on for what we send."""
 
     def start(self, command: bytes) -> Stream:
         """Start a remote command; raises `TransientError` where no channel is granted."""

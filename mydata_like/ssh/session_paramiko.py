@@ -12,21 +12,21 @@ import struct
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Final
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, Final
 
 import paramiko
 from paramiko.common import (
     MSG_CHANNEL_CLOSE,
     MSG_CHANNEL_DATA,
     MSG_CHANNEL_EOF,
-    MSG_CHANNEL_REQUEST,
 )
 from paramiko.packet import Packetizer
 
 from mydata_like.core.errors import SettingsError, TransientError
 from mydata_like.ssh import links
-from mydata_like.ssh.algorithms import CIPHERS, KEY_EXCHANGES, MACS
+from mydata_like.ssh.agent import FIDO_KEYS, Agent, AgentKey
+from mydata_like.ssh.algorithms import CIPHERS, KEY_EXCHANGES, MACS, signatures
 from mydata_like.ssh.keys import KeyPair, PublicKey
 from mydata_like.ssh.session import Endpoint, Finished
 from mydata_like.ssh.sftp import Sftp
@@ -117,13 +117,16 @@ class _Transport(paramiko.Transport):
             packetizer_class=_Packets,
         )
 
+    def open_channel(self, *words: Any, **options: Any) -> paramiko.Channel:
+        """Open a channel; the host may give it the number of one that was closed."""
+        channel = super().open_channel(*words, **options)
+        with self._order:
+            self._closed.discard(channel.remote_chanid)
+        return channel
+
     def _send_user_message(self, data: paramiko.Message) -> None:
         kind, channel = _HEAD.unpack(bytes(data.packet.getbuffer()[: _HEAD.size]))
         with self._order:
-            if (
-                kind == MSG_CHANNEL_REQUEST
-            ):  # the first that a channel sends; numbers are used again
-                self._closed.discard(channel)
             if kind in _CARRYING and channel in self._closed:
                 return
             super()._send_user_message(data)  # type: ignore[misc]
@@ -145,7 +148,8 @@ class Line:
         self._set_options(host_keys)
         transport, patience = self.transport, self.endpoint.stall_timeout
         transport.banner_timeout = transport.handshake_timeout = patience
-        transport.auth_timeout = transport.channel_timeout = patience
+        transport.channel_timeout = patience
+        transport.auth_timeout = 2 * patience  # an agent may have to wait for a touch first
         deadline = time.monotonic() + patience
         try:
             with self.watched():
@@ -161,18 +165,57 @@ class Line:
         return PublicKey(key.get_name(), key.asbytes())
 
     def authenticate(self, key: KeyPair) -> None:
-        """Prove who we are with this key and nothing else; raises `AccessDeniedError`."""
-        private = _private_key(key)
+        """Prove who we are: with this key, or where `any_key` may do, also with the agent's.
+
+        Raises `AccessDeniedError` where none lets us in.
+        """
+        failure = ""
+        tried = False
+        with ExitStack() as held:
+            for private in self._find_keys(key, held):
+                if self._is_let_in(private, tried=tried):
+                    return
+                tried = True
+                failure = getattr(private, "failure", "")
+                if not self.transport.is_active():  # we have tried too often
+                    break
+        if not tried:
+            failure = "the agent does not hold it"
+        raise (
+            links.not_signed(self.endpoint, failure)
+            if failure
+            else links.key_refused(self.endpoint)
+        )
+
+    def _find_keys(self, key: KeyPair, held: ExitStack) -> Iterator[paramiko.PKey]:
+        """Yield what may let us in; the agent is asked only when nothing else does."""
+        if key.whole:
+            yield _private_key(key)
+            if not (self.endpoint.any_key and self.endpoint.agent):
+                return
+        agent = Agent(self.endpoint.agent, self.endpoint.stall_timeout)
+        held.callback(agent.close)
+        # Paramiko has a key sign before it is known to be of use, and a device wants a touch.
+        for public in sorted(agent.keys, key=lambda it: (it != key.public, it.type in FIDO_KEYS)):
+            ours = public == key.public and not key.whole
+            other = public != key.public and self.endpoint.any_key
+            if (ours or other) and (signatures(public.type) or public.type in FIDO_KEYS):
+                yield AgentKey(agent, public)
+
+    def _is_let_in(self, key: paramiko.PKey, *, tried: bool) -> bool:
+        """Return whether a key lets us in; raises `TransientError` where the connection broke.
+
+        After keys that were `tried`, the host may end it for their number.
+        """
         try:
             with self.watched():
-                missing = self.transport.auth_publickey(self.endpoint.username, private)
+                return not self.transport.auth_publickey(self.endpoint.username, key)
         except paramiko.AuthenticationException as error:
-            self.raise_if_broken(error)
-            raise links.key_refused(self.endpoint) from error
+            if not tried:
+                self.raise_if_broken(error)
+            return False
         except FAILURES as error:
             raise self._broken(error) from error
-        if missing:
-            raise links.key_refused(self.endpoint)
 
     def session(self) -> ParamikoSession:
         """Return the session of an authenticated line."""
@@ -185,6 +228,24 @@ class Line:
                 return channel
             time.sleep(pause)
         raise links.no_channel(self.endpoint)
+
+    def open_tunnel(self, host: str, port: int) -> paramiko.Channel:
+        """Have this host connect us with another; raises `TransientError` where it does not."""
+        patience = self.endpoint.stall_timeout
+        try:
+            with self.watched():
+                return self.transport.open_channel(
+                    "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=patience
+                )
+        except paramiko.ChannelException as error:
+            raise links.not_let_through(self.endpoint, host, port) from error
+        except FAILURES as error:
+            raise self._broken(error) from error
+
+    def extend_timeout(self) -> float:
+        """Wait longer from now on than what goes through this host does; return how long."""
+        self._socket.patience = 2 * self.endpoint.stall_timeout
+        return self._socket.patience
 
     def _try_channel(self) -> paramiko.Channel | None:
         """Open a channel; None where it is not granted."""

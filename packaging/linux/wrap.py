@@ -34,7 +34,8 @@ Architecture: {architecture}
 Maintainer: The mydata-like developers <mydata-like@localhost>
 Installed-Size: {size}
 Depends: libc6 (>= {libc}), libgl1, libegl1, libfontconfig1, ca-certificates
-Recommends: openssh-client, fonts-dejavu-core
+Recommends: fonts-dejavu-core
+Suggests: openssh-client
 Section: science
 Priority: optional
 Description: Carry research data to a MyTardis server

@@ -3417,6 +3417,14 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>Wie lange eine Anfrage dauern darf, die auf dem Server etwas ändert. Ging die Antwort verloren, wird sie nicht früher noch einmal gesendet, weil der Server noch daran arbeiten kann.</translation>
     </message>
     <message>
+        <source>Which implementation of SSH to use; the fastest one that works when automatic.</source>
+        <translation>Welche Implementierung von SSH benutzt wird; automatisch die schnellste, die geht.</translation>
+    </message>
+    <message>
+        <source>Whether an SSH agent may hold the uploader&apos;s key, and keys for the jump hosts; sessions with such keys use paramiko.</source>
+        <translation>Ob ein SSH-Agent den Schlüssel des Uploaders und die für Zwischenrechner verwahren darf; Sitzungen mit solchen Schlüsseln benutzen paramiko.</translation>
+    </message>
+    <message>
         <source>Fingerprints (SHA256:...) of the keys of staging hosts and jump hosts, as their administrator gives them. A listed key is trusted without asking; where there are any, the keys that the server names for the staging hosts do not count.</source>
         <translation>Fingerabdrücke (SHA256:...) der Schlüssel von Staging- und Jump-Hosts, wie ihr Administrator sie nennt. Einem genannten Schlüssel wird ohne Nachfrage vertraut; sind welche genannt, zählen die Schlüssel nicht, die der Server für die Staging-Hosts angibt.</translation>
     </message>
@@ -3619,10 +3627,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>Automatic</source>
         <translation>Automatisch</translation>
-    </message>
-    <message>
-        <source>The system&apos;s ssh</source>
-        <translation>Das ssh des Systems</translation>
     </message>
     <message>
         <source>Normal</source>
@@ -3905,10 +3909,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
         <translation>SSH-Implementierung</translation>
     </message>
     <message>
-        <source>Which implementation of SSH to use; the fastest one that works when automatic. The system&apos;s own ssh is for keys that an agent or a device keeps.</source>
-        <translation>Welche Implementierung von SSH benutzt wird; automatisch die schnellste, die geht. Das ssh des Systems ist für Schlüssel, die ein Agent oder ein Gerät verwahrt.</translation>
-    </message>
-    <message>
         <source>Jump hosts</source>
         <translation>Zwischenrechner</translation>
     </message>
@@ -3919,10 +3919,6 @@ In der Verwaltung des Servers, unter MyData, uploader registration requests: Bit
     <message>
         <source>SSH agent</source>
         <translation>SSH-Agent</translation>
-    </message>
-    <message>
-        <source>Whether an SSH agent may hold the uploader&apos;s key, and keys for the jump hosts; needs the system&apos;s own ssh.</source>
-        <translation>Ob ein SSH-Agent den Schlüssel des Uploaders und die für Zwischenrechner verwahren darf; braucht das ssh des Systems.</translation>
     </message>
     <message>
         <source>Channels</source>

@@ -56,7 +56,7 @@ def open_limited(transport, place):
 
 @pytest.mark.parametrize(
     ("stack", "has_zstd"),
-    [("libssh", True), ("paramiko", True), ("system", True), ("libssh", False)],
+    [("libssh", True), ("paramiko", True), ("libssh", False)],
 )
 def test_on_a_slow_line_text_is_compressed_where_the_host_unpacks(place, host, stack, has_zstd):
     large = place.write("a/large", len(TEXT), TEXT)

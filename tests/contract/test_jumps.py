@@ -1,22 +1,26 @@
 """Staging hosts that are reached through others, by whatever stack speaks to them in the end."""
 
+import gc
 import os
+import subprocess
+import threading
+from pathlib import Path
 
 import psutil
 import pytest
 
 from mydata_like.core.errors import AccessDeniedError, HostKeyError, TransientError
+from mydata_like.ssh import links
+from mydata_like.ssh.algorithms import HOST_KEYS
 from mydata_like.ssh.connect import connect, fetch_host_key
 from mydata_like.ssh.hosts import accept_host_key
-from mydata_like.ssh.keys import load_key
-from tests.faults.tcpproxy import TcpProxy
+from mydata_like.ssh.jump_host import JumpHost
+from mydata_like.ssh.keys import create_key, load_key
+from mydata_like.ssh.session_paramiko import Line
+from tests.faults.tcpproxy import TcpProxy, seconds_for
 from tests.sshd_fixture import STACKS, STALL, endpoint_of, needs_sshd, open_session, sshd_with
 
 pytestmark = needs_sshd
-
-
-def logins():
-    return [child for child in psutil.Process().children() if child.name() == "ssh"]
 
 
 def key_of(endpoint):
@@ -68,13 +72,71 @@ def test_the_host_between_is_logged_in_to_once(endpoint, jump):
         assert jump.log.count("Accepted publickey") == before + 1
 
 
-def test_no_login_outlives_a_session(endpoint):
+def sessions_on(sshd):
+    return [psutil.Process(pid) for pid in sshd.session_pids]
+
+
+def await_relays(names="ssh-"):
+    for thread in threading.enumerate():
+        if thread.name.startswith(names):
+            thread.join(5)
+
+
+def test_no_login_outlives_a_session(endpoint, jump):
+    psutil.wait_procs(sessions_on(jump), timeout=5)  # of tests before
     with open_session(endpoint) as session:
         assert session.run(b"true").status == 0
-        found = logins()
+        found = sessions_on(jump)
         assert found
-    psutil.wait_procs(found, timeout=5)
-    assert logins() == []
+    assert psutil.wait_procs(found, timeout=5)[1] == []
+
+
+def test_nothing_is_left_behind_by_sessions_that_ended_or_broke(endpoint, jump):
+    def count():
+        gc.collect()
+        await_relays()
+        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+
+    def use_and_break():
+        with open_session(endpoint) as session:
+            assert session.run(b"true").status == 0
+        with open_session(endpoint) as session:
+            jump.kill_sessions()
+            with pytest.raises(TransientError):
+                write_for_ever(session.start(b"cat > /dev/null"))
+
+    use_and_break()
+    before = count()
+    for _ in range(3):
+        use_and_break()
+    assert count() == before
+
+
+def test_each_key_of_the_next_host_is_asked_for_over_one_login(endpoint, jump, tmp_path):
+    rsa = tmp_path / "host_rsa"
+    subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", rsa], check=True)
+    before = jump.log.count("Accepted publickey")
+    with sshd_with(tmp_path, f"HostKey {tmp_path}/sshd/host_key", f"HostKey {rsa}") as both:
+        both.authorize(key_of(endpoint))
+        pin = load_key(rsa).public.fingerprint
+        with open_session(endpoint._replace(port=both.port, host_keys=(pin,))) as session:
+            assert session.run(b"echo in").output == b"in\n"
+    assert jump.log.count("Accepted publickey") == before + 1
+
+
+def test_connections_one_after_the_other_may_have_the_same_number(endpoint):
+    """The host numbers channels, and uses the numbers of closed ones again."""
+    line = Line(endpoint.via, links.dial(endpoint.via))
+    line.greet(HOST_KEYS)
+    line.authenticate(load_key(endpoint.key_file))
+    with JumpHost(line) as host:
+        for _ in range(3):
+            with host.dial(endpoint) as wire, wire.makefile("rb") as answers:
+                wire.settimeout(5)
+                assert answers.readline().startswith(b"SSH-")
+                wire.sendall(b"SSH-2.0-test\r\n")
+                assert answers.read(4)  # which comes only when ours has arrived
+            await_relays("ssh-jump")
 
 
 def test_files_go_by_sftp_behind_another_host(endpoint, tmp_path):
@@ -89,7 +151,7 @@ def test_the_key_of_a_host_behind_another_can_be_learnt(endpoint, target):
     assert fetch_host_key(endpoint) == target.host_key
 
 
-def test_a_host_between_that_nobody_vouches_for_stops_everything(endpoint, jump):
+def test_a_host_between_that_is_not_known_stops_everything(endpoint, jump):
     stranger = endpoint._replace(via=endpoint.via._replace(host_keys=()))
     with pytest.raises(HostKeyError) as raised:
         connect(stranger)
@@ -99,6 +161,49 @@ def test_a_host_between_that_nobody_vouches_for_stops_everything(endpoint, jump)
     connect(endpoint._replace(via=vouched)).close()
     accept_host_key(endpoint.known_hosts, jump.host, jump.port, jump.host_key)
     connect(stranger).close()
+
+
+def test_a_jump_host_with_another_key_than_before_is_not_logged_in_to(endpoint, jump, tmp_path):
+    other = create_key(tmp_path / "other").public
+    before = jump.log.count("publickey")
+    accept_host_key(endpoint.known_hosts, jump.host, jump.port, other)
+    for changed in ((), (other.fingerprint,)):
+        with pytest.raises(HostKeyError) as raised:
+            connect(endpoint._replace(via=endpoint.via._replace(host_keys=changed)))
+        assert raised.value.problem_code == "host-key.changed"
+    assert jump.log.count("publickey") == before
+
+
+def test_a_jump_host_that_is_away_is_reported(endpoint):
+    with TcpProxy(1) as proxy:
+        port = proxy.port
+    with pytest.raises(TransientError, match=f"port {port}") as raised:
+        connect(endpoint._replace(via=endpoint.via._replace(port=port)))
+    assert raised.value.problem_code == "link.refused"
+
+
+def test_a_jump_host_that_says_nothing_is_given_up(endpoint, jump):
+    with TcpProxy(jump.port) as proxy:
+        proxy.stall.set()
+        via = endpoint.via._replace(port=proxy.port, stall_timeout=STALL)
+
+        def fail():
+            with pytest.raises(TransientError) as raised:
+                connect(endpoint._replace(via=via))
+            assert raised.value.problem_code in {"link.stalled", "link.refused"}
+
+        assert seconds_for(fail) < 5 * STALL
+
+
+def test_a_jump_host_that_dies_breaks_the_session(endpoint, jump):
+    with TcpProxy(jump.port) as proxy:
+        via = endpoint.via._replace(port=proxy.port)
+        with open_session(endpoint._replace(via=via)) as session:
+            stream = session.start(b"cat > /dev/null")
+            proxy.reset_all()
+            with pytest.raises(TransientError) as raised:
+                write_for_ever(stream)
+    assert raised.value.problem_code == "link.lost"
 
 
 def test_a_host_behind_another_is_checked_too(endpoint):
@@ -111,7 +216,7 @@ def test_the_host_that_refuses_us_is_named(endpoint):
         connect(endpoint._replace(via=endpoint.via._replace(username="nobody")))
 
 
-def test_a_next_host_that_is_away_is_told_with_the_one_before_it(endpoint):
+def test_a_next_host_that_is_away_is_reported_with_the_one_before_it(endpoint):
     with TcpProxy(1) as proxy:
         port = proxy.port
     with pytest.raises(TransientError, match=f"port {port}") as raised:
@@ -119,7 +224,7 @@ def test_a_next_host_that_is_away_is_told_with_the_one_before_it(endpoint):
     assert raised.value.problem_code == "link.refused"
 
 
-def test_a_host_between_that_forwards_nothing_is_told(endpoint, tmp_path):
+def test_a_host_between_that_forwards_nothing_is_reported(endpoint, tmp_path):
     with sshd_with(tmp_path, "AllowTcpForwarding no") as closed:
         closed.authorize(key_of(endpoint))
         with pytest.raises(TransientError) as raised:

@@ -248,9 +248,8 @@ def test_where_commands_are_known_to_run_a_refusal_is_for_now(stack, tmp_path):
         assert stream.read(1) == b"x"
         let_start_no_more(sshd)
         expect_failure(metered.open_sftp, "channel.refused", 5)
-        if stack != "system":  # whose ssh does not tell a refusal from a command that ends
-            expect_failure(lambda: metered.start(b"cat"), "channel.refused", 5)
-            expect_failure(lambda: metered.run(b"true"), "channel.refused", 5)
+        expect_failure(lambda: metered.start(b"cat"), "channel.refused", 5)
+        expect_failure(lambda: metered.run(b"true"), "channel.refused", 5)
         stream.write(b"still")
         assert stream.finish().output == b"still"
 

@@ -15,7 +15,7 @@ from tests.fakes.place import MODIFIED, checksum
 from tests.staging import DATASET, Staging, single, wanted
 
 KINDS = ["shell", "scp", "sftp"]
-STACKS = ["libssh", "paramiko", "system"]
+STACKS = ["libssh", "paramiko"]
 
 
 @pytest.fixture(scope="module", params=KINDS)

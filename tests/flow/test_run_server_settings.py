@@ -54,6 +54,15 @@ def test_a_change_on_the_server_counts_in_the_next_run(site):
     assert winner.origin.startswith("127.0.0.1:")
 
 
+def test_a_value_of_an_earlier_version_is_reported_and_another_used(site):
+    ended = site.run_events("transfer.ssh=system")
+
+    assert ended.code == 0
+    message = notices(ended)["settings.former"]["message"]
+    assert 'transfer.ssh = "system"' in message
+    assert '"paramiko" is used instead' in message
+
+
 def test_the_newer_of_server_and_user_counts_though_their_clocks_show_other_zones(site):
     site.run()
     site.server.set_settings(site.uuid, {"transfer.attempts": "9"})

@@ -43,7 +43,7 @@ def once(kind, act):
     return watch
 
 
-@pytest.mark.parametrize("stack", ["libssh", "paramiko", "system"])
+@pytest.mark.parametrize("stack", ["libssh", "paramiko"])
 def test_killed_sessions_are_replaced_and_nothing_is_lost(site, stack):
     kill = once(TransferStarted, site.sshd.kill_sessions)
 

@@ -35,7 +35,7 @@ def proxy(staging):
         yield proxy
 
 
-@pytest.fixture(params=["libssh", "paramiko", "system"])
+@pytest.fixture(params=["libssh", "paramiko"])
 def transport(request, staging, proxy, place):
     """A transport through the proxy, quick to notice that nothing moves."""
     staging.events.clear()
@@ -94,7 +94,7 @@ def test_a_broken_line_is_noticed_and_the_next_attempt_succeeds(
     assert states == ["open", "lost", "open"]
 
 
-@pytest.mark.parametrize("stack", ["libssh", "paramiko", "system"])
+@pytest.mark.parametrize("stack", ["libssh", "paramiko"])
 @pytest.mark.parametrize("kind", ["single", "batch"])
 def test_an_sftp_server_that_dies_costs_an_attempt_and_no_file(place, tmp_path, stack, kind):
     members = [place.write(f"a/{n}", 10_000) for n in range(20)]

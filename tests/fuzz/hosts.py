@@ -1,19 +1,20 @@
-"""What staging hosts say: SFTP, the answers of shells and of scp, messages of a sharing ssh."""
+"""What staging hosts and SSH agents say: SFTP, the answers of shells, of scp and of agents."""
 
 import io
 import shlex
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from mydata_like.core.errors import RejectedError, UploaderError
+from mydata_like.core.errors import RejectedError, SettingsError, UploaderError
 from mydata_like.doctor.pump import count_there
 from mydata_like.server.wire import Request, Wire
 from mydata_like.settings.schema import Server
-from mydata_like.ssh import links, mux, sftp_wire
+from mydata_like.ssh import links, sftp_wire
+from mydata_like.ssh.agent import Agent
 from mydata_like.ssh.remote import probe
 from mydata_like.ssh.session import Endpoint, Finished
 from mydata_like.ssh.sftp import Sftp
@@ -157,33 +158,25 @@ def _read_answer(data: bytes) -> object:
     return read_answer(_Answering(data)) or True
 
 
-def _open_mux(folder: Path) -> Parse:
-    """Ask a sharing ssh that answers with the input."""
+def _open_agent(folder: Path) -> Parse:
+    """Ask an SSH agent that answers with the input: for its keys, and for a signature."""
     path = folder / "s"
 
     def parse(data: bytes) -> object:
         with suppress(FileNotFoundError):
             path.unlink()
-        with socket.socket(socket.AF_UNIX) as listener, Path("/dev/null").open("rb") as nothing:
+        with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(path))
             listener.listen()
             thread = threading.Thread(target=_answer, args=(listener, data))
             thread.start()
             try:
-                own = nothing.fileno()
-                found = mux.Shared(path, _pause).start(b"true", (own, own, own), subsystem=False)
-                if found is not None:
-                    socket.socket(fileno=found).close()
+                with closing(Agent(str(path), 2.0)) as agent:
+                    return agent.sign(agent.keys[0], b"data", "") if agent.keys else True
             finally:
                 thread.join()
-        mux.parse_exit(data)
-        return found is not None
 
     return parse
-
-
-def _pause() -> None:
-    """Wait on."""
 
 
 def _answer(listener: socket.socket, data: bytes) -> None:
@@ -216,12 +209,11 @@ def _open_http(folder: Path) -> Parse:
     return parse
 
 
-def _message(kind: int, body: bytes) -> bytes:
-    return (len(body) + 4).to_bytes(4, "big") + kind.to_bytes(4, "big") + body
-
-
 REPLY: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-MUX: Final = _message(1, b"\0\0\0\4") + _message(0x80000006, b"\0\0\0\1" * 2)
+KEY: Final = sftp_wire.pack(sftp_wire.pack(b"ssh-ed25519") + sftp_wire.pack(bytes(32)))
+AGENT: Final = sftp_wire.pack(b"\x0c\0\0\0\1" + KEY + sftp_wire.pack(b"a comment")) + (
+    sftp_wire.pack(b"\x0e" + sftp_wire.pack(sftp_wire.pack(b"ssh-ed25519") + bytes(68)))
+)
 FACTS: Final = b"""extracted 4096
 tar tar (GNU tar) 1.34
 checksum md5sum
@@ -259,11 +251,11 @@ def _list_all() -> list[Target]:
             b"1000 20 3\n2000 40 6\n",
         ),
         Target(
-            name="sharing ssh",
-            samples=(MUX,),
-            others=(_message(0x80000004, b"\0\0\0\1\0\0\0\0"),),
-            open=_open_mux,
-            declared=(OSError,),
+            name="SSH agent",
+            samples=(AGENT,),
+            others=(sftp_wire.pack(b"\5"), sftp_wire.pack(b"\x0c\xff\xff\xff\xff")),
+            open=_open_agent,
+            declared=(OSError, SettingsError),
             slow=True,
         ),
         Target(

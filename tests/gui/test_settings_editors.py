@@ -64,7 +64,7 @@ def test_a_value_comes_back_as_it_was_shown(qtbot, setting):
         expected.set(setting.key, value or None)
         assert shown.value(setting.key) == expected.value(setting.key)
     problems = check_values({setting.key: other_value(setting)})[1]
-    assert problems == () or setting.key == "transfer.ssh_agent"  # which needs another one
+    assert problems == ()
 
 
 def test_every_choice_of_words_is_said_in_words(qtbot):

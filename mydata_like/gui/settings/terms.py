@@ -178,10 +178,7 @@ def _name_choices() -> Mapping[str, Mapping[str, str]]:
             "ssh": translate("settings", "SSH"),
             "http": translate("settings", "HTTP"),
         },
-        "transfer.ssh": {
-            "auto": translate("settings", "Automatic"),
-            "system": translate("settings", "The system's ssh"),
-        },
+        "transfer.ssh": {"auto": translate("settings", "Automatic")},
         "window.opens": {
             "normal": translate("settings", "Normal"),
             "minimized": translate("settings", "Minimised"),

@@ -54,6 +54,19 @@ def test_a_value_that_is_set_is_shown_and_its_comment_stays(home, call):
     assert 'username = "other"  # ask Ada' in path.read_text()
 
 
+def test_the_ssh_of_an_earlier_version_is_still_read_with_a_warning(home, call):
+    write(home, COMPLETE + '[transfer]\nssh = "system"\nssh_agent = true\n')
+
+    result = call("check")
+
+    assert result.exit_code == 0
+    assert 'transfer.ssh = "system"' in result.output
+    assert "no longer supported" in result.output
+    assert call("get", "transfer.ssh").stdout == "paramiko\n"
+    call("unset", "transfer.ssh")
+    assert "no longer supported" not in call("check").output
+
+
 def test_a_value_that_is_removed_has_its_default_again(home, call):
     write(home, "[transfer]\nchannels = 7\n")
 

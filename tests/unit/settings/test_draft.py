@@ -39,6 +39,10 @@ def test_a_change_counts_at_once_and_is_told_as_one(write):
     assert draft.changes == {"transfer.channels": 5}
 
 
+def test_a_value_of_an_earlier_version_is_shown_as_the_one_in_its_place(write):
+    assert write('[transfer]\nssh = "system"\n').value("transfer.ssh") == "paramiko"
+
+
 def test_a_value_that_is_as_it_was_is_no_change(write):
     draft = write("[transfer]\nchannels = 3\n")
 

@@ -217,6 +217,17 @@ def test_every_setting_has_its_own_variable():
     assert len({variable_of(key) for key in settings_by_key()}) == len(settings_by_key())
 
 
+def test_a_value_of_an_earlier_version_counts_as_the_one_in_its_place(sources):
+    loaded = load_settings(sources(user='[transfer]\nssh = "system"\nssh_agent = true\n'))
+
+    assert loaded.settings.transfer.ssh == "paramiko"
+    (warning,) = loaded.warnings
+    assert loaded.former == loaded.warnings
+    assert '"system"' in warning
+    assert "settings.toml, line 2" in warning
+    assert '"paramiko" is used instead' in warning
+
+
 def test_an_unknown_key_cannot_be_explained(sources):
     with pytest.raises(SettingsError, match=r"did you mean server\.url"):
         load_settings(sources()).explain("server.ulr")

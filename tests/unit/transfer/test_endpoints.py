@@ -60,8 +60,8 @@ def test_what_is_no_host_is_refused(jump):
         Transfer(ssh_jump=(jump,))
 
 
-def test_an_agent_is_of_use_to_the_systems_ssh_only():
-    with pytest.raises(InvalidSettingsError, match="is of use only"):
-        Transfer(ssh_agent=True)
-    assert Transfer(ssh_agent=True, ssh_jump=("gate",)).ssh_agent
-    assert Transfer(ssh_agent=True, ssh="system").ssh_agent
+def test_an_agent_is_of_no_use_to_libssh():
+    with pytest.raises(InvalidSettingsError, match="is of no use"):
+        Transfer(ssh_agent=True, ssh="libssh")
+    assert Transfer(ssh_agent=True, ssh="libssh", ssh_jump=("gate",)).ssh_agent
+    assert Transfer(ssh_agent=True).ssh_agent

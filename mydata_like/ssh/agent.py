@@ -1,0 +1,141 @@
+"""Keys that an SSH agent holds: it signs for us, also by a FIDO device or a smart card.
+
+The protocol is draft-ietf-sshm-ssh-agent; paramiko's own client finds its agent by SSH_AUTH_SOCK
+only, and fails where the comment of any key is not UTF-8.
+"""
+
+import socket
+import struct
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from types import MappingProxyType
+from typing import Final
+
+import paramiko
+
+from mydata_like.core.errors import SettingsError
+from mydata_like.ssh.keys import PublicKey, split_string
+from mydata_like.ssh.sftp_wire import pack
+
+# What a key on a FIDO device is called: OpenSSH's PROTOCOL.u2f.
+FIDO_KEYS: Final = ("sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com")
+
+_REQUEST_IDENTITIES: Final = 11
+_IDENTITIES_ANSWER: Final = 12
+_SIGN_REQUEST: Final = 13
+_SIGN_RESPONSE: Final = 14
+_FLAGS: Final[Mapping[str, int]] = MappingProxyType({"rsa-sha2-256": 2, "rsa-sha2-512": 4})
+_LARGEST: Final = 256 * 1024  # bytes of a message, as OpenSSH's agent has it
+
+
+class Agent:
+    """A connection to an agent; its methods raise OSError where it does not answer in time."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        """Connect; raises `SettingsError` where nothing answers."""
+        if sys.platform == "win32":
+            raise SettingsError(
+                "SSH agents cannot be used on Windows.",
+                hint="Switch transfer.ssh_agent off, and use a key without a passphrase.",
+                code="ssh.no-agent",
+            )
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(timeout)
+        try:
+            self._socket.connect(path)
+            self.keys = self._list_keys()
+        except OSError as error:
+            self._socket.close()
+            raise SettingsError(
+                f"The SSH agent at {path} does not answer: {error}.",
+                hint="Start ssh-agent before mydata-like, or switch transfer.ssh_agent off.",
+                code="ssh.no-agent",
+            ) from error
+
+    def close(self) -> None:
+        """Close the connection; a call that waits for an answer fails."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def sign(self, key: PublicKey, data: bytes, algorithm: str) -> bytes:
+        """Return a signature of the data; raises OSError where the agent refuses."""
+        flags = struct.pack(">I", _FLAGS.get(algorithm, 0))
+        answer = self._request(_SIGN_REQUEST, pack(key.blob) + pack(data) + flags)
+        try:
+            return split_string(_require(answer, _SIGN_RESPONSE))[0]
+        except ValueError as error:
+            raise _strange() from error
+
+    def _list_keys(self) -> tuple[PublicKey, ...]:
+        rest = _require(self._request(_REQUEST_IDENTITIES), _IDENTITIES_ANSWER)
+        try:
+            (count,) = struct.unpack_from(">I", rest)
+            rest = rest[4:]
+            keys = []
+            for _ in range(count):
+                blob, rest = split_string(rest)
+                _comment, rest = split_string(rest)
+                keys.append(PublicKey(split_string(blob)[0].decode("ascii"), blob))
+        except (ValueError, struct.error) as error:
+            raise _strange() from error
+        return tuple(keys)
+
+    def _request(self, kind: int, body: bytes = b"") -> bytes:
+        self._socket.sendall(pack(bytes([kind]) + body))
+        length = int.from_bytes(self._receive(4), "big")
+        if not 0 < length <= _LARGEST:
+            raise _strange()
+        return self._receive(length)
+
+    def _receive(self, size: int) -> bytes:
+        received = b""
+        while len(received) < size:
+            more = self._socket.recv(size - len(received))
+            if not more:
+                raise OSError("it closed the connection")
+            received += more
+        return received
+
+
+class AgentKey(paramiko.PKey):
+    """A key that paramiko authenticates with, and that the agent signs with.
+
+    `failure` says why it did not.
+    """
+
+    def __init__(self, agent: Agent, public: PublicKey) -> None:
+        self._agent = agent
+        self._public = public
+        self.failure = ""
+
+    def get_name(self) -> str:
+        """Return the type of the key."""
+        return self._public.type
+
+    def asbytes(self) -> bytes:
+        """Return the public key as it goes over the wire."""
+        return self._public.blob
+
+    def sign_ssh_data(self, data: bytes, algorithm: str | None = None) -> paramiko.Message:
+        """Return a signature, or nothing where there is none: the host refuses that.
+
+        Paramiko would end the connection on an error, over which another key may let us in.
+        """
+        try:
+            return paramiko.Message(self._agent.sign(self._public, data, algorithm or ""))
+        except OSError as error:
+            self.failure = str(error)
+            return paramiko.Message()
+
+
+def _require(answer: bytes, kind: int) -> bytes:
+    """Return what follows the kind of an answer; raises OSError where it is another one."""
+    if answer[0] != kind:
+        raise OSError("the agent refused")
+    return answer[1:]
+
+
+def _strange() -> OSError:
+    return OSError("its answer is not that of an agent")

@@ -1,0 +1,92 @@
+"""A host on the way to another: we log in there, and it connects us with the next one."""
+
+import socket
+from contextlib import suppress
+from threading import Lock, Thread
+from types import TracebackType
+from typing import Final, Self
+
+import paramiko
+
+from mydata_like.ssh.session import Endpoint
+from mydata_like.ssh.session_paramiko import Line
+from mydata_like.ssh.stream_paramiko import FAILURES
+
+_CHUNK: Final = 256 * 1024
+
+
+class JumpHost:
+    """A login on a jump host; it ends when it is released and no connection leads through it.
+
+    A connection through it is a socket, as either SSH library wants one. Two threads move its
+    bytes; they end with the socket, or when the jump host takes nothing for twice the stall
+    timeout. What goes through has noticed the stall by then, and has said so.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._users = 1  # who has made it, and each connection through it
+        self._lock = Lock()
+
+    def dial(self, endpoint: Endpoint) -> socket.socket:
+        """Return a connection to the next host; raises `TransientError` where there is none."""
+        channel = self._line.open_tunnel(endpoint.host, endpoint.port)
+        # Bounds how long a full window is waited for; reading goes on after it.
+        channel.settimeout(self._line.extend_timeout())
+        ours, theirs = socket.socketpair()
+        with self._lock:
+            self._users += 1
+        Thread(target=self._relay, args=(theirs, channel), name="ssh-jump-out", daemon=True).start()
+        return ours
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._release()
+
+    def _relay(self, wire: socket.socket, channel: paramiko.Channel) -> None:
+        """Move bytes in both directions until one of the two ends."""
+        inward = Thread(target=_receive_all, args=(channel, wire), name="ssh-jump-in", daemon=True)
+        inward.start()
+        with suppress(*FAILURES):
+            while data := wire.recv(_CHUNK):
+                with self._line.watched():
+                    channel.sendall(data)
+        _shut_down(wire)
+        with suppress(*FAILURES), self._line.watched():
+            channel.close()
+        inward.join()
+        wire.close()
+        self._release()
+
+    def _release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            unused = self._users == 0
+        if unused:
+            self._line.cut()
+
+
+def _receive_all(channel: paramiko.Channel, wire: socket.socket) -> None:
+    """Pass on what the next host says until it, or who listens, ends."""
+    with suppress(*FAILURES):
+        while data := _receive(channel):
+            wire.sendall(data)
+    _shut_down(wire)
+
+
+def _receive(channel: paramiko.Channel) -> bytes:
+    while True:
+        with suppress(TimeoutError):
+            return channel.recv(_CHUNK)
+
+
+def _shut_down(wire: socket.socket) -> None:
+    with suppress(OSError):
+        wire.shutdown(socket.SHUT_RDWR)
