@@ -7,17 +7,16 @@ not say a million times that nothing happened.
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Self
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.format import format_path
 from mydata_like.core.model import LocalFile
-from mydata_like.core.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunStarted:
     """A run began; `at` is the time of the clock on the wall.
 
@@ -36,7 +35,7 @@ class RunStarted:
     shard: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FolderFound:
     """A dataset folder was found.
 
@@ -52,7 +51,7 @@ class FolderFound:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FolderSkipped:
     """A folder is left out of the run, with all that is below it."""
 
@@ -60,7 +59,7 @@ class FolderSkipped:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FolderFailed:
     """A folder could not be read, or the server refused what it needs."""
 
@@ -68,7 +67,7 @@ class FolderFailed:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FilesSeen:
     """So many more local files were found in a dataset folder."""
 
@@ -77,7 +76,7 @@ class FilesSeen:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FilesKnown:
     """So many local files of a folder are verified already; nothing is to be done for them."""
 
@@ -86,7 +85,7 @@ class FilesKnown:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileWaiting:
     """A local file is left for a later run: too new, not still, or not verified by the server yet.
 
@@ -103,7 +102,7 @@ class FileWaiting:
         return cls(path=file.key, size=file.size, problem=problem, modified_ns=file.modified_ns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileSkipped:
     """A local file is left out for good, by a filter or because it is no regular file."""
 
@@ -112,7 +111,7 @@ class FileSkipped:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileWanted:
     """A local file will be sent; `changed` if the server has other bytes under its name."""
 
@@ -121,7 +120,7 @@ class FileWanted:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferStarted:
     """A payload began to travel, for the first time or in a further `attempt`.
 
@@ -137,7 +136,7 @@ class TransferStarted:
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferProgressed:
     """So many bytes of the payload have gone; told ten times a second at most."""
 
@@ -146,7 +145,7 @@ class TransferProgressed:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferRetried:
     """An attempt failed; another follows after `delay` seconds."""
 
@@ -156,7 +155,7 @@ class TransferRetried:
     delay: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferFinished:
     """A payload's transfer ended: so many of its files and bytes are in the staging area.
 
@@ -170,7 +169,7 @@ class TransferFinished:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileStaged:
     """The bytes of a local file lie in the staging area; the server does not know it yet."""
 
@@ -179,7 +178,7 @@ class FileStaged:
     checksum: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileRegistered:
     """The server has a record of the file; its bytes are not verified yet."""
 
@@ -187,7 +186,7 @@ class FileRegistered:
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileVerified:
     """The server has compared its replica with our checksum: the file is safe.
 
@@ -200,7 +199,7 @@ class FileVerified:
     known: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileFailed:
     """A local file could not be brought to the server in this run.
 
@@ -217,7 +216,7 @@ class FileFailed:
         return cls(path=file.key, size=file.size, problem=problem, modified_ns=file.modified_ns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileRetried:
     """A person wants a file sent again.
 
@@ -235,7 +234,7 @@ class FileRetried:
         return cls(path=file.key, size=file.size, outcome=outcome, modified_ns=file.modified_ns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ChannelChanged:
     """A channel changed: its `state` is now `open`, `closed` or `lost`.
 
@@ -251,7 +250,7 @@ class ChannelChanged:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class LimitsChanged:
     """How many `channels` may work at once, or how fast, changed; `reason` says why.
 
@@ -265,7 +264,7 @@ class LimitsChanged:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunPaused:
     """Nothing new is sent for now: something stopped the whole run, or holds it.
 
@@ -276,12 +275,12 @@ class RunPaused:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunResumed:
     """Nothing that had paused the run is left."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)  # the window keeps it as a value
 class RunProgressed:
     """The sums of the run so far, four times a second while they change.
 
@@ -311,7 +310,7 @@ class RunProgressed:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class StagesMeasured:
     """How the last two seconds were shared out, once a second while nothing pauses the run.
 
@@ -331,7 +330,7 @@ class StagesMeasured:
     processors: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CommandDone:
     """A `command` was carried out; `id` is its own, null where it had none."""
 
@@ -339,7 +338,7 @@ class CommandDone:
     command: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CommandRefused:
     """A `command` was not carried out, and changed nothing; `id` is its own, or null."""
 
@@ -348,7 +347,7 @@ class CommandRefused:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunScheduled:
     """Of `watch`: the next run starts by itself at this time, or (null) never.
 
@@ -359,14 +358,14 @@ class RunScheduled:
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Notice:
     """Something a person should know; nothing failed because of it."""
 
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunFinished:
     """The run ended; `found` = `verified` + `waiting` + `skipped` + `failed`.
 

@@ -1,10 +1,10 @@
 """The sums of a run at one moment, and how fast they grow."""
 
 from collections import deque
+from dataclasses import dataclass
 
 from mydata_like.core.events import RunProgressed
 from mydata_like.core.ports import Clock
-from mydata_like.core.values import dataclass
 
 RATE_SECONDS = 10.0  # of the recent past that rates are taken from
 RATE_STEP = 0.25
