@@ -5,7 +5,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mydata_like.app.connection import (
@@ -34,7 +34,6 @@ from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, e
 from mydata_like.core.model import FileGroup
 from mydata_like.core.ports import Emit, Transport
 from mydata_like.core.shards import WHOLE
-from mydata_like.core.values import dataclass
 from mydata_like.engine.archives import Recall
 from mydata_like.engine.audit import Audit, AuditPolicy
 from mydata_like.engine.availability import Availability
@@ -83,7 +82,7 @@ LOOK_FOR = 30.0  # seconds of looking at what is there where a run cannot begin
 SWITCH_INTERVAL = 0.0005  # seconds a thread may keep those that send from going on
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LedgerRecorder:
     """Keeps in the ledger the sums of a run, why it began, and the outcomes of its files."""
 

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -40,7 +40,6 @@ from mydata_like.core.format import format_path
 from mydata_like.core.safety import Safety
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.core.sources import Offer, parse_destination
-from mydata_like.core.values import dataclass
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.levels import Part
 from mydata_like.engine.progress import RunProgress

@@ -8,7 +8,7 @@ not say a million times that nothing happened.
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from functools import cache
 from types import NoneType
@@ -18,10 +18,9 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.format import format_path
 from mydata_like.core.model import LocalFile
 from mydata_like.core.parsing import parse_moment
-from mydata_like.core.values import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunStarted:
     """A run began; `at` is the time of the clock on the wall.
 
@@ -40,7 +39,7 @@ class RunStarted:
     shard: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FolderFound:
     """A dataset folder was found.
 
@@ -56,7 +55,7 @@ class FolderFound:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FolderSkipped:
     """A folder is left out of the run, with all that is below it."""
 
@@ -64,7 +63,7 @@ class FolderSkipped:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FolderFailed:
     """A folder could not be read, or the server refused what it needs."""
 
@@ -72,7 +71,7 @@ class FolderFailed:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FilesSeen:
     """So many more local files were found in a dataset folder."""
 
@@ -81,7 +80,7 @@ class FilesSeen:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FilesKnown:
     """So many local files of a folder are verified already; nothing is to be done for them."""
 
@@ -90,7 +89,7 @@ class FilesKnown:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileWaiting:
     """A local file is left for a later run: too new, not still, or not verified by the server yet.
 
@@ -107,7 +106,7 @@ class FileWaiting:
         return cls(path=file.key, size=file.size, problem=problem, modified_ns=file.modified_ns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileSkipped:
     """A local file is left out for good, by a filter or because it is no regular file."""
 
@@ -116,7 +115,7 @@ class FileSkipped:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileWanted:
     """A local file will be sent; `changed` if the server has other bytes under its name."""
 
@@ -125,7 +124,7 @@ class FileWanted:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferStarted:
     """A payload began to travel, for the first time or in a further `attempt`.
 
@@ -141,7 +140,7 @@ class TransferStarted:
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferProgressed:
     """So many bytes of the payload have gone; told ten times a second at most."""
 
@@ -150,7 +149,7 @@ class TransferProgressed:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferRetried:
     """An attempt failed; another follows after `delay` seconds."""
 
@@ -160,7 +159,7 @@ class TransferRetried:
     delay: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferFinished:
     """A payload's transfer ended: so many of its files and bytes are in the staging area.
 
@@ -174,7 +173,7 @@ class TransferFinished:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileStaged:
     """The bytes of a local file lie in the staging area; the server does not know it yet."""
 
@@ -183,7 +182,7 @@ class FileStaged:
     checksum: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileRegistered:
     """The server has a record of the file; its bytes are not verified yet."""
 
@@ -191,7 +190,7 @@ class FileRegistered:
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileVerified:
     """The server has compared its replica with our checksum: the file is safe.
 
@@ -204,7 +203,7 @@ class FileVerified:
     known: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileFailed:
     """A local file could not be brought to the server in this run.
 
@@ -221,7 +220,7 @@ class FileFailed:
         return cls(path=file.key, size=file.size, problem=problem, modified_ns=file.modified_ns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileRetried:
     """A person wants a file sent again.
 
@@ -239,7 +238,7 @@ class FileRetried:
         return cls(path=file.key, size=file.size, outcome=outcome, modified_ns=file.modified_ns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ChannelChanged:
     """A channel changed: its `state` is now `open`, `closed` or `lost`.
 
@@ -255,7 +254,7 @@ class ChannelChanged:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class LimitsChanged:
     """How many `channels` may work at once, or how fast, changed; `reason` says why.
 
@@ -269,7 +268,7 @@ class LimitsChanged:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunPaused:
     """Nothing new is sent for now: something stopped the whole run, or holds it.
 
@@ -280,12 +279,12 @@ class RunPaused:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunResumed:
     """Nothing that had paused the run is left."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)  # the window keeps it as a value
 class RunProgressed:
     """The sums of the run so far, four times a second while they change.
 
@@ -315,7 +314,7 @@ class RunProgressed:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class StagesMeasured:
     """How the last two seconds were shared out, once a second while nothing pauses the run.
 
@@ -335,7 +334,7 @@ class StagesMeasured:
     processors: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CommandDone:
     """A `command` was carried out; `id` is its own, null where it had none."""
 
@@ -343,7 +342,7 @@ class CommandDone:
     command: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CommandRefused:
     """A `command` was not carried out, and changed nothing; `id` is its own, or null."""
 
@@ -352,7 +351,7 @@ class CommandRefused:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunScheduled:
     """Of `watch`: the next run starts by itself at this time, or (null) never.
 
@@ -363,14 +362,14 @@ class RunScheduled:
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Notice:
     """Something a person should know; nothing failed because of it."""
 
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunFinished:
     """The run ended; `found` = `verified` + `waiting` + `skipped` + `failed`.
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Protocol
 
 from mydata_like.core.events import RunFinished
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI, Transport
-from mydata_like.core.values import dataclass
 from mydata_like.engine.choices import Choices
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.progress import RunProgress
@@ -26,7 +26,7 @@ class RunRecorder(Protocol):
         """Keep the sums at the run's end, and what follows from a complete run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunContext:
     """One run: what it is about, what it works with, and how commands act on it."""
 

@@ -6,7 +6,7 @@ events about single files, and takes the sums from `run_progressed`.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -45,7 +45,6 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.ports import Clock
 from mydata_like.core.problems import INTENDED
-from mydata_like.core.values import dataclass
 from mydata_like.engine.workers import Lock
 
 UNKNOWN_OWNER: Final = "skipped.owner"
