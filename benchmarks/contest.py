@@ -92,7 +92,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One table of docs/performance.md.
+    """One table of docs/measurements.md.
 
     `unit` is `MB/s`, `files/s` or `s`; `wire` is what lies before its sshd, and `on_disk`
     asks for data that do not lie in memory.

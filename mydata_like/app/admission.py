@@ -1,7 +1,7 @@
 """This installation's standing with the server: its record, its key, its approval."""
 
 import logging
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,6 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import ChannelChanged, Event, Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.core.values import dataclass
 from mydata_like.server.approval import Approved
 from mydata_like.server.seat import Seat
 from mydata_like.server.uploader import Installation, Machine, PublicKey, UploaderRecord

@@ -2,13 +2,13 @@
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mydata_like.app.settings import find_state, offer_takeover
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.model import Facility, Instrument, User
 from mydata_like.core.ports import Cancel, Clock
-from mydata_like.core.values import dataclass
 from mydata_like.engine.datasets import Identity
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import Client
@@ -20,7 +20,7 @@ from mydata_like.store.secrets import Secret
 from mydata_like.system.machine import describe_machine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Connection:
     """The server with what it told about us; closed by its owner."""
 

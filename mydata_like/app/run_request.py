@@ -17,8 +17,8 @@ from mydata_like.core.ports import Clock, Emit
 from mydata_like.core.sources import Offer
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.levels import ALL, Part
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
@@ -48,12 +48,15 @@ def ignore(_: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunObserver:
-    """Who follows a run, and who may stop it or give it commands."""
+    """Who follows a run, and who may stop it or give it commands.
+
+    The run keeps `progress` up to date.
+    """
 
     emit: Emit = ignore
     cancel: CancelFlag = field(default_factory=CancelFlag)
     hide: Callable[[str], None] = ignore  # receives every secret, so that no log shows it
-    progress: Tally = field(default_factory=lambda: Tally(SystemClock()))  # kept by the run
+    progress: RunProgress = field(default_factory=lambda: RunProgress(SystemClock()))
     controller: Controller | None = None  # brings commands
 
 

@@ -5,7 +5,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mydata_like.app.connection import (
@@ -34,7 +34,6 @@ from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, e
 from mydata_like.core.model import FileGroup
 from mydata_like.core.ports import Emit, Transport
 from mydata_like.core.shards import WHOLE
-from mydata_like.core.values import dataclass
 from mydata_like.engine.archives import Recall
 from mydata_like.engine.audit import Audit, AuditPolicy
 from mydata_like.engine.availability import Availability
@@ -53,6 +52,7 @@ from mydata_like.engine.discovery import Discovery, Lookahead
 from mydata_like.engine.knowledge import Knowledge
 from mydata_like.engine.limits import Limits
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, Untold
 from mydata_like.engine.register import Filing, Pace, Register
@@ -62,7 +62,6 @@ from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
 from mydata_like.engine.shares import Shares
 from mydata_like.engine.sources import Sources, check_source
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import begin, settle
 from mydata_like.engine.verify import Verification, Verify
 from mydata_like.engine.watching import FOLDER, SOURCE
@@ -83,7 +82,7 @@ LOOK_FOR = 30.0  # seconds of looking at what is there where a run cannot begin
 SWITCH_INTERVAL = 0.0005  # seconds a thread may keep those that send from going on
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LedgerRecorder:
     """Keeps in the ledger the sums of a run, why it began, and the outcomes of its files."""
 
@@ -92,7 +91,7 @@ class LedgerRecorder:
     started: datetime
     ledger: SqliteLedger
     outcomes: Chronicle
-    progress: Tally
+    progress: RunProgress
     sources: Sources
 
     def keep(self) -> None:

@@ -5,9 +5,9 @@ from contextlib import ExitStack, contextmanager
 
 from mydata_like.core.ports import Emit
 from mydata_like.engine import restraint, wakefulness
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.restraint import Restraint
 from mydata_like.engine.retry import Gate
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.ticker import repeated
 from mydata_like.engine.wakefulness import Vigil
 from mydata_like.settings.schema import Limits, Settings
@@ -23,7 +23,7 @@ def go_second(settings: Settings) -> None:
 
 
 @contextmanager
-def spared(limits: Limits, gate: Gate, emit: Emit, tally: Tally) -> Iterator[None]:
+def spared(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress) -> Iterator[None]:
     """Spare the instrument while a run carries."""
     with ExitStack() as stack:
         if limits.quiet_hours or limits.pause_while_running or limits.pause_under_pressure:
@@ -32,6 +32,6 @@ def spared(limits: Limits, gate: Gate, emit: Emit, tally: Tally) -> Iterator[Non
         if limits.keep_awake:
             keeper = SystemWakefulness()
             stack.callback(keeper.end)
-            vigil = Vigil(keeper, tally, gate.clock)
+            vigil = Vigil(keeper, progress, gate.clock)
             stack.enter_context(repeated(vigil, wakefulness.LOOK))
         yield

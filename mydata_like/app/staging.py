@@ -1,6 +1,7 @@
 """The way into the staging area: channels over SSH where that is approved, else HTTP."""
 
 import os
+from dataclasses import dataclass
 
 from mydata_like.app.admission import Kept, Petition, describe_applicant
 from mydata_like.app.connection import Connection
@@ -11,7 +12,6 @@ from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem
 from mydata_like.core.events import Notice
 from mydata_like.core.model import StagingArea, Wanted
 from mydata_like.core.ports import Emit, Transport
-from mydata_like.core.values import dataclass
 from mydata_like.server.chunked import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Settings
@@ -28,7 +28,7 @@ from mydata_like.transfer.trial import require_let_in
 HTTP_CHANNELS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Staging:
     """The transport, and the name of the storage box in which its bytes arrive."""
 

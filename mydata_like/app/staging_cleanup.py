@@ -3,6 +3,7 @@
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,6 @@ from mydata_like.core.events import Notice
 from mydata_like.core.format import format_size
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.core.staging import aside_path, staged_path
-from mydata_like.core.values import dataclass
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
 from mydata_like.store.paths import Places

@@ -13,54 +13,53 @@ from rich.text import Text
 
 from mydata_like.cli.report import PlainLines, Report
 from mydata_like.core.format import LIMITS, format_duration, format_path, format_size, format_text
-from mydata_like.engine.tally import Tally, Travel
-from mydata_like.engine.totals import Totals
+from mydata_like.engine.progress import ActiveTransfer, RunProgress, Totals
 
 REFRESHES = 5  # a second
 
 
 @contextmanager
-def live_bars(tally: Tally, stream: TextIO) -> Iterator[Report]:
+def live_bars(progress: RunProgress, stream: TextIO) -> Iterator[Report]:
     """Show live bars on a terminal: per channel, in all, and the sums."""
     console = Console(file=stream, markup=False, highlight=False)
-    picture = _Picture(tally)
+    picture = _Picture(progress)
     with Live(picture, console=console, refresh_per_second=REFRESHES, transient=True) as live:
         above = partial(live.console.print, end="", soft_wrap=True)
         yield PlainLines(above)
 
 
 class _Picture:
-    """Draws the tally anew whenever it is asked to."""
+    """Draws the progress of a run."""
 
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
+    def __init__(self, progress: RunProgress) -> None:
+        self._progress = progress
 
     def __rich__(self) -> Group:
-        totals = self._tally.totals
+        totals = self._progress.totals
         channels = Table.grid(padding=(0, 1))
-        for travel in self._tally.travels[:16]:
-            channels.add_row(*_travel_cells(travel))
+        for transfer in self._progress.transfers[:16]:
+            channels.add_row(*_transfer_cells(transfer))
         whole = Table.grid()
         to_do = max(1, totals.wanted_bytes)
         whole.add_row(ProgressBar(total=to_do, completed=min(totals.sent_bytes, to_do), width=76))
-        measured = self._tally.measured
+        measured = self._progress.measured
         limit = LIMITS.get(measured.limit) if measured else None
         lines = (*_sum_lines(totals), f"The limit: {limit}" if limit else "")
         return Group(channels, whole, *map(Text, lines))
 
 
-def _travel_cells(travel: Travel) -> tuple[RenderableType, ...]:
-    name = format_path(travel.name.rsplit(b"/", 1)[-1])
-    if travel.files > 1:
-        name = f"{travel.files:,} files"
-    bar = ProgressBar(total=max(1, travel.size), completed=travel.done, width=30)
-    again = f"attempt {travel.attempt}" if travel.attempt > 1 else ""
-    said = f"again soon: {travel.problem.message}" if travel.problem else again
+def _transfer_cells(transfer: ActiveTransfer) -> tuple[RenderableType, ...]:
+    name = format_path(transfer.name.rsplit(b"/", 1)[-1])
+    if transfer.files > 1:
+        name = f"{transfer.files:,} files"
+    bar = ProgressBar(total=max(1, transfer.size), completed=transfer.done, width=30)
+    again = f"attempt {transfer.attempt}" if transfer.attempt > 1 else ""
+    said = f"again soon: {transfer.problem.message}" if transfer.problem else again
     return (
-        f"channel {travel.channel}",
+        f"channel {transfer.channel}",
         Text(name[:34]),
         bar,
-        format_size(travel.size),
+        format_size(transfer.size),
         Text(format_text(said)),
     )
 

@@ -44,7 +44,7 @@ from mydata_like.core.format import (
     format_text,
 )
 from mydata_like.core.safety import Safety
-from mydata_like.engine.totals import Totals
+from mydata_like.engine.progress import Totals
 
 if TYPE_CHECKING:
     from mydata_like.app.state import State

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -41,11 +41,10 @@ from mydata_like.core.format import format_path
 from mydata_like.core.safety import Safety
 from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.core.sources import Offer, parse_destination
-from mydata_like.core.values import dataclass
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.levels import Part
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.policy import Loaded
@@ -110,7 +109,7 @@ def _carry_out(arguments: RunArguments) -> int:
     with ExitStack() as stack:
         redaction = stack.enter_context(open_log(settings, arguments.config, arguments.shard))
         stack.enter_context(stopped_by_signals(cancel))
-        progress = Tally(SystemClock())
+        progress = RunProgress(SystemClock())
         report = stack.enter_context(_open_report(arguments, progress))
 
         def emit(event: Event) -> None:
@@ -173,7 +172,7 @@ def _send_signals(arguments: RunArguments, settings: Settings, finished: RunFini
 
 
 @contextmanager
-def _open_report(arguments: RunArguments, tally: Tally) -> Iterator[Report]:
+def _open_report(arguments: RunArguments, progress: RunProgress) -> Iterator[Report]:
     shape = arguments.shape
     if shape in (Shape.EVENTS, Shape.BRIEF):
         yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=arguments.dry_run)
@@ -182,7 +181,7 @@ def _open_report(arguments: RunArguments, tally: Tally) -> Iterator[Report]:
     elif sys.stdout.isatty():
         from mydata_like.cli.bars import live_bars  # here: a run that nobody watches needs none
 
-        with live_bars(tally, drawing_stream(sys.stdout)) as report:
+        with live_bars(progress, drawing_stream(sys.stdout)) as report:
             yield report
     else:
         yield PlainLines(sys.stdout.write)

@@ -5,7 +5,7 @@ The names and fields are described in docs/events.md.
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,6 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.format import format_path
 from mydata_like.core.parsing import parse_json
 from mydata_like.core.sources import Destination, Offer
-from mydata_like.core.values import dataclass
 
 LONGEST: Final = 64 * 1024  # bytes of a line
 _LONGEST_ID: Final = 200  # characters
@@ -22,73 +21,73 @@ _MOST_TRANSFERS: Final = 2**63 - 1
 _FASTEST: Final = 1e11  # bytes a second
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pause:
     """Send nothing new until `Resume`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Resume:
     """Go on, and look at once whether what else stopped the run is gone."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stop:
     """End the run: now, or when what is under way has been finished."""
 
     now: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StopRun:
     """End the run as `Stop` does, but not the watch that started it."""
 
     now: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Start:
     """Of a watch: begin a run now, over one folder only (as events print it) if that is given."""
 
     only: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cancel:
     """Leave a file, or all that is in a folder, for a later run; `path` is as events print it."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CancelTransfer:
     """Leave all files of a transfer that has not ended for a later run."""
 
     transfer: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Retry:
     """Send again what failed, or was cancelled, at or below `path`."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SetChannels:
     """Let so many channels work at once; 0 finds a good number by itself."""
 
     channels: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SetBandwidth:
     """Let all channels together send so many bytes a second; 0 sets no limit."""
 
     bandwidth: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AddSource:
     """Carry a folder or file outside of the data directory as well.
 

@@ -5,19 +5,22 @@ Files that need nothing are counted per group, so that a run over a million know
 not say a million times that nothing happened.
 """
 
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
-from typing import Self
+from functools import cache
+from types import NoneType
+from typing import Any, Final, NamedTuple, Self, get_args
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.format import format_path
 from mydata_like.core.model import LocalFile
-from mydata_like.core.values import dataclass
+from mydata_like.core.parsing import parse_moment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunStarted:
     """A run began; `at` is the time of the clock on the wall.
 
@@ -36,7 +39,7 @@ class RunStarted:
     shard: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FolderFound:
     """A dataset folder was found.
 
@@ -52,7 +55,7 @@ class FolderFound:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FolderSkipped:
     """A folder is left out of the run, with all that is below it."""
 
@@ -60,7 +63,7 @@ class FolderSkipped:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FolderFailed:
     """A folder could not be read, or the server refused what it needs."""
 
@@ -68,7 +71,7 @@ class FolderFailed:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FilesSeen:
     """So many more local files were found in a dataset folder."""
 
@@ -77,7 +80,7 @@ class FilesSeen:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FilesKnown:
     """So many local files of a folder are verified already; nothing is to be done for them."""
 
@@ -86,7 +89,7 @@ class FilesKnown:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileWaiting:
     """A local file is left for a later run: too new, not still, or not verified by the server yet.
 
@@ -103,7 +106,7 @@ class FileWaiting:
         return cls(path=file.key, size=file.size, problem=problem, modified_ns=file.modified_ns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileSkipped:
     """A local file is left out for good, by a filter or because it is no regular file."""
 
@@ -112,7 +115,7 @@ class FileSkipped:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileWanted:
     """A local file will be sent; `changed` if the server has other bytes under its name."""
 
@@ -121,7 +124,7 @@ class FileWanted:
     changed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferStarted:
     """A payload began to travel, for the first time or in a further `attempt`.
 
@@ -137,7 +140,7 @@ class TransferStarted:
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferProgressed:
     """So many bytes of the payload have gone; told ten times a second at most."""
 
@@ -146,7 +149,7 @@ class TransferProgressed:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferRetried:
     """An attempt failed; another follows after `delay` seconds."""
 
@@ -156,7 +159,7 @@ class TransferRetried:
     delay: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TransferFinished:
     """A payload's transfer ended: so many of its files and bytes are in the staging area.
 
@@ -170,7 +173,7 @@ class TransferFinished:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileStaged:
     """The bytes of a local file lie in the staging area; the server does not know it yet."""
 
@@ -179,7 +182,7 @@ class FileStaged:
     checksum: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileRegistered:
     """The server has a record of the file; its bytes are not verified yet."""
 
@@ -187,7 +190,7 @@ class FileRegistered:
     size: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileVerified:
     """The server has compared its replica with our checksum: the file is safe.
 
@@ -200,7 +203,7 @@ class FileVerified:
     known: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileFailed:
     """A local file could not be brought to the server in this run.
 
@@ -217,7 +220,7 @@ class FileFailed:
         return cls(path=file.key, size=file.size, problem=problem, modified_ns=file.modified_ns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FileRetried:
     """A person wants a file sent again.
 
@@ -235,7 +238,7 @@ class FileRetried:
         return cls(path=file.key, size=file.size, outcome=outcome, modified_ns=file.modified_ns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ChannelChanged:
     """A channel changed: its `state` is now `open`, `closed` or `lost`.
 
@@ -251,7 +254,7 @@ class ChannelChanged:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class LimitsChanged:
     """How many `channels` may work at once, or how fast, changed; `reason` says why.
 
@@ -265,7 +268,7 @@ class LimitsChanged:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunPaused:
     """Nothing new is sent for now: something stopped the whole run, or holds it.
 
@@ -276,12 +279,12 @@ class RunPaused:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunResumed:
     """Nothing that had paused the run is left."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)  # the window keeps it as a value
 class RunProgressed:
     """The sums of the run so far, four times a second while they change.
 
@@ -311,7 +314,7 @@ class RunProgressed:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class StagesMeasured:
     """How the last two seconds were shared out, once a second while nothing pauses the run.
 
@@ -331,7 +334,7 @@ class StagesMeasured:
     processors: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CommandDone:
     """A `command` was carried out; `id` is its own, null where it had none."""
 
@@ -339,7 +342,7 @@ class CommandDone:
     command: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CommandRefused:
     """A `command` was not carried out, and changed nothing; `id` is its own, or null."""
 
@@ -348,7 +351,7 @@ class CommandRefused:
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunScheduled:
     """Of `watch`: the next run starts by itself at this time, or (null) never.
 
@@ -359,14 +362,14 @@ class RunScheduled:
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Notice:
     """Something a person should know; nothing failed because of it."""
 
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class RunFinished:
     """The run ended; `found` = `verified` + `waiting` + `skipped` + `failed`.
 
@@ -456,3 +459,124 @@ def _plain(value: object) -> object:
             return value._asdict()
         case _:
             return value
+
+
+def parse_event(record: Mapping[str, object]) -> Event | None:
+    """Return the event of a record as `event_record` makes it; None if its name is unknown.
+
+    Another version may have written it: unknown fields are ignored, and missing ones get their
+    defaults. A path is the text that was printed. Raises ValueError for values of other types.
+    """
+    name = record.get("event")
+    kind = _kinds().get(name) if isinstance(name, str) else None
+    if kind is None:
+        return None
+    values = {}
+    for field in _fields_of(kind):
+        if field.name in record:
+            values[field.name] = field.parse(record[field.name])
+        elif field.is_required:
+            raise ValueError(f"{name} without {field.name}")
+    return kind(**values)
+
+
+def parse_problem(value: object) -> Problem:
+    """Return a problem as events and the ledger's runs have it; raises ValueError."""
+    if not isinstance(value, dict):
+        raise _unexpected(value, "a problem")
+    parts = value.get("code"), value.get("message"), value.get("hint", "")
+    return Problem(*map(_parse_text, parts))
+
+
+class _Field(NamedTuple):
+    """How one field of an event is read."""
+
+    name: str
+    parse: Callable[[object], object]
+    is_required: bool
+
+
+@cache
+def _kinds() -> dict[str, Callable[..., Event]]:
+    return {event_name(kind): kind for kind in get_args(Event)}
+
+
+@cache
+def _fields_of(kind: type[Event]) -> tuple[_Field, ...]:
+    return tuple(
+        _Field(field.name, _find_parser(field.type), field.default is MISSING)
+        for field in fields(kind)
+    )
+
+
+def _find_parser(kind: object) -> Callable[[object], object]:
+    """Return what parses values of a type, or of one of several as in `str | None`."""
+    if kind in _PARSERS:
+        return _PARSERS[kind]
+    choices = [_PARSERS[each] for each in get_args(kind)]
+
+    def parse(value: object) -> object:
+        for choice in choices:
+            try:
+                return choice(value)
+            except ValueError:
+                continue
+        raise _unexpected(value, str(kind))
+
+    return parse
+
+
+def _parse_path(value: object) -> bytes:
+    return _parse_text(value).encode()
+
+
+def _parse_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise _unexpected(value, "a text")
+    return value
+
+
+def _parse_whole(value: object) -> int:
+    if type(value) is not int:  # which True is not
+        raise _unexpected(value, "a whole number")
+    return value
+
+
+def _parse_number(value: object) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
+        raise _unexpected(value, "a number")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _parse_choice(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _unexpected(value, "true or false")
+    return value
+
+
+def _parse_numbers(value: object) -> Mapping[str, float]:
+    if not isinstance(value, dict):
+        raise _unexpected(value, "numbers by name")
+    return {_parse_text(name): _parse_number(number) for name, number in value.items()}
+
+
+def _parse_null(value: object) -> None:
+    if value is not None:
+        raise _unexpected(value, "null")
+
+
+def _unexpected(value: object, expected: str) -> ValueError:
+    return ValueError(f"a {type(value).__name__} instead of {expected}")
+
+
+_PARSERS: Final[dict[object, Callable[[Any], object]]] = {
+    bytes: _parse_path,
+    str: _parse_text,
+    int: _parse_whole,
+    float: _parse_number,
+    bool: _parse_choice,
+    datetime: parse_moment,
+    Problem: parse_problem,
+    Mapping[str, float]: _parse_numbers,
+    NoneType: _parse_null,
+}

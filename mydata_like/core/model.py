@@ -6,6 +6,7 @@ dataclasses. Sizes are bytes; names and paths of the disk are bytes as the syste
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple, NewType, Self
@@ -15,7 +16,6 @@ from mydata_like.core.files import ArchiveMember as ArchiveMember
 from mydata_like.core.files import LocalFile as LocalFile
 from mydata_like.core.files import Reading as Reading
 from mydata_like.core.files import signed
-from mydata_like.core.values import dataclass
 
 ExperimentId = NewType("ExperimentId", int)
 DatasetId = NewType("DatasetId", int)

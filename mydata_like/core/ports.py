@@ -8,6 +8,7 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
+from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeVar
@@ -39,7 +40,6 @@ from mydata_like.core.model import (
     Wanted,
 )
 from mydata_like.core.spent import Spent
-from mydata_like.core.values import dataclass
 
 T = TypeVar("T")
 Emit = Callable[[Event], None]
@@ -152,7 +152,7 @@ class ServerAPI(Protocol):
         """Ask the server to compare the bytes it has with the checksum it was told."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sent:
     """One member of a payload is in the staging area: `index` is its place in the payload.
 
@@ -165,7 +165,7 @@ class Sent:
     inside: tuple[Reading, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Unsent:
     """One member of a payload is not proven to be in the staging area.
 

@@ -1,13 +1,12 @@
 """What a person sees of the ledger: which rows, in which order, and the sums of many."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.values import dataclass
 
 
 class Table(StrEnum):

@@ -1,6 +1,7 @@
 """Compares what the ledger knows of a dataset with all that the server has, now and then."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Final
@@ -17,7 +18,6 @@ from mydata_like.core.model import (
     Replica,
 )
 from mydata_like.core.ports import Clock, Emit, Ledger
-from mydata_like.core.values import dataclass
 from mydata_like.engine.archives import Records
 
 AT_ONCE: Final = 1000  # rows that are compared between two writings

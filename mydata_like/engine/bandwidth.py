@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import inf
 
 from mydata_like.core.ports import Channel, Clock
-from mydata_like.core.values import dataclass
 from mydata_like.engine.workers import Lock
 
 HUNGRY = 0.75  # of its share; who uses that much could use more
@@ -14,7 +14,7 @@ LEAST = 0.02  # of the total, for who uses next to nothing
 NOTABLE = 0.01  # changes of a share below this part of it are not passed on
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Flow:
     """A channel at work, and what it made of its share."""
 

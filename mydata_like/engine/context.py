@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Protocol
 
 from mydata_like.core.events import RunFinished
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI, Transport
-from mydata_like.core.values import dataclass
 from mydata_like.engine.choices import Choices
 from mydata_like.engine.limits import Limits
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.shares import Shares
 from mydata_like.engine.sources import Sources
-from mydata_like.engine.tally import Tally
 from mydata_like.engine.workers import Stoppable
 
 
@@ -26,7 +26,7 @@ class RunRecorder(Protocol):
         """Keep the sums at the run's end, and what follows from a complete run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunContext:
     """One run: what it is about, what it works with, and how commands act on it."""
 
@@ -40,7 +40,7 @@ class RunContext:
     transport: Transport
     box: str  # the storage box
     emit: Emit
-    progress: Tally  # the sums of all that was emitted
+    progress: RunProgress  # the sums of all that was emitted
     recorder: RunRecorder | None = None  # a dry run has none
 
     clock: Clock

@@ -1,7 +1,7 @@
 """Finds or makes the experiment and the dataset that a dataset folder becomes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mydata_like.core.errors import ItemError, Problem, RejectedError
 from mydata_like.core.events import Notice
@@ -18,7 +18,6 @@ from mydata_like.core.model import (
     User,
 )
 from mydata_like.core.ports import Emit, ExperimentDraft, ServerAPI
-from mydata_like.core.values import dataclass
 from mydata_like.engine.once import KeyedOnce
 from mydata_like.settings.schema import Data
 

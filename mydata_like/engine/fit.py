@@ -1,10 +1,10 @@
 """How well folders of a disk fit a layout, and which layout may have been meant."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from mydata_like.core.model import Layout
-from mydata_like.core.values import dataclass
 from mydata_like.engine.layout import Level, levels_of
 
 DEEPEST = max(len(levels_of(layout)) for layout in Layout)

@@ -3,14 +3,13 @@
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, takewhile
 from typing import NamedTuple
 
 from mydata_like.core.errors import Cancelled, Problem, SettingsError, UploaderError
 from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
 from mydata_like.core.model import CheckedGroup, FileGroup, Registered, Staged, Wanted
-from mydata_like.core.values import dataclass
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.bookkeeping import Verified
 from mydata_like.engine.bundle import Bundle
@@ -53,7 +52,7 @@ BEHIND = 4000  # once they were sent, so that the server may rest for a moment
 PAYLOADS = 4  # that wait for a channel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stages:
     """The stages, ready to work; only `Run` knows their order."""
 

@@ -1,12 +1,12 @@
 """Starts runs as the schedule says, for as long as the program lives."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.events import RunScheduled
 from mydata_like.core.ports import Cancel, Clock, Emit
-from mydata_like.core.values import dataclass
 from mydata_like.engine.schedule import Rule, find_due, is_believable, is_open
 
 TICK: Final = 5.0  # seconds after which clock, settings and signs of change are looked at again
@@ -54,7 +54,7 @@ class Memory(Protocol):
         """Remember a moment and forget all others whose name begins with the same word."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Duties:
     """What the watch is given to do its work with."""
 

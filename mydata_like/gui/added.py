@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from mydata_like.gui.engine import Record
+from mydata_like.core.events import (
+    CommandDone,
+    CommandRefused,
+    Event,
+    RunFinished,
+    RunStarted,
+)
 
 Order = tuple[str, dict[str, object]]  # the name of a command, and its fields
 
@@ -34,16 +40,16 @@ class Added:
         """Follow what the engine was told when it was started."""
         self._kept.extend(orders)
 
-    def follow(self, record: Record) -> None:
+    def follow(self, event: Event) -> None:
         """Take an event of the engine into account."""
-        match record["event"]:
-            case "run_started":
+        match event:
+            case RunStarted():
                 self._running = True
                 self._kept.clear()
-            case "run_finished":
+            case RunFinished():
                 self._running = False
-            case "command_done" | "command_refused":
-                self._take_answer(record)
+            case CommandDone() | CommandRefused():
+                self._take_answer(event)
             case _:
                 pass
 
@@ -53,12 +59,12 @@ class Added:
         self._kept, self._told, self._refused, self._running = [], {}, [], False
         return left
 
-    def _take_answer(self, record: Record) -> None:
-        order = self._told.pop(record["id"], None)
+    def _take_answer(self, event: CommandDone | CommandRefused) -> None:
+        order = self._told.pop(event.id, None) if isinstance(event.id, int) else None
         if order is None:
             return
-        if record["event"] == "command_refused":
-            if record["problem"]["code"] in _LATER:
+        if isinstance(event, CommandRefused):
+            if event.problem.code in _LATER:
                 self._refused.append(order)
         elif not self._running:
             self._kept.append(order)

@@ -11,18 +11,30 @@ from PySide6.QtCore import QObject, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
 from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.core.events import (
+    CommandRefused,
+    Event,
+    Notice,
+    RunFinished,
+    RunPaused,
+    RunResumed,
+    RunScheduled,
+    RunStarted,
+)
 from mydata_like.core.format import format_path
 from mydata_like.core.sources import KnownSource
+from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui import standing
 from mydata_like.gui.added import ADD, Added, Order, split_orders
-from mydata_like.gui.engine import Engine, Record, describe_end
-from mydata_like.gui.live import NO_LIMIT, NOTHING, Live, read_problem, read_time
+from mydata_like.gui.engine import Engine, describe_end
+from mydata_like.gui.live_run import LiveRun
 from mydata_like.gui.patience import Patience
-from mydata_like.gui.standing import Standing, read_past_run
+from mydata_like.gui.standing import Standing
 from mydata_like.gui.state import PastRun, Phase, RunState
 from mydata_like.gui.tasks import Tasks
 from mydata_like.settings.policy import Loaded
 from mydata_like.settings.schema import Settings
+from mydata_like.system.clock import SystemClock
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +56,7 @@ class Controller(QObject):
 
     settings_changed = Signal()
     run_changed = Signal(object)  # a RunState
-    live_changed = Signal(object)  # a Snapshot
+    live_changed = Signal(object)  # a LiveView
     ledger_changed = Signal()
     problem_raised = Signal(object)  # a Problem that a person should know of
     command_refused = Signal(object)  # a Problem: why what was asked for was not done
@@ -57,7 +69,7 @@ class Controller(QObject):
         self.state = RunState()
         self._tasks = tasks
         self._engine: Engine | None = None
-        self._live = Live()
+        self._live = LiveRun(SystemClock())
         self._wanted: list[Order] = []  # when an engine has begun
         self._added = Added()
         self._patience = Patience()
@@ -116,7 +128,7 @@ class Controller(QObject):
     def _start(self, **fields: object) -> None:
         if self.state.can_start:
             self._last_words = None
-            self._set(phase=Phase.STARTING, problem=None, sums=NOTHING)
+            self._set(phase=Phase.STARTING, problem=None, sums=NO_PROGRESS)
             self._order("start", **fields)
 
     @Slot()
@@ -228,7 +240,7 @@ class Controller(QObject):
         self._last_words = None
         self._begun = monotonic()
         self._engine = Engine(words, self)
-        self._engine.told.connect(self._take_events)
+        self._engine.events_received.connect(self._take_events)
         self._engine.ended.connect(self._take_end)
         self._engine.start()
         for order in orders:
@@ -320,53 +332,52 @@ class Controller(QObject):
         return Phase.BROKEN if self.state.phase is Phase.BROKEN else Phase.IDLE
 
     @Slot(object)
-    def _take_events(self, records: list[Record]) -> None:
-        for record in records:
-            self._live.add(record)
-            self._added.follow(record)
-            self._follow(record)
+    def _take_events(self, events: list[Event]) -> None:
+        for event in events:
+            self._added.follow(event)
+            self._follow(event)
+            self._live.progress.add(event)
         self._changed = True
         if not self._show_timer.isActive():
             self._show_timer.start()
 
-    def _follow(self, record: Record) -> None:
+    def _follow(self, event: Event) -> None:
         """Take an event that is about the run as a whole."""
-        match record["event"]:
-            case "run_started":
-                self._live.begin()
+        match event:
+            case RunStarted():
+                self._live = LiveRun(SystemClock())
                 self._last_words = None
                 self._set(
                     phase=Phase.RUNNING,
                     problem=None,
-                    run=record["run"],
-                    reason=record["reason"],
-                    sums=NOTHING,
-                    limit=NO_LIMIT,
+                    run=event.run,
+                    reason=event.reason,
+                    sums=NO_PROGRESS,
+                    measured=None,
                 )
-            case "run_paused":
-                self._set(phase=Phase.PAUSED, problem=read_problem(record["problem"]))
-            case "run_resumed":
+            case RunPaused():
+                self._set(phase=Phase.PAUSED, problem=event.problem)
+            case RunResumed():
                 self._set(phase=Phase.RUNNING, problem=None)
-            case "run_scheduled":
-                self._set(next_start=read_time(record["at"]), schedule=record["kind"])
-            case "run_finished":
-                self._finish(record)
-            case "notice":
-                self.problem_raised.emit(read_problem(record["problem"]))
-            case "command_refused":
-                self._take_refusal(record)
+            case RunScheduled():
+                self._set(next_start=event.at, schedule=event.kind)
+            case RunFinished():
+                self._finish(event)
+            case Notice():
+                self.problem_raised.emit(event.problem)
+            case CommandRefused():
+                self._take_refusal(event.problem)
             case _:
                 pass
 
-    def _finish(self, record: Record) -> None:
+    def _finish(self, event: RunFinished) -> None:
         self._spent = self._single
-        if not record["run"]:  # the run could not begin, or not even the engine
-            self._miss_run(read_problem(record["problem"]))
+        if not event.run:  # the run could not begin, or not even the engine
+            self._miss_run(event.problem)
             return
         self._patience.forget()
         self._finished = monotonic()
-        told = record | {"reason": self.state.reason}
-        past = read_past_run(told, self._live.sums.seconds)
+        past = PastRun.of(event, self.state.reason, self._live.progress.reported.seconds)
         whole = self.state.whole if past.partial else past
         self._set(phase=Phase.IDLE, problem=None, last=past, whole=whole)
         self._look()  # what is left only on this computer
@@ -388,9 +399,8 @@ class Controller(QObject):
         else:
             self._set(phase=Phase.BROKEN, problem=problem)
 
-    def _take_refusal(self, record: Record) -> None:
-        problem = read_problem(record["problem"])
-        if problem is not None and problem.code == NO_RUN:
+    def _take_refusal(self, problem: Problem) -> None:
+        if problem.code == NO_RUN:
             if self.state.phase is Phase.STOPPING:  # nothing goes on, as was wanted
                 self._set(phase=Phase.IDLE, problem=None)
                 self._look()
@@ -428,10 +438,10 @@ class Controller(QObject):
             return
         self._changed = False
         self._live.sample()
-        told = self._live.sums, self._live.limit
-        if self.state.ours and (self.state.sums, self.state.limit) != told:
-            self._set(sums=told[0], limit=told[1])
-        self.live_changed.emit(self._live.snapshot())
+        if self.state.ours:
+            progress = self._live.progress
+            self._set(sums=progress.reported, measured=progress.measured)
+        self.live_changed.emit(self._live.view())
         if self._turns % LEDGER_AFTER == 0:
             self.ledger_changed.emit()
 

@@ -23,26 +23,41 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.events import RunProgressed
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import (
+    Event,
+    FileFailed,
+    FileSkipped,
+    FilesKnown,
+    FilesSeen,
+    FileWaiting,
+    FolderFailed,
+    FolderFound,
+    FolderSkipped,
+    RunFinished,
+    RunProgressed,
+)
+from mydata_like.engine.progress import RunProgress
 from mydata_like.gui import standing
-from mydata_like.gui.engine import Engine, Record
-from mydata_like.gui.live import Live, read_problem
+from mydata_like.gui.engine import Engine
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.tables.marks import mark_of
+from mydata_like.system.clock import SystemClock
 
 translate = QCoreApplication.translate
 Index = QModelIndex | QPersistentModelIndex
 ROOT = QModelIndex()
 FOLDER, OWNER, EXPERIMENT, DATASET, FOUND, KNOWN, MISSING = range(7)
-# Events of what stays here, and the state that each tells.
-LEFT = {
-    "file_waiting": "waiting",
-    "file_skipped": "skipped",
-    "file_failed": "failed",
-    "folder_skipped": "folder-skipped",
-    "folder_failed": "folder-failed",
+LeftFile = FileWaiting | FileSkipped | FileFailed
+Left = LeftFile | FolderSkipped | FolderFailed
+STATE_BY_EVENT = {
+    FileWaiting: "waiting",
+    FileSkipped: "skipped",
+    FileFailed: "failed",
+    FolderSkipped: "folder-skipped",
+    FolderFailed: "folder-failed",
 }
 
 
@@ -64,7 +79,7 @@ class PlanModel(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._folders: list[PlannedFolder] = []
-        self._rows: dict[str, int] = {}
+        self._rows: dict[bytes, int] = {}
         self._titles = {
             FOLDER: self.tr("Folder"),
             OWNER: self.tr("Owner"),
@@ -75,19 +90,19 @@ class PlanModel(QAbstractTableModel):
             MISSING: self.tr("Not there yet"),
         }
 
-    def add(self, records: list[Record]) -> None:
+    def add(self, events: list[Event]) -> None:
         """Take events of the dry run into account."""
-        found = [record for record in records if record["event"] == "folder_found"]
+        found = [event for event in events if isinstance(event, FolderFound)]
         if found:
             first = len(self._folders)
             self.beginInsertRows(ROOT, first, first + len(found) - 1)
-            for record in found:
-                self._rows[record["path"]] = len(self._folders)
-                self._folders.append(self._plan(record))
+            for event in found:
+                self._rows[event.path] = len(self._folders)
+                self._folders.append(self._plan(event))
             self.endInsertRows()
-        counted = [record for record in records if record["event"].startswith("files_")]
-        for record in counted:
-            self._count(record)
+        counted = [event for event in events if isinstance(event, FilesSeen | FilesKnown)]
+        for files in counted:
+            self._count(files)
         if counted:
             last = self.index(len(self._folders) - 1, MISSING)
             self.dataChanged.emit(self.index(0, FOUND), last)
@@ -123,24 +138,24 @@ class PlanModel(QAbstractTableModel):
         )
         return cells[index.column()]
 
-    def _plan(self, record: Record) -> PlannedFolder:
-        owner = record["owner"] or self.tr("(the account)")
-        title = record["title"] or self.tr("(named after the owner)")
+    def _plan(self, event: FolderFound) -> PlannedFolder:
+        owner = event.owner or self.tr("(the account)")
+        title = event.title or self.tr("(named after the owner)")
         return PlannedFolder(
-            words.plain(record["path"]),
+            words.plain(event.path),
             words.plain(owner),
             words.plain(title),
-            words.plain(record["dataset"]),
+            words.plain(event.dataset),
         )
 
-    def _count(self, record: Record) -> None:
-        row = self._rows.get(record["folder"])
+    def _count(self, event: FilesSeen | FilesKnown) -> None:
+        row = self._rows.get(event.folder)
         if row is None:
             return
-        if record["event"] == "files_seen":
-            self._folders[row].found += record["files"]
+        if isinstance(event, FilesSeen):
+            self._folders[row].found += event.files
         else:
-            self._folders[row].known += record["files"]
+            self._folders[row].known += event.files
 
 
 class LeftModel(QAbstractTableModel):
@@ -148,17 +163,17 @@ class LeftModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._left: list[Record] = []
+        self._left: list[Left] = []
         self._titles = (self.tr("Not uploaded now"), self.tr("Why"))
 
     @property
     def files(self) -> int:
         """How many of the rows are files."""
-        return sum(record["event"].startswith("file_") for record in self._left)
+        return sum(isinstance(event, LeftFile) for event in self._left)
 
-    def add(self, records: list[Record]) -> None:
+    def add(self, events: list[Event]) -> None:
         """Take events of the dry run into account."""
-        left = [record for record in records if record["event"] in LEFT]
+        left = [event for event in events if isinstance(event, Left)]
         if left:
             first = len(self._left)
             self.beginInsertRows(ROOT, first, first + len(left) - 1)
@@ -180,12 +195,12 @@ class LeftModel(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
-        record = self._left[index.row()]
-        mark = mark_of(LEFT[record["event"]])
+        event = self._left[index.row()]
+        mark = mark_of(STATE_BY_EVENT[type(event)])
         if role == Qt.ItemDataRole.DecorationRole and index.column() == 0:
             return mark and mark.icon
-        path, problem = words.plain(record["path"]), record["problem"]
-        why = words.plain(" ".join(filter(None, (problem["message"], problem["hint"]))))
+        path, problem = words.plain(event.path), event.problem
+        why = words.plain(" ".join(filter(None, (problem.message, problem.hint))))
         if role == Qt.ItemDataRole.DisplayRole:
             return why if index.column() else path
         word = mark.word if mark else ""
@@ -206,7 +221,7 @@ class DryRunDialog(QDialog):
         self.setWindowTitle(self.tr("Dry run"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._controller = desk.controller
-        self._live = Live()
+        self._progress = RunProgress(SystemClock())
         self._summed = self._wanted = False
         self._said = PlainLabel(self.tr("Looking through the folders…"), self)
         self._said.setWordWrap(True)
@@ -284,34 +299,33 @@ class DryRunDialog(QDialog):
         self.resize(width * 140, width * 80)
 
     def _connect(self) -> None:
-        self._engine.told.connect(self._take_events)
+        self._engine.events_received.connect(self._take_events)
         self._engine.ended.connect(self._take_end)
         self._buttons.rejected.connect(self.reject)
         self._buttons.accepted.connect(self._upload_now)
         self._controller.run_changed.connect(self._enable_upload)
 
     @Slot(object)
-    def _take_events(self, records: list[Record]) -> None:
-        self._model.add(records)
-        self._left.add(records)
+    def _take_events(self, events: list[Event]) -> None:
+        self._model.add(events)
+        self._left.add(events)
         self._left_table.setVisible(self._left.rowCount() > 0)
-        for record in records:
-            self._live.add(record)
-            if record["event"] == "run_finished":
-                self._tell_end(record)
+        for event in events:
+            self._progress.add(event)
+            if isinstance(event, RunFinished):
+                self._show_end(event.problem)
 
     @Slot()
     def _enable_upload(self) -> None:
         """Offer the upload where there is something to send, and nothing else goes on."""
         self._upload.setEnabled(self._wanted and self._controller.state.can_start)
 
-    def _tell_end(self, record: Record) -> None:
+    def _show_end(self, problem: Problem | None) -> None:
         self._summed = True
-        problem = read_problem(record["problem"])
         if problem is not None:
             self._said.setText(words.plain(f"{problem.message} {problem.hint}"))
             return
-        sums = self._live.sums
+        sums = self._progress.reported
         self._said.setText(f"{_tell_wanted(sums)}\n{_tell_rest(sums)}".strip())
         more = max(0, sums.waiting + sums.skipped + sums.failed - self._left.files)
         self._more.setText(self.tr("and %Ln more file(s)", None, more))

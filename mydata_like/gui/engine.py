@@ -2,18 +2,20 @@
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, Signal, Slot
 
 from mydata_like.app.settings import hand_over
+from mydata_like.core.events import parse_event
 from mydata_like.core.parsing import parse_json
 from mydata_like.gui.look import words
 
 logger = logging.getLogger(__name__)
 
 Record = dict[str, Any]  # an event as docs/events.md describes it
+Parse = Callable[[Record], object | None]  # raises ValueError
 # Qt kills a process when its QProcess is destroyed, so these never are (see `gui.start`).
 _LET_GO: list[QProcess] = []
 # It also waits until the process has ended: half a minute, where a dead mount holds it.
@@ -29,11 +31,17 @@ class Engine(QObject):
     under way, when its standard input closes.
     """
 
-    told = Signal(object)  # a list of events, as records
+    events_received = Signal(object)  # a list of Events, or of what else `parse` returns
     ended = Signal(object)  # its exit code; None where it died or could not be started
 
-    def __init__(self, program: Sequence[str], parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        program: Sequence[str],
+        parent: QObject | None = None,
+        parse: Parse = parse_event,
+    ) -> None:
         super().__init__(parent)
+        self._parse = parse
         self._rest = b""
         self._said = ""
         self._commands = 0
@@ -112,9 +120,10 @@ class Engine(QObject):
         lines = (self._rest + self._process.readAllStandardOutput().data()).split(b"\n")
         # Of a line without end one byte too many is kept, so that it is refused as too long.
         self._rest = lines.pop()[: LONGEST_EVENT + 1]
-        records = [record for line in lines if (record := parse_event(line)) is not None]
-        if records:
-            self.told.emit(records)
+        parsed = (parse_line(line, self._parse) for line in lines)
+        events = [event for event in parsed if event is not None]
+        if events:
+            self.events_received.emit(events)
 
     @Slot()
     def _read_words(self) -> None:
@@ -136,14 +145,14 @@ class Engine(QObject):
             self.ended.emit(None)
 
 
-def parse_event(line: bytes) -> Record | None:
-    """Return the event of a line; None for what is none."""
+def parse_line(line: bytes, parse: Parse = parse_event) -> object | None:
+    """Return the event of a line; None for what is none, or is unknown to this version."""
     try:
         record = parse_json(line, longest=LONGEST_EVENT)
+        return parse(record) if isinstance(record, dict) else None
     except ValueError:
         logger.warning("The engine wrote a line that is no event: %s", words.plain(line[:200]))
         return None
-    return record if isinstance(record, dict) else None
 
 
 def describe_end(code: int | None, said: str) -> str:

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.events import RunProgressed
+from mydata_like.core.events import RunProgressed, parse_event, parse_problem
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.sources import KnownSource
-from mydata_like.gui.live import NOTHING, read_problem
+from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.state import PastRun
 from mydata_like.settings.policy import Loaded, ServerDecision
 from mydata_like.settings.schema import Settings
@@ -29,7 +28,7 @@ class Standing:
     watched: bool
     run: str = ""
     reason: str = ""
-    sums: RunProgressed = NOTHING
+    sums: RunProgressed = NO_PROGRESS
     last: PastRun | None = None
     whole: PastRun | None = None
     interrupted: PastRun | None = None
@@ -87,7 +86,7 @@ def look(settings: Settings, config: Path | None) -> Standing:
         watched=state.watched,
         run=at_work.run if at_work else "",
         reason=str(at_work.summary.get("reason", "")) if at_work else "",
-        sums=_read_sums(at_work.summary) if at_work else NOTHING,
+        sums=_read_sums(at_work.summary) if at_work else NO_PROGRESS,
         last=ended and read_past(ended),
         whole=state.whole and read_past(state.whole),
         interrupted=state.interrupted and read_past(state.interrupted),
@@ -101,24 +100,17 @@ def look(settings: Settings, config: Path | None) -> Standing:
 
 def read_past(past: Any) -> PastRun:
     """Return a run as the ledger has it."""
-    return _past_run(past.summary, past.started, past.finished)
-
-
-def read_past_run(record: Mapping[str, Any], seconds: float) -> PastRun:
-    """Return a run as its last event tells it."""
-    finished = datetime.fromisoformat(record["at"])
-    return _past_run(record, finished - timedelta(seconds=seconds), finished)
-
-
-def _past_run(record: Mapping[str, Any], started: datetime, finished: datetime | None) -> PastRun:
+    summary = past.summary
     names = {field.name for field in fields(PastRun)} - {"started", "finished", "problem"}
-    known = {name: record[name] for name in names if name in record}
-    problem = read_problem(record.get("problem"))
-    return PastRun(started=started, finished=finished, problem=problem, **known)
+    known = {name: summary[name] for name in names if name in summary}
+    problem = parse_problem(summary["problem"]) if summary.get("problem") else None
+    return PastRun(started=past.started, finished=past.finished, problem=problem, **known)
 
 
-def _read_sums(summary: Mapping[str, Any]) -> RunProgressed:
-    names = {field.name for field in fields(RunProgressed)}
-    if not names <= summary.keys():
-        return NOTHING
-    return RunProgressed(**{name: summary[name] for name in names})
+def _read_sums(summary: Mapping[str, object]) -> RunProgressed:
+    """Return the sums of a run at work, zeros if another version wrote something else."""
+    try:
+        event = parse_event(summary)
+    except ValueError:
+        return NO_PROGRESS
+    return event if isinstance(event, RunProgressed) else NO_PROGRESS

@@ -1,15 +1,16 @@
 """How things stand, as one value, from which the window and the tray are drawn."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Self
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.events import RunProgressed
+from mydata_like.core.events import RunFinished, RunProgressed, StagesMeasured
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.safety import PARTIAL_REASONS, Evidence, RunSums, Safety, judge_safety
 from mydata_like.core.sources import KnownSource
-from mydata_like.gui.live import NO_LIMIT, NOTHING, Limit
+from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.settings.policy import ServerDecision
 
 
@@ -46,6 +47,25 @@ class PastRun:
     reason: str = "person"
     problem: Problem | None = None
 
+    @classmethod
+    def of(cls, event: RunFinished, reason: str, seconds: float) -> Self:
+        """Return a run that has just ended; it took so many seconds."""
+        return cls(
+            started=event.at - timedelta(seconds=seconds),
+            finished=event.at,
+            found=event.found,
+            verified=event.verified,
+            waiting=event.waiting,
+            skipped=event.skipped,
+            left_behind=event.left_behind,
+            failed=event.failed,
+            sent=event.sent,
+            bytes=event.bytes,
+            seconds=event.seconds,
+            reason=reason,
+            problem=event.problem,
+        )
+
     @property
     def safe(self) -> bool:
         """Whether all that was found, but for what is left out on purpose, is safe."""
@@ -79,20 +99,19 @@ class PastRun:
 class RunState:
     """How things stand.
 
-    `run`, `reason`, `sums` and `limit` are those of the run at work; `problem` says why it is
-    paused, or why the engine is broken. `awaited` is why the server does not let us in yet.
-    `last` is the newest run that has ended, `whole` the newest that looked at everything,
-    `interrupted` one that was cut off since. `sources` are the added folders that are not
-    finished. `set_by_server` is what the server's settings decide otherwise than ours.
-    `data_problem` is why the data directory cannot be read. `missing` are keys of
-    settings.
+    `run`, `reason` and `sums` are those of the run at work, `measured` is what holds it up, if that
+    is known; `problem` says why it is paused, or why the engine is broken. `awaited` is why the
+    server does not let us in yet. `last` is the newest run that has ended, `whole` the newest that
+    looked at everything, `interrupted` one that was cut off since. `sources` are the added folders
+    that are not finished. `set_by_server` is what the server's settings decide otherwise than ours.
+    `data_problem` is why the data directory cannot be read. `missing` are keys of settings.
     """
 
     phase: Phase = Phase.LOADING
     run: str = ""
     reason: str = ""
-    sums: RunProgressed = NOTHING
-    limit: Limit = NO_LIMIT
+    sums: RunProgressed = NO_PROGRESS
+    measured: StagesMeasured | None = None
     last: PastRun | None = None
     whole: PastRun | None = None
     interrupted: PastRun | None = None

@@ -4,6 +4,7 @@ import io
 import socket
 import ssl
 from contextvars import ContextVar
+from dataclasses import dataclass
 from http.client import HTTPResponse
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -18,7 +19,6 @@ from urllib3.util import Retry, parse_url
 
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.ports import Cancel, Clock
-from mydata_like.core.values import dataclass
 from mydata_like.settings.values import DIRECT, is_loopback
 from mydata_like.ssh.race import NoAnswerError, connect_first
 
@@ -27,7 +27,7 @@ _LONGEST_DIAL: Final = 60.0  # seconds, where a caller named none
 _SLICE: Final = 0.25  # seconds within which a blocked read notices a request to stop
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Limit:
     """How long an answer may take as a whole, counted from the first wait for it."""
 

@@ -3,14 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from mydata_like import __version__
 from mydata_like.core.errors import NotApprovedError
 from mydata_like.core.model import Instrument
-from mydata_like.core.values import dataclass
 from mydata_like.server import marks
 from mydata_like.server.approval import Approval, Approved, build_area, parse_approval
 from mydata_like.server.client import Client, json_request

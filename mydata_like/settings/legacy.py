@@ -7,10 +7,10 @@ successor.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from mydata_like.core.values import dataclass
 from mydata_like.settings.about import Setting
 from mydata_like.settings.checking import check_values
 from mydata_like.settings.legacy_rules import (
@@ -63,7 +63,7 @@ class OldKey(NamedTuple):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Translation:
     """MyData's settings as ours: values by dotted key, as TOML has them, each right in itself.
 

@@ -1,14 +1,13 @@
 """Which layer decides each setting, and which ones are locked."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.core.values import dataclass
 from mydata_like.settings.about import Setting
 from mydata_like.settings.checking import check_values
 from mydata_like.settings.file import SettingsFile, read_settings_file
@@ -30,7 +29,7 @@ class Source(StrEnum):
     OPTION = "command line"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sources:
     """All that settings are made of: files, server, environment, `section.key=value` texts."""
 
@@ -92,7 +91,7 @@ class Layers(NamedTuple):
     problems: tuple[SettingProblem, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loaded:
     """Settings that are right, with what is known about where each value came from."""
 

@@ -16,7 +16,7 @@ from mydata_like.settings.variables import variable_of
 _OPENING = """\
 # Settings
 
-<!-- Made by `python -m mydata_like.settings.reference > docs/settings.md`; change the schema. -->
+<!-- Made by `make pages` from the schema of the settings. -->
 
 Settings are kept in one TOML file, `settings.toml`, with a table for each section:
 

@@ -5,11 +5,11 @@ administrator may change or add some. Our dotted keys are understood as well.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Final
 
-from mydata_like.core.values import dataclass
 from mydata_like.settings.checking import check_values
 from mydata_like.settings.legacy import translate
 from mydata_like.settings.legacy_rules import Becoming
@@ -64,7 +64,7 @@ QUIET: Final = (
 _SHOWN: Final = 60  # characters of what the server says that are repeated
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ServerLayer:
     """Values by dotted key, each right in itself; where they are from, and since when.
 
@@ -76,7 +76,7 @@ class ServerLayer:
     origin: str
     changed_at: datetime | None
     warnings: tuple[str, ...] = ()
-    here: Settings = Settings()
+    here: Settings = field(default_factory=Settings)
 
 
 def read_server_layer(

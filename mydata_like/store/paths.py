@@ -3,14 +3,13 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
 from platformdirs import PlatformDirs
 from platformdirs.api import PlatformDirsABC
 
-from mydata_like.core.values import dataclass
 from mydata_like.settings.writing import make_private_folder
 
 HOME: Final = "MYDATA_LIKE_HOME"  # names a folder for all of the program's own files

@@ -8,12 +8,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import psutil
-
-from mydata_like.core.values import dataclass
 
 _LOCAL: Final = 0x02  # the bit of a MAC address that was not given by the maker; IEEE 802, 8.4
 

@@ -139,7 +139,8 @@ class SshChannel:
         return self._worker
 
     def _carry(self, worker: WorkerProcess, task: Task | Moves, progress: Progress) -> Done:
-        size = sum(one.size for one in task[0])
+        parts = task.members if isinstance(task, Task) else task.moves
+        size = sum(part.size for part in parts)
         worker.tell(self._number, task)
         if self._cut:
             worker.tell(self._number, Cut())  # again: it may have come before the task

@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from queue import SimpleQueue
@@ -199,7 +200,7 @@ class _Channel:
                 sender.close()
                 sender = build()
             self.sheet.end()
-            self.answer(done._replace(spent=self.sheet.spent))
+            self.answer(replace(done, spent=self.sheet.spent))
             if done.broken:
                 raise TransientError("The line broke.", code=LOST)
         sender.close()
@@ -213,9 +214,10 @@ class _Channel:
         except TransientError as error:
             if not self._reporter.cut:
                 raise
-            lost = (Fate(place, "", error.problem, again=True) for place in range(len(task[0])))
+            parts = task.moves if isinstance(task, Moves) else task.members
+            lost = (Fate(place, "", error.problem, again=True) for place in range(len(parts)))
             return Done(tuple(lost))
-        return done._replace(broken=done.broken and not self._reporter.cut)
+        return replace(done, broken=done.broken and not self._reporter.cut)
 
 
 class Reporter:
@@ -264,7 +266,7 @@ def _carry(sender: Sender, task: Task, moving: Moving) -> Done:
         return sender.send(task, moving)
     good = [index for index in range(len(task.members)) if index not in bad]
     members = tuple(task.members[index] for index in good)
-    done = sender.send(task._replace(members=members), moving) if members else Done(())
+    done = sender.send(replace(task, members=members), moving) if members else Done(())
     for fate in done.fates:
         bad[good[fate.place]] = fate._replace(place=good[fate.place])
     return Done(tuple(bad[index] for index in sorted(bad)), done.broken)

@@ -29,8 +29,8 @@ take_private()
 from PySide6.QtCore import QCoreApplication
 from mydata_like.gui.engine import Engine
 app = QCoreApplication([])
-engine = Engine(sys.argv[1:])
-engine.told.connect(lambda records: print(json.dumps(
+engine = Engine(sys.argv[1:], parse=dict)
+engine.events_received.connect(lambda records: print(json.dumps(
     [engine.number, records, sorted(os.environ)]), flush=True))
 engine.ended.connect(lambda code: (print(json.dumps(engine.said), flush=True), app.quit()))
 engine.start()

@@ -8,10 +8,10 @@ from mydata_like.engine.channels import Channels
 from mydata_like.engine.choices import Choices
 from mydata_like.engine.context import RunContext
 from mydata_like.engine.limits import Limits
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.shares import Shares
 from mydata_like.engine.sources import Sources
-from mydata_like.engine.tally import Tally
 from mydata_like.settings import limits as settings
 from mydata_like.settings.schema import Settings
 from tests.fakes.ledger import MemoryLedger
@@ -37,7 +37,7 @@ def make_context(gate: Gate, emit, *, transport: Any = None, **parts: Any) -> Ru
         "transport": transport,
         "box": "staging",
         "emit": emit,
-        "progress": Tally(clock),
+        "progress": RunProgress(clock),
         "clock": clock,
         "cancel": gate.cancel,
         "gate": gate,

@@ -5,7 +5,7 @@ import pickle
 from typing import Final
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui.engine import parse_event
+from mydata_like.gui.engine import parse_line
 from mydata_like.gui.speed_test.report import read_reports
 from mydata_like.gui.tray.instance import parse_call
 from mydata_like.server.registering import is_from_the_application
@@ -78,8 +78,12 @@ TARGETS: Final = (
     ),
     Target(
         name="engine events",
-        samples=(to_json({"event": "notice", "at": TIME, "problem": {"code": "a.b"}}),),
-        open=plain(parse_event),
+        samples=(
+            to_json(
+                {"event": "notice", "at": TIME, "problem": {"code": "a.b", "message": "It is odd."}}
+            ),
+        ),
+        open=plain(parse_line),
         has_json=True,
     ),
     Target(

@@ -15,9 +15,9 @@ from mydata_like.core.events import (
     TransferProgressed,
     TransferRetried,
     TransferStarted,
-    event_record,
 )
 from mydata_like.core.model import NO_RISK
+from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.state import PastRun, Phase
 from tests.gui.scenes import Moment
@@ -100,7 +100,8 @@ def _running() -> list[Event]:
 
 
 def _progressed() -> RunProgressed:
-    return RunProgressed(
+    return replace(
+        NO_PROGRESS,
         found=12_481,
         found_bytes=48_000_000_000,
         checked=12_000,
@@ -122,5 +123,5 @@ def _progressed() -> RunProgressed:
 
 
 def _tell(controller: Controller, events: list[Event]) -> None:
-    controller._take_events([event_record(event) for event in events])
+    controller._take_events(events)
     move(controller)

@@ -1,7 +1,11 @@
 """What was added, until a run has taken it."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import CommandDone, CommandRefused, RunFinished, RunStarted
 from mydata_like.gui.added import Added, split_orders
 from mydata_like.gui.patience import FIRST, LONGEST, Patience
 from tests.fakes.clock import FakeClock
@@ -12,16 +16,18 @@ AS_IT_WAS = ("add_source", {"path": "/usb/day 3"})
 NO_TEXT = ("add_source", {"path": "/usb/day \udcff", "as": ["", "Mice", "day 4"]})
 SLASH = ("add_source", {"path": "/usb/day 5", "as": ["", "Mice", "5/6"]})
 MICE_WORDS = ["--source=/usb/day 1", "--as=/Mice/day 1"]
-BEGUN, ENDED = {"event": "run_started"}, {"event": "run_finished"}
-DONE = {"event": "command_done", "id": 7}
+NOW = datetime(2027, 1, 31, 12, 0, tzinfo=UTC)
+BEGUN = RunStarted(run="1", at=NOW, data_directory=b"/data")
+ENDED = RunFinished.of_nothing(NOW, Problem("run.interrupted", "It was stopped."))
+DONE = CommandDone(id=7, command="add_source")
 
 
 def refused(code):
-    return {"event": "command_refused", "id": 7, "problem": {"code": code}}
+    return CommandRefused(id=7, command="add_source", problem=Problem(code, "Not now."))
 
 
 @pytest.mark.parametrize(
-    ("records", "left"),
+    ("events", "left"),
     [
         ([], [MICE]),
         ([DONE], [MICE]),
@@ -35,11 +41,11 @@ def refused(code):
         ([BEGUN, ENDED, DONE], [MICE]),
     ],
 )
-def test_what_no_run_has_taken_is_taken_back(records, left):
+def test_what_no_run_has_taken_is_taken_back(events, left):
     added = Added()
     added.tell(7, MICE)
-    for record in records:
-        added.follow(record)
+    for event in events:
+        added.follow(event)
 
     assert added.take_back() == left
     assert added.take_back() == []

@@ -7,10 +7,11 @@ import pytest
 from PySide6.QtWidgets import QPushButton, QToolButton
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.events import StagesMeasured
 from mydata_like.core.format import LIMITS
 from mydata_like.core.model import AtRisk
 from mydata_like.core.sources import Destination, KnownSource
-from mydata_like.gui.live import NOTHING, Limit
+from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.look.limits import limit_name, limit_word
@@ -27,7 +28,7 @@ from tests.gui.scripted import run_that
 
 WHY = Problem("file.unreadable", "It cannot be read.", "Check it.")
 MIDWAY = replace(
-    NOTHING,
+    NO_PROGRESS,
     found=100,
     checked=90,
     verified=30,
@@ -38,6 +39,9 @@ MIDWAY = replace(
     skipped=3,
     failed=2,
     remaining=240.0,
+)
+MEASURED = StagesMeasured(
+    stage="send", limit="source", byte_rate=56e6, busy={}, blocked={}, spent={}, processors=1.0
 )
 
 
@@ -62,12 +66,12 @@ def test_the_strip_marks_the_limit_and_says_what_it_is(qtbot):
     strip = PipelineStrip()
     qtbot.addWidget(strip)
 
-    strip.show_sums(MIDWAY, Limit("send", "source", 56e6))
+    strip.show_sums(MIDWAY, MEASURED)
     texts = [label.text() for label in strip.findChildren(PlainLabel)]
     assert f"The limit: the disk of this computer, at {words.rate(56e6)}" in texts
     assert [text for text in texts if "The limit: 20" in text]
 
-    strip.show_sums(MIDWAY, Limit())
+    strip.show_sums(MIDWAY, None)
     assert not [label for label in strip.findChildren(PlainLabel) if "limit" in label.text()]
 
 

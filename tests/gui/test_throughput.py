@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.gui.live import Sample
+from mydata_like.gui.live_run import ChannelRates
 from mydata_like.gui.look.palette import accent
 from mydata_like.gui.overview.throughput import (
     MOST_BANDS,
@@ -16,7 +16,9 @@ MB = 1e6
 
 
 def test_layers_are_sums_of_the_channels_below():
-    stack = stack_samples([Sample(10.0, {1: 2 * MB, 2: 3 * MB}), Sample(11.0, {2: 4 * MB})])
+    stack = stack_samples(
+        [ChannelRates(10.0, {1: 2 * MB, 2: 3 * MB}), ChannelRates(11.0, {2: 4 * MB})]
+    )
 
     assert stack.ages == [1.0, 0.0]
     assert stack.layers == [[2.0, 0.0], [5.0, 4.0]]
@@ -26,14 +28,14 @@ def test_layers_are_sums_of_the_channels_below():
 def test_further_channels_share_the_last_band():
     channels = MOST_BANDS + 3
 
-    stack = stack_samples([Sample(0.0, dict.fromkeys(range(channels), MB))])
+    stack = stack_samples([ChannelRates(0.0, dict.fromkeys(range(channels), MB))])
 
     assert len(stack.layers) == MOST_BANDS
     assert stack.layers[-1] == [channels]
 
 
 def test_only_the_last_two_minutes_are_shown():
-    stack = stack_samples([Sample(at, {1: MB}) for at in (0.0, 100.0, 200.0)])
+    stack = stack_samples([ChannelRates(at, {1: MB}) for at in (0.0, 100.0, 200.0)])
 
     assert stack.ages == [100.0, 0.0]
     assert stack.span == 120.0
@@ -46,13 +48,13 @@ def test_lines_across_are_round_numbers(top, step):
     assert choose_step(top) == pytest.approx(step)
 
 
-@pytest.mark.parametrize("samples", [[], [Sample(5.0, {})], [Sample(5.0, {1: 0.0})]])
+@pytest.mark.parametrize("samples", [[], [ChannelRates(5.0, {})], [ChannelRates(5.0, {1: 0.0})]])
 def test_nothing_carried_draws_nothing_in_the_colour_of_channels(qtbot, samples):
     assert accent().rgb() not in colours(draw(qtbot, samples))
 
 
 def test_what_a_channel_carried_is_drawn_from_the_right(qtbot):
-    picture = draw(qtbot, [Sample(at / 2, {1: 50 * MB}) for at in range(20)])
+    picture = draw(qtbot, [ChannelRates(at / 2, {1: 50 * MB}) for at in range(20)])
 
     right, left = picture.width() * 9 // 10, picture.width() // 4
     assert accent().rgb() in colours(picture.copy(right, 0, 1, picture.height()))

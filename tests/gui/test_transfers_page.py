@@ -8,7 +8,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from mydata_like.app.settings import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState
-from mydata_like.gui.live import Transfer
+from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.pages.transfers import TransfersPage
 from mydata_like.gui.state import Phase
@@ -281,11 +281,13 @@ def test_cancelling_a_batch_leaves_all_of_its_files(qtbot, desk, site, open_page
 def test_transfers_keep_their_rows_until_they_end(qapp):
     model = TravellingModel()
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, model)
-    one = Transfer(1, 1, "a.tif", 1, 100)
-    two = Transfer(2, 2, "b.tif", 5, 100, done=50, attempt=2, problem=Problem("link.lost", "Gone."))
+    one = ActiveTransfer(1, 1, b"a.tif", 1, 100)
+    two = ActiveTransfer(
+        2, 2, b"b.tif", 5, 100, done=50, attempt=2, problem=Problem("link.lost", "Gone.")
+    )
 
     model.show((one, two))
-    model.show((two._replace(done=75), Transfer(3, 1, "c.tif", 1, 0)))
+    model.show((two._replace(done=75), ActiveTransfer(3, 1, b"c.tif", 1, 0)))
 
     assert [model.index(row, 0).data() for row in range(2)] == ["b.tif and 4 more", "c.tif"]
     assert model.index(0, 1).data(FRACTION) == 0.75

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QSystemTrayIcon
 
 from mydata_like.core.errors import Problem
-from mydata_like.gui.live import NOTHING
+from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.state import Phase, RunState
 from mydata_like.gui.tray.emblem import Emblem, Shape
 from mydata_like.gui.tray.judgement import choose_emblem
@@ -16,7 +16,7 @@ from tests.gui.scripted import AWAY, FULL, NOT_APPROVED, QUIET, ScriptedControll
 GONE = Problem("data.unavailable", "The data directory cannot be read.")
 STOPPED = Problem("run.interrupted", "The run was stopped.")
 CUT = run_that(found=5, verified=3)
-HALF = replace(NOTHING, wanted_bytes=10, sent_bytes=5)
+HALF = replace(NO_PROGRESS, wanted_bytes=10, sent_bytes=5)
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_the_icon_changes_twice_a_second_at_most(controller, tray, qtbot):
     controller.turn(phase=Phase.RUNNING)
     keys = [tray.icon.icon().cacheKey()]
     for done in range(11):
-        controller.turn(sums=replace(NOTHING, wanted_bytes=10, sent_bytes=done))
+        controller.turn(sums=replace(NO_PROGRESS, wanted_bytes=10, sent_bytes=done))
         keys.append(tray.icon.icon().cacheKey())
 
     assert len(set(keys)) == 1

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QToolBar
 
 from mydata_like.app.settings import save_settings
 from mydata_like.core.errors import Problem
+from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.contact import Contact, ContactSign, follow
-from mydata_like.gui.live import NOTHING
 from mydata_like.gui.state import PastRun, Phase, RunState
 from mydata_like.gui.window import Window
 
@@ -79,7 +79,7 @@ def test_what_a_run_tells_is_what_is_known_of_the_server(states, expected):
 
 
 def test_the_status_line_tells_state_speed_time_left_and_the_server(window, still_desk):
-    sums = replace(NOTHING, wanted=20, sent=8, byte_rate=2.5e6, remaining=240.0)
+    sums = replace(NO_PROGRESS, wanted=20, sent=8, byte_rate=2.5e6, remaining=240.0)
 
     still_desk.controller.run_changed.emit(replace(RUNNING, sums=sums))
 

@@ -10,7 +10,8 @@ from mydata_like.settings.legacy import WITHOUT_SETTING
 from mydata_like.settings.schema import iter_settings
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
 
 
 def test_every_test_that_the_page_of_faults_names_exists():
@@ -61,3 +62,22 @@ def test_every_link_to_a_file_leads_somewhere(page):
     links = re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text())
 
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_decisions_are_numbered_without_gaps():
+    numbers = [re.match(r"(\d{4})-[a-z0-9-]+\.md$", path.name)[1] for path in DECISIONS]
+
+    assert numbers == [f"{number:04}" for number in range(1, len(DECISIONS) + 1)]
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
+def test_every_decision_has_its_number_and_the_same_headings(page):
+    text = page.read_text()
+
+    assert text.startswith(f"# {int(page.name[:4])}. ")
+    assert re.findall(r"^## (.+)$", text, re.M) == [
+        "Context",
+        "Decision",
+        "Alternatives",
+        "Consequences",
+    ]

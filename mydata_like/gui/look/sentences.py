@@ -2,8 +2,8 @@
 
 from PySide6.QtCore import QCoreApplication
 
+from mydata_like.core.events import StagesMeasured
 from mydata_like.core.safety import Safety
-from mydata_like.gui.live import Limit
 from mydata_like.gui.look import words
 from mydata_like.gui.look.limits import limit_name
 from mydata_like.gui.state import PastRun, Phase, RunState
@@ -27,14 +27,15 @@ def overview_sentence(state: RunState) -> str:
     return _tell_run(state) if state.at_work else _tell_rest(state)
 
 
-def limit_sentence(limit: Limit) -> str:
-    """Return what holds a run up, and how fast it goes; empty where nobody can tell."""
-    if not limit.name:
+def limit_sentence(measured: StagesMeasured | None) -> str:
+    """Return what holds a run up, and how fast it goes; empty if it is not known."""
+    if measured is None or not measured.limit:
         return ""
-    if not limit.rate:
-        return translate("sentences", "The limit: %1").replace("%1", limit_name(limit.name))
-    text = translate("sentences", "The limit: %1, at %2").replace("%1", limit_name(limit.name))
-    return text.replace("%2", words.rate(limit.rate))
+    name = limit_name(measured.limit)
+    if not measured.byte_rate:
+        return translate("sentences", "The limit: %1").replace("%1", name)
+    text = translate("sentences", "The limit: %1, at %2").replace("%1", name)
+    return text.replace("%2", words.rate(measured.byte_rate))
 
 
 def _tell_problem(state: RunState, otherwise: str) -> str:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 
 from mydata_like.core.safety import Safety
 from mydata_like.core.sources import KnownSource
-from mydata_like.gui.live import Snapshot
+from mydata_like.gui.live_run import LiveView
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import LARGE, PlainLabel
@@ -123,12 +123,12 @@ class _Standing(QWidget):
         self._set_by_server.show_state(state)
         self._unfinished.show_state(state)
         self._strip.setVisible(state.at_work)
-        self._strip.show_sums(state.sums, state.limit)
+        self._strip.show_sums(state.sums, state.measured)
         self._chart.setVisible(state.ours)
         self._hint.setVisible(not state.ours)
 
     @Slot(object)
-    def show_live(self, live: Snapshot) -> None:
+    def show_live(self, live: LiveView) -> None:
         """Show what the channels carry."""
         if self._chart.isVisible():
             self._chart.show_samples(live.samples)

@@ -6,8 +6,7 @@ from time import monotonic
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from mydata_like.core.events import RunProgressed
-from mydata_like.gui.live import Limit
+from mydata_like.core.events import RunProgressed, StagesMeasured
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import LARGE, SMALL, PlainLabel
@@ -40,11 +39,13 @@ class PipelineStrip(QWidget):
         layout.addLayout(row)
         layout.addWidget(self._said)
 
-    def show_sums(self, sums: RunProgressed, limit: Limit) -> None:
+    def show_sums(self, sums: RunProgressed, measured: StagesMeasured | None) -> None:
         """Show how far a run has come, and what holds it up."""
+        limit = measured.stage if measured else ""
         for stage in stages_of(sums):
-            self._cards[stage.name].show_stage(stage, limit=stage.name == limit.stage)
-        self._said.setText(limit_sentence(limit) or " ")  # one that comes and goes moves the page
+            self._cards[stage.name].show_stage(stage, limit=stage.name == limit)
+        # A label that comes and goes would move the page.
+        self._said.setText(limit_sentence(measured) or " ")
 
 
 class StageCard(QFrame):

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPolygonF, QTransform
 from PySide6.QtWidgets import QWidget
 
-from mydata_like.gui.live import Sample
+from mydata_like.gui.live_run import ChannelRates
 from mydata_like.gui.look import words
 from mydata_like.gui.look.palette import accent, quiet
 
@@ -35,7 +35,7 @@ class Stack(NamedTuple):
         return max(1.0, highest) * 1.1
 
 
-def stack_samples(samples: Sequence[Sample]) -> Stack:
+def stack_samples(samples: Sequence[ChannelRates]) -> Stack:
     """Return what is to be drawn of these samples, the latest of which is now."""
     if not samples:
         return Stack(SHORTEST, [], [])
@@ -70,7 +70,7 @@ class ThroughputChart(QWidget):
         self.setAccessibleName(self.tr("Throughput of the last two minutes"))
         self.setMinimumHeight(self.fontMetrics().height() * 8)
 
-    def show_samples(self, samples: Sequence[Sample]) -> None:
+    def show_samples(self, samples: Sequence[ChannelRates]) -> None:
         """Draw what the channels carried of late."""
         self._stack = stack_samples(samples)
         self.update()
@@ -143,7 +143,7 @@ class ThroughputChart(QWidget):
         return QPolygonF([*points, *(QPointF(x, area.bottom()) for x in corners)])
 
 
-def _rate(sample: Sample, number: int, *, onwards: bool) -> float:
+def _rate(sample: ChannelRates, number: int, *, onwards: bool) -> float:
     if onwards:
         return sum(rate for other, rate in sample.rates.items() if other >= number)
     return sample.rates.get(number, 0.0)

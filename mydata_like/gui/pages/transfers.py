@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.views import View
-from mydata_like.gui.live import Snapshot
+from mydata_like.gui.live_run import LiveView
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel
@@ -133,9 +133,9 @@ class TransfersPage(Page):
         self._files.show_view(View(folder=folder), only)
 
     @Slot(object)
-    def _show_live(self, snapshot: Snapshot) -> None:
+    def _show_live(self, live: LiveView) -> None:
         if self.isVisible():
-            self._travelling.show(snapshot.transfers)
+            self._travelling.show(live.transfers)
             self._choose_transfer()
 
     @Slot(object)

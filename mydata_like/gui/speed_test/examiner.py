@@ -3,10 +3,10 @@
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.events import Event, RunFinished, parse_event
 from mydata_like.gui import standing
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.engine import Engine, Record, describe_end
-from mydata_like.gui.live import read_problem
 
 PATIENCE = 20_000  # milliseconds that it has to leave nothing on the server once it was cancelled
 
@@ -57,22 +57,22 @@ class Examiner(QObject):
         program = standing.program_words(
             "doctor", self._controller.config, "--events", "--attended", *options
         )
-        self._engine = Engine(program, self)
-        self._engine.told.connect(self._take_events)
+        self._engine = Engine(program, self, parse=_parse_test_event)
+        self._engine.events_received.connect(self._take_events)
         self._engine.ended.connect(self._take_end)
         self._engine.start()
         self._controller.show_test(under_way=True)
 
     @Slot(object)
-    def _take_events(self, records: list[Record]) -> None:
-        for record in records:
-            match record["event"]:
-                case "stage_measured":
-                    self.measured.emit(record)
-                case "test_finished":
+    def _take_events(self, events: list[Event | Record]) -> None:
+        for event in events:
+            match event:
+                case {"event": "stage_measured"}:
+                    self.measured.emit(event)
+                case {"event": "test_finished"}:
                     self._is_over = True
-                case "run_finished":
-                    self._problem = read_problem(record["problem"])
+                case RunFinished():
+                    self._problem = event.problem
                 case _:
                     pass
 
@@ -98,6 +98,11 @@ class Examiner(QObject):
     def _let_go(self) -> None:
         if self._engine is not None:
             self._engine.let_go()
+
+
+def _parse_test_event(record: Record) -> Event | Record:
+    """Return an event of runs as such, and one of speed tests only as the record that it is."""
+    return parse_event(record) or record
 
 
 def _explain_end(code: int | None, said: str) -> Problem:

@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from mydata_like.gui.live import Transfer
+from mydata_like.engine.progress import ActiveTransfer
 from mydata_like.gui.look import words
 from mydata_like.gui.tables.bars import FRACTION, STATUS
 
@@ -19,8 +19,8 @@ class TravellingModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.transfers: list[Transfer] = []
-        self._columns: list[tuple[str, Callable[[Transfer], str]]] = [
+        self.transfers: list[ActiveTransfer] = []
+        self._columns: list[tuple[str, Callable[[ActiveTransfer], str]]] = [
             (self.tr("Name"), self._name),
             (self.tr("Progress"), self._progress),
             (self.tr("Size"), lambda transfer: words.size(transfer.size)),
@@ -30,7 +30,7 @@ class TravellingModel(QAbstractTableModel):
             (self.tr("Message"), self._message),
         ]
 
-    def show(self, transfers: tuple[Transfer, ...]) -> None:
+    def show(self, transfers: tuple[ActiveTransfer, ...]) -> None:
         """Show these, which are in the order of their numbers."""
         coming = {transfer.number: transfer for transfer in transfers}
         for at in reversed(range(len(self.transfers))):
@@ -73,19 +73,19 @@ class TravellingModel(QAbstractTableModel):
             return "waiting" if transfer.problem else "working"
         return None
 
-    def _name(self, transfer: Transfer) -> str:
+    def _name(self, transfer: ActiveTransfer) -> str:
         name = words.plain(transfer.name)
         if transfer.files <= 1:
             return name
         more = self.tr("%1 and %Ln more", "files in a batch", transfer.files - 1)
         return more.replace("%1", name)
 
-    def _progress(self, transfer: Transfer) -> str:
+    def _progress(self, transfer: ActiveTransfer) -> str:
         return self.tr("%1 %").replace("%1", words.count(int(_fraction(transfer) * 100)))
 
-    def _message(self, transfer: Transfer) -> str:
+    def _message(self, transfer: ActiveTransfer) -> str:
         return words.plain(transfer.problem.message) if transfer.problem else ""
 
 
-def _fraction(transfer: Transfer) -> float:
+def _fraction(transfer: ActiveTransfer) -> float:
     return transfer.done / transfer.size if transfer.size else 1.0

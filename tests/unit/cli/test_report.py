@@ -36,7 +36,7 @@ from mydata_like.core.events import (
     TransferRetried,
     TransferStarted,
 )
-from mydata_like.engine.tally import Tally
+from mydata_like.engine.progress import RunProgress
 from tests.fakes.clock import FakeClock
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -178,7 +178,7 @@ def test_a_thousand_failures_do_not_fill_the_screen():
 
 
 def test_a_dry_run_tells_folder_by_folder_what_is_there():
-    preview, tally = Preview(), Tally(FakeClock())
+    preview, progress = Preview(), RunProgress(FakeClock())
     for event in (
         FolderFound(path=b"jo/Set 1", dataset="Set 1", title=None, owner="jo"),
         FilesSeen(folder=b"jo/Set 1", files=3, bytes=30),
@@ -186,9 +186,9 @@ def test_a_dry_run_tells_folder_by_folder_what_is_there():
         FileWanted(path=b"jo/Set 1/a", size=10),
     ):
         preview.show(event)
-        tally.add(event)
+        progress.add(event)
 
-    folder, sums = preview.lines(tally.totals)
+    folder, sums = preview.lines(progress.totals)
 
     assert folder == (
         "jo/Set 1: dataset Set 1, experiment named after jo: 3 found, 2 on the server"
@@ -197,11 +197,11 @@ def test_a_dry_run_tells_folder_by_folder_what_is_there():
 
 
 def look(*events):
-    preview, tally = Preview(), Tally(FakeClock())
+    preview, progress = Preview(), RunProgress(FakeClock())
     for event in events:
         preview.show(event)
-        tally.add(event)
-    return preview.lines(tally.totals)
+        progress.add(event)
+    return preview.lines(progress.totals)
 
 
 def test_a_dry_run_names_what_waits_and_what_is_left_out():
@@ -237,7 +237,7 @@ def test_of_very_many_files_a_dry_run_names_the_first():
 
 
 def test_the_picture_shows_every_channel_and_the_sums():
-    tally = Tally(FakeClock())
+    progress = RunProgress(FakeClock())
     for event in (
         FilesSeen(folder=b"jo", files=2, bytes=200),
         FileWanted(path=b"jo/large.raw", size=200),
@@ -245,10 +245,10 @@ def test_the_picture_shows_every_channel_and_the_sums():
         TransferProgressed(transfer=1, channel=1, bytes=50),
         TransferRetried(transfer=1, channel=1, problem=CUT, delay=1.0),
     ):
-        tally.add(event)
+        progress.add(event)
     stream = io.StringIO()
 
-    Console(file=stream, width=120).print(_Picture(tally))
+    Console(file=stream, width=120).print(_Picture(progress))
 
     text = stream.getvalue()
     assert "channel 1" in text

@@ -1,7 +1,7 @@
 """Keeping the computer awake while bytes move."""
 
 from mydata_like.core.events import TransferFinished, TransferProgressed, TransferStarted
-from mydata_like.engine.tally import Tally
+from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.wakefulness import LOOK, Vigil
 from tests.fakes.clock import FakeClock
 
@@ -22,10 +22,10 @@ class Night:
 
     def __init__(self) -> None:
         self.clock = FakeClock()
-        self.tally = Tally(self.clock)
+        self.progress = RunProgress(self.clock)
         self.computer = FakeWakefulness()
-        self.vigil = Vigil(self.computer, self.tally, self.clock)
-        self.tally.add(
+        self.vigil = Vigil(self.computer, self.progress, self.clock)
+        self.progress.add(
             TransferStarted(transfer=1, channel=1, name=b"a", files=1, bytes=1000, attempt=1)
         )
 
@@ -37,7 +37,7 @@ class Night:
         return self.computer.awake
 
     def move(self, done: int) -> None:
-        self.tally.add(TransferProgressed(transfer=1, channel=1, bytes=done))
+        self.progress.add(TransferProgressed(transfer=1, channel=1, bytes=done))
 
 
 def test_a_run_that_only_looks_lets_the_computer_sleep() -> None:
@@ -51,7 +51,7 @@ def test_it_stays_awake_while_bytes_move_and_a_little_longer() -> None:
     assert night.pass_by(30)
     night.move(200)
     assert night.pass_by(30)
-    night.tally.add(TransferFinished(transfer=1, channel=1, files=1, bytes=1000, seconds=60))
+    night.progress.add(TransferFinished(transfer=1, channel=1, files=1, bytes=1000, seconds=60))
     assert night.pass_by(30)
     assert not night.pass_by(30)
 

@@ -2,12 +2,35 @@
 
 import pickle
 import time
+from itertools import combinations
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.files import ArchiveMember, LocalFile, Reading
-from mydata_like.transfer.protocol import Done, Fate, Member, Task
+from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.session import Endpoint
+from mydata_like.transfer.protocol import (
+    Allowance,
+    Answer,
+    Cut,
+    Done,
+    Failed,
+    Fate,
+    Join,
+    Leave,
+    Member,
+    Moved,
+    Moves,
+    Opened,
+    Order,
+    Plan,
+    Said,
+    Task,
+    Told,
+)
 
 FILE = LocalFile(b"/p", b"k", b"d", b"n", 3, 10**18, 1, 2)
 
@@ -34,6 +57,44 @@ def test_fates_arrive_with_their_problems_and_readings():
     assert arrived == Done(fates, broken=True)
     assert [fate.again for fate in arrived.fates] == [False, True]
     assert arrived.fates[1].problem.code == arrived.fates[1].inside[0].problem.code
+
+
+MESSAGES = [
+    Plan(Endpoint("host", 22, "user", Path("key"), Path("known_hosts")), b"/area"),
+    Join(),
+    Leave(),
+    Cut(),
+    Task((), False),
+    Moves(()),
+    Allowance(0),
+    Opened(Rung("sftp"), "", ""),
+    Moved(0),
+    Done(()),
+    Done((), broken=True),
+    Failed("", Problem("", "")),
+    Told(0, Join()),
+    Told(0, Leave()),
+    Said(0, Moved(0)),
+]
+
+
+def test_two_different_messages_are_never_equal():
+    assert all(one != other for one, other in combinations(MESSAGES, 2))
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=repr)
+def test_any_message_is_true_and_arrives_as_what_it_was(message):
+    arrived = pickle.loads(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+
+    assert message
+    assert type(arrived) is type(message)
+    assert arrived == message
+
+
+def test_the_messages_tried_are_all_there_are():
+    kinds = {*get_args(Order), *get_args(Answer), Plan, Told, Said}
+
+    assert {type(message) for message in MESSAGES} == kinds
 
 
 @pytest.mark.parametrize("modified_ns", [-(2**80), -1, 0, 10**18, 2**80])

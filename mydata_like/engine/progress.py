@@ -1,0 +1,379 @@
+"""The progress of a run, folded from its events: sums, rates, transfers under way.
+
+The engine counts the events of its run with it. The window follows an engine that leaves out the
+events about single files, and takes the sums from `run_progressed`.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from mydata_like.core.errors import Problem
+from mydata_like.core.events import (
+    ChannelChanged,
+    CommandDone,
+    CommandRefused,
+    Event,
+    FileFailed,
+    FileRegistered,
+    FileRetried,
+    FileSkipped,
+    FilesKnown,
+    FilesSeen,
+    FileStaged,
+    FileVerified,
+    FileWaiting,
+    FileWanted,
+    FolderFailed,
+    FolderFound,
+    FolderSkipped,
+    LimitsChanged,
+    Notice,
+    RunFinished,
+    RunPaused,
+    RunProgressed,
+    RunResumed,
+    RunScheduled,
+    RunStarted,
+    StagesMeasured,
+    TransferFinished,
+    TransferProgressed,
+    TransferRetried,
+    TransferStarted,
+)
+from mydata_like.core.ports import Clock
+from mydata_like.core.problems import INTENDED
+from mydata_like.engine.workers import Lock
+
+UNKNOWN_OWNER: Final = "skipped.owner"
+RATE_SECONDS: Final = 10.0  # of the recent past that rates are taken from
+RATE_STEP: Final = 0.25
+
+
+class ActiveTransfer(NamedTuple):
+    """A transfer under way; `name` is the path of its first file, or that of its archive.
+
+    `problem` is why its last attempt failed, if one did. `rate` is in bytes a second, where it is
+    followed.
+    """
+
+    number: int
+    channel: int
+    name: bytes
+    files: int
+    size: int
+    done: int = 0
+    attempt: int = 1
+    problem: Problem | None = None
+    rate: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Totals:
+    """The sums at one moment; found = verified + waiting + skipped + failed + open.
+
+    `open` is what has no outcome yet. Rates are per second; `remaining` is seconds, None
+    where nobody can tell.
+    """
+
+    found: int = 0
+    found_bytes: int = 0
+    known: int = 0  # of the verified: those that needed nothing in this run
+    verified: int = 0
+    verified_bytes: int = 0
+    waiting: int = 0
+    skipped: int = 0
+    left_behind: int = 0  # files and folders; see `RunFinished`
+    failed: int = 0
+    wanted: int = 0
+    wanted_bytes: int = 0
+    sent: int = 0
+    sent_bytes: int = 0
+    registered: int = 0
+    byte_rate: float = 0.0
+    file_rate: float = 0.0
+    remaining: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def open(self) -> int:
+        return self.found - self.verified - self.waiting - self.skipped - self.failed
+
+    @property
+    def pending(self) -> int:
+        """How many files were registered in this run and are not verified yet."""
+        return max(0, self.registered - (self.verified - self.known))
+
+    def as_progress(self) -> RunProgressed:
+        """Return the sums as an event."""
+        return RunProgressed(
+            found=self.found,
+            found_bytes=self.found_bytes,
+            checked=min(self.found, self.known + self.wanted + self.waiting + self.skipped),
+            verified=self.verified,
+            verified_bytes=self.verified_bytes,
+            waiting=self.waiting,
+            skipped=self.skipped,
+            failed=self.failed,
+            wanted=self.wanted,
+            wanted_bytes=self.wanted_bytes,
+            sent=self.sent,
+            sent_bytes=self.sent_bytes,
+            registered=self.registered,
+            byte_rate=self.byte_rate,
+            file_rate=self.file_rate,
+            remaining=self.remaining,
+            seconds=self.seconds,
+        )
+
+
+NO_PROGRESS: Final = Totals().as_progress()  # of a run that has just begun
+
+
+class RunProgress:
+    """The state of one run as its events describe it; safe to use from any thread.
+
+    Every local file that was seen gets exactly one of the outcomes FilesKnown, FileWaiting,
+    FileSkipped, FileVerified and FileFailed, at the end of what the run does about it. Only
+    FileRetried takes an outcome back.
+
+    `reported` are the sums of the latest RunProgressed. `measured` is the latest StagesMeasured,
+    None while the run is paused.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._begun = clock.monotonic()
+        self._shard = ""
+        self._sums = Totals()
+        self._bytes = Rate(clock)
+        self._files = Rate(clock)
+        self._transfers: dict[int, ActiveTransfer] = {}
+        self._bytes_by_channel: dict[int, int] = {}
+        self.reported = NO_PROGRESS
+        self.measured: StagesMeasured | None = None
+        self._handlers: dict[type[Event], Callable[[Any], None]] = {
+            ChannelChanged: _ignore,
+            CommandDone: _ignore,
+            CommandRefused: _ignore,
+            FileFailed: self._count_failed,
+            FileRegistered: self._count_registered,
+            FileRetried: self._reopen,
+            FileSkipped: self._count_skipped,
+            FilesKnown: self._count_known,
+            FilesSeen: self._count_seen,
+            FileStaged: _ignore,
+            FileVerified: self._count_verified,
+            FileWaiting: self._count_waiting,
+            FileWanted: self._count_wanted,
+            FolderFailed: self._count_folder,
+            FolderFound: _ignore,
+            FolderSkipped: self._count_folder,
+            LimitsChanged: _ignore,
+            Notice: _ignore,
+            RunFinished: _ignore,
+            RunPaused: self._pause,
+            RunProgressed: self._set_reported,
+            RunResumed: _ignore,
+            RunScheduled: _ignore,
+            RunStarted: self._start,
+            StagesMeasured: self._set_measured,
+            TransferFinished: self._finish_transfer,
+            TransferProgressed: self._advance_transfer,
+            TransferRetried: self._note_retry,
+            TransferStarted: self._start_transfer,
+        }
+
+    def add(self, event: Event) -> None:
+        """Take the next event into account."""
+        with self._lock:
+            self._handlers[type(event)](event)
+
+    @property
+    def totals(self) -> Totals:
+        """The sums as of now."""
+        with self._lock:
+            rates = self._bytes.per_second(), self._files.per_second()
+            return replace(
+                self._sums,
+                byte_rate=rates[0],
+                file_rate=rates[1],
+                remaining=self._estimate(*rates),
+                seconds=self._clock.monotonic() - self._begun,
+            )
+
+    @property
+    def transfers(self) -> list[ActiveTransfer]:
+        """The transfers under way, by number."""
+        with self._lock:
+            return [self._transfers[number] for number in sorted(self._transfers)]
+
+    @property
+    def bytes_by_channel(self) -> dict[int, int]:
+        """How many bytes each channel has sent so far."""
+        with self._lock:
+            return self._bytes_by_channel.copy()
+
+    def progress(self) -> RunProgressed:
+        """Return the sums of now as an event."""
+        return self.totals.as_progress()
+
+    def summary(self, run: str, at: datetime, problem: Problem | None = None) -> RunFinished:
+        """Return the sums at the run's end; a file without an outcome waits for the next run."""
+        sums = self.totals
+        waiting = sums.waiting + max(0, sums.open)
+        return RunFinished(
+            run=run,
+            at=at,
+            found=sums.verified + waiting + sums.skipped + sums.failed,
+            verified=sums.verified,
+            waiting=waiting,
+            skipped=sums.skipped,
+            failed=sums.failed,
+            sent=sums.sent,
+            bytes=sums.sent_bytes,
+            seconds=sums.seconds,
+            left_behind=sums.left_behind,
+            problem=problem,
+            shard=self._shard,
+        )
+
+    def _count_seen(self, event: FilesSeen) -> None:
+        self._sums.found += event.files
+        self._sums.found_bytes += event.bytes
+
+    def _count_known(self, event: FilesKnown) -> None:
+        self._sums.known += event.files
+        self._sums.verified += event.files
+        self._sums.verified_bytes += event.bytes
+
+    def _count_wanted(self, event: FileWanted) -> None:
+        self._sums.wanted += 1
+        self._sums.wanted_bytes += event.size
+
+    def _count_registered(self, _: FileRegistered) -> None:
+        self._sums.registered += 1
+
+    def _count_verified(self, event: FileVerified) -> None:
+        self._sums.known += event.known
+        self._sums.verified += 1
+        self._sums.verified_bytes += event.size
+
+    def _count_waiting(self, _: FileWaiting) -> None:
+        self._sums.waiting += 1
+
+    def _count_skipped(self, event: FileSkipped) -> None:
+        self._sums.skipped += 1
+        self._count_left_behind(event.problem)
+
+    def _count_failed(self, _: FileFailed) -> None:
+        self._sums.failed += 1
+
+    def _count_left_behind(self, problem: Problem) -> None:
+        self._sums.left_behind += problem.code not in INTENDED
+
+    def _count_folder(self, event: FolderSkipped | FolderFailed) -> None:
+        # The files of a folder whose owner is unknown come as events of their own.
+        if event.problem.code != UNKNOWN_OWNER:
+            self._count_left_behind(event.problem)
+
+    def _reopen(self, event: FileRetried) -> None:
+        """Count a file as open again."""
+        if event.outcome == "failed":
+            self._sums.failed -= 1
+        else:
+            self._sums.waiting -= 1
+
+    def _start_transfer(self, event: TransferStarted) -> None:
+        self._transfers[event.transfer] = ActiveTransfer(
+            event.transfer,
+            event.channel,
+            event.name,
+            event.files,
+            event.bytes,
+            attempt=event.attempt,
+        )
+
+    def _advance_transfer(self, event: TransferProgressed | TransferFinished) -> None:
+        transfer = self._transfers.get(event.transfer)
+        if transfer is None or event.bytes <= transfer.done:
+            return
+        more = event.bytes - transfer.done
+        self._bytes.add(more)
+        sent = self._bytes_by_channel.get(transfer.channel, 0)
+        self._bytes_by_channel[transfer.channel] = sent + more
+        self._transfers[event.transfer] = transfer._replace(done=event.bytes)
+
+    def _note_retry(self, event: TransferRetried) -> None:
+        if transfer := self._transfers.get(event.transfer):
+            self._transfers[event.transfer] = transfer._replace(problem=event.problem)
+
+    def _finish_transfer(self, event: TransferFinished) -> None:
+        self._advance_transfer(event)
+        self._transfers.pop(event.transfer, None)
+        self._files.add(event.files)
+        self._sums.sent += event.files
+        self._sums.sent_bytes += event.bytes
+
+    def _start(self, event: RunStarted) -> None:
+        self._begun, self._shard = self._clock.monotonic(), event.shard
+
+    def _pause(self, _: RunPaused) -> None:
+        self.measured = None
+
+    def _set_measured(self, event: StagesMeasured) -> None:
+        self.measured = event
+
+    def _set_reported(self, event: RunProgressed) -> None:
+        self.reported = event
+
+    def _estimate(self, byte_rate: float, file_rate: float) -> float | None:
+        """Return the seconds until all that is wanted has been sent: bytes or files, the longer."""
+        sums = self._sums
+        transferred = sums.sent_bytes + sum(each.done for each in self._transfers.values())
+        bytes_left = max(0, sums.wanted_bytes - transferred)
+        files_left = max(0, sums.wanted - sums.sent)
+        if not files_left:
+            return 0.0
+        if not byte_rate and bytes_left:
+            return None
+        by_bytes = bytes_left / byte_rate if bytes_left else 0.0
+        return max(by_bytes, files_left / file_rate) if file_rate else by_bytes or None
+
+
+def _ignore(_: Event) -> None:
+    """Take an event that changes no sum."""
+
+
+class Rate:
+    """How much comes in a second, taken from the last seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._first: float | None = None
+        self._steps: deque[tuple[float, int]] = deque()  # start of the step, amount
+
+    def add(self, amount: int) -> None:
+        now = self._clock.monotonic()
+        self._first = now if self._first is None else self._first
+        if self._steps and now - self._steps[-1][0] < RATE_STEP:
+            begun, sum_so_far = self._steps[-1]
+            self._steps[-1] = begun, sum_so_far + amount
+        else:
+            self._steps.append((now, amount))
+            self._forget(now)
+
+    def per_second(self) -> float:
+        now = self._clock.monotonic()
+        self._forget(now)
+        if self._first is None:
+            return 0.0
+        span = min(RATE_SECONDS, max(now - self._first, RATE_STEP))
+        return sum(amount for _, amount in self._steps) / span
+
+    def _forget(self, now: float) -> None:
+        while self._steps and now - self._steps[0][0] > RATE_SECONDS:
+            self._steps.popleft()

@@ -1,0 +1,101 @@
+"""What the window reads of its engine, and the throughput that it shows."""
+
+import pytest
+
+from mydata_like.core.events import (
+    RunResumed,
+    TransferFinished,
+    TransferProgressed,
+    TransferStarted,
+    event_record,
+)
+from mydata_like.core.format import format_json
+from mydata_like.gui.engine import parse_line
+from mydata_like.gui.live_run import HISTORY_SECONDS, ChannelRates, LiveRun
+from tests.fakes.clock import FakeClock
+
+
+def started(number, channel=1):
+    return TransferStarted(transfer=number, channel=channel, name=b"a", files=1, bytes=1000)
+
+
+def progressed(number, size, channel=1):
+    return TransferProgressed(transfer=number, channel=channel, bytes=size)
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def run(clock):
+    return LiveRun(clock)
+
+
+def add(run, *events):
+    for event in events:
+        run.progress.add(event)
+
+
+def test_each_sample_has_the_channels_that_carried_something_since_the_previous_one(run, clock):
+    add(run, started(1), started(2, channel=2), progressed(1, 300), progressed(2, 100, channel=2))
+    clock.move(1)
+    run.sample()
+    add(run, TransferFinished(transfer=1, channel=1, files=1, bytes=1000, seconds=2.0))
+    clock.move(2)
+    run.sample()
+
+    assert [sample.rates for sample in run.view().samples] == [{1: 300.0, 2: 100.0}, {1: 350.0}]
+
+
+def test_a_sample_is_never_about_a_moment_too_short(run, clock):
+    add(run, started(1), progressed(1, 300))
+    clock.move(0.1)
+    run.sample()
+    assert run.view().samples == ()
+
+    clock.move(0.9)
+    run.sample()
+    assert run.view().samples == (ChannelRates(clock.monotonic(), {1: 300.0}),)
+
+
+def test_only_the_last_minutes_are_kept(run, clock):
+    for _ in range(int(HISTORY_SECONDS) + 10):
+        clock.move(1)
+        run.sample()
+
+    assert len(run.view().samples) == HISTORY_SECONDS + 1
+
+
+def test_the_speed_of_a_transfer_approaches_that_of_its_channel(run, clock):
+    add(run, started(1))
+    for second in range(1, 21):
+        add(run, progressed(1, 40 * second))
+        clock.move(1)
+        run.sample()
+
+    (transfer,) = run.view().transfers
+    assert transfer.rate == pytest.approx(40, rel=0.01)
+    assert transfer.done == 800
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"event": "run_begun"}, {"bytes": "many"}, {"bytes": None}, {"transfer": True}],
+)
+def test_a_line_that_this_version_cannot_read_is_left_out(change):
+    record = event_record(progressed(1, 5)) | change
+
+    assert parse_line(format_json(record).encode()) is None
+
+
+def test_a_line_of_a_later_version_is_read_without_what_is_new():
+    record = event_record(RunResumed()) | {"reason": "a person"}
+
+    assert parse_line(format_json(record).encode()) == RunResumed()
+
+
+@pytest.mark.parametrize("line", [b"", b"[]", b"7", b"{}", b'{"event": []}', b"Traceback"])
+def test_a_line_that_is_no_event_is_left_out(line):
+    assert parse_line(line) is None
