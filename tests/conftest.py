@@ -46,7 +46,7 @@ SLOW_COMPUTER = 4  # times as much elsewhere: the whole gate also runs on slower
 WALL_SECONDS = 60  # after which a pure test counts as hanging, on a very busy computer
 PROCESS_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
 PROCESS = psutil.Process()
-GRACE = 5.0  # seconds for threads and processes that are just ending
+GRACE = 30.0  # seconds for threads and processes that are just ending
 HOME = {
     "HOME": "",
     "USERPROFILE": "",

@@ -38,7 +38,7 @@ class _Waiter:
         try:
             self.done = self._is_ready()
         except Exception as error:  # noqa: BLE001 - whoever waits is to have it, not who looks
-            self._error, self.done = error, True
+            self._error, self.done = _without_frames(error), True
         return self.done
 
     def conclude(self) -> None:
@@ -53,6 +53,19 @@ class _Waiter:
                 raise error
         finally:
             del error
+
+
+def _without_frames(error: Exception) -> Exception:
+    """Return an error that another thread is to have, without the frames of this one.
+
+    They hold what their functions were given, such as views of a buffer, which cannot be resized
+    as long as there are any.
+    """
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = each.__context__ = None
+        each = each.__cause__
+    return error
 
 
 class Vigil(ABC):

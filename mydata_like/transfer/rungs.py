@@ -22,7 +22,7 @@ from mydata_like.transfer.protocol import (
 from mydata_like.transfer.replacing import replace_by_shell
 from mydata_like.transfer.scp import ScpSender
 from mydata_like.transfer.sftp import SftpSender
-from mydata_like.transfer.shell import Shells
+from mydata_like.transfer.shell import Shells, SpareShells
 from mydata_like.transfer.single import SingleSender
 
 
@@ -33,6 +33,7 @@ class Shared(NamedTuple):
     rung: Rung
     compression: Compression
     room: Room
+    spares: SpareShells
     named: bool  # whether batches have their members named from the first on
     find_zeros: bool
 
@@ -41,7 +42,13 @@ def share(plan: Plan, rung: Rung) -> Shared:
     """Return what the channels of a session that begins now will have in common."""
     compression = Compression(available=plan.compress and rung.zstd)
     return Shared(
-        plan.location, rung, compression, Room(STREAMS), plan.named, find_zeros=plan.find_zeros
+        plan.location,
+        rung,
+        compression,
+        Room(STREAMS),
+        SpareShells(),
+        plan.named,
+        find_zeros=plan.find_zeros,
     )
 
 
@@ -61,7 +68,7 @@ class ShellSender:
 
     def __init__(self, session: Session, shared: Shared) -> None:
         self._room = shared.room
-        self._shells = Shells(session, shared.compression)
+        self._shells = Shells(session, shared.compression, shared.spares)
         self._shells.open()
         location, rung = shared.location, shared.rung
         self._location = location

@@ -95,12 +95,19 @@ class Shells:
 
     A shell takes two round trips to start, so that happens beside the script before.
 
-    `compression` is what is known of compressing their input.
+    `compression` is what is known of compressing their input, and `spares` are the shells that
+    wait for channels of the same session.
     """
 
-    def __init__(self, session: Session, compression: Compression | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        compression: Compression | None = None,
+        spares: "SpareShells | None" = None,
+    ) -> None:
         self.compression = compression or Compression(available=False)
         self._session = session
+        self._spare_shells = spares or SpareShells()
         self._coming: _Shell | None = None
         self._taking = Lock()
         self._spares = True  # whether the server grants more than is needed
@@ -128,8 +135,7 @@ class Shells:
     def prepare(self) -> None:
         """Have a shell start for the next script; nothing is lost where none is granted."""
         if self._coming is None and self._spares:
-            self._coming = _Shell(self._session)
-            self._coming.start()
+            self._coming = self._spare_shells.start(self._session)
 
     def run(self, script: bytes) -> bytes:
         """Run a short script to its end and return its output."""
@@ -159,7 +165,7 @@ class Shells:
         """Return the shell that was prepared; None without one."""
         with self._taking:
             coming, self._coming = self._coming, None
-        if coming is None:
+        if coming is None or not self._spare_shells.take(coming):
             return None
         if coming.is_alive():
             coming.join()
@@ -168,23 +174,66 @@ class Shells:
         return coming.stream
 
     def _open(self, command: bytes, *, patient: bool) -> Stream:
-        """Start a command; a server that grants only one needs a moment to end the last."""
+        """Start a command; a server that grants only one needs a moment to end the last.
+
+        Where shells that wait for later scripts take the room of this one, they are closed.
+        """
         for _ in range(_TRIES if patient else 0):
             try:
                 return self._session.start(command)
             except TransientError as error:
                 if error.problem_code != NO_CHANNEL:
                     raise
+            self.close()
+            self._spare_shells.give_up()
             time.sleep(_PAUSE)
         return self._session.start(command)
 
 
-class _Shell(Thread):
-    """A shell that starts, and then waits for its script."""
+class SpareShells:
+    """The shells of a session that wait while their channels run scripts.
 
-    def __init__(self, session: Session) -> None:
+    Once a channel was refused a script because of them, there are none.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._granted = True
+        self._waiting: set[_Shell] = set()
+
+    def start(self, session: Session) -> "_Shell | None":
+        """Have a shell start in the background; None where the host has no room for it."""
+        with self._lock:
+            if not self._granted:
+                return None
+            shell = _Shell(session, spare=True)
+            self._waiting.add(shell)
+        shell.start()
+        return shell
+
+    def take(self, shell: "_Shell") -> bool:
+        """Return whether a shell may be used: a spare one may have been closed."""
+        with self._lock:
+            known = shell in self._waiting
+            self._waiting.discard(shell)
+        return known or not shell.spare
+
+    def give_up(self) -> None:
+        """Close those that wait, and start no more."""
+        with self._lock:
+            self._granted = False
+            waiting, self._waiting = self._waiting, set()
+        for shell in waiting:
+            shell.drop()
+
+
+class _Shell(Thread):
+    """A shell that starts, and then waits for its script; `spare` while another script runs."""
+
+    def __init__(self, session: Session, *, spare: bool = False) -> None:
         super().__init__(name="shell", daemon=True)
         self._session = session
+        self.spare = spare
         self.stream: Stream | None = None
         self.round_trip = math.inf
 
@@ -197,3 +246,10 @@ class _Shell(Thread):
     def run(self) -> None:
         with suppress(UploaderError):  # then the next script does without
             self.begin()
+
+    def drop(self) -> None:
+        """Close what was started."""
+        self.join()
+        if self.stream is not None:
+            with suppress(UploaderError):
+                self.stream.close()

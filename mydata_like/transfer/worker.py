@@ -146,6 +146,20 @@ class _Worker:
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
     def _work(self, channel: "_Channel", session: Session, shared: "Shared") -> None:
+        """Be one channel; whatever ends it early reaches the engine as its answer."""
+        try:
+            self._carry_all(channel, session, shared)
+        except BaseException as error:  # noqa: BLE001 - the engine waits for an answer
+            if not isinstance(error, UploaderError):
+                sys.excepthook(type(error), error, error.__traceback__)  # before the process ends
+                error = _unexpected(error)
+            try:
+                channel.answer(pack_error(error))
+            finally:
+                self._coming.put(None)
+
+    def _carry_all(self, channel: "_Channel", session: Session, shared: "Shared") -> None:
+        """Open a channel and carry its payloads; where it is refused, the others go on."""
         from mydata_like.transfer.rungs import build_sender
 
         metered = MeteredSession(session, channel.bucket, channel.sheet)
@@ -156,14 +170,7 @@ class _Worker:
             channel.answer(pack_error(error))
             return
         channel.answer(Opened(shared.rung, session.stack, session.cipher, sender.round_trip))
-        try:
-            channel.serve(sender, build)
-        except UploaderError as error:
-            channel.answer(pack_error(error))
-            self._coming.put(None)
-        except BaseException:
-            self._coming.put(None)
-            raise
+        channel.serve(sender, build)
 
 
 class _Channel:
@@ -276,6 +283,10 @@ def _misplaced(member: Member) -> Problem:
     return Problem(
         "staging.name", f"{format_path(member.remote)} has no place in the staging area."
     )
+
+
+def _unexpected(error: BaseException) -> TransientError:
+    return TransientError(f"A channel ended by {type(error).__name__}: {error}", code=LOST)
 
 
 def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:

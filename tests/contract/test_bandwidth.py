@@ -56,7 +56,7 @@ def test_lifting_the_limit_frees_a_payload_that_would_take_an_hour(place, channe
     place.settle(member)
     channel.limit(1000)
     begun = threading.Event()
-    lift = threading.Thread(target=lambda: begun.wait(20) and channel.limit(0))
+    lift = threading.Thread(target=lambda: begun.wait(60) and channel.limit(0))
     lift.start()
 
     fates = channel.send(single(member), lambda _: begun.set())
@@ -85,7 +85,7 @@ def test_a_limited_channel_is_cut_at_once_and_keeps_its_session(place, staging, 
     place.settle(member)
     channel.limit(1000)
     begun = threading.Event()
-    cut = threading.Thread(target=lambda: begun.wait(20) and channel.cut())
+    cut = threading.Thread(target=lambda: begun.wait(60) and channel.cut())
     cut.start()
     with pytest.raises(TransientError) as caught:
         channel.send(single(member), lambda _: begun.set())

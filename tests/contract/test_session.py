@@ -207,10 +207,12 @@ def test_a_host_that_asks_whether_we_live_is_answered_while_nobody_listens(tmp_p
 
 def test_what_paramiko_still_has_for_a_channel_that_was_closed_is_not_sent(sshd, tmp_path):
     with open_session(endpoint_of(sshd, tmp_path, stack="paramiko")) as session:
-        stream = session.start(b"true")
-        channel = stream._channel
+        wanted = tmp_path / "wanted"
+        os.mkfifo(wanted)
+        channel = session.start(b"cat %b" % os.fsencode(wanted))._channel
         with channel.lock:
             late = channel._send_eof()
+        wanted.write_bytes(b"")  # ends the command, for which the host closes the channel
         while not channel.closed:
             channel.status_event.wait(0.01)
         channel.transport._send_user_message(late)

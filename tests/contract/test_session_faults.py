@@ -325,7 +325,7 @@ def test_nothing_is_left_behind_by_sessions_that_failed(endpoint, proxy, stack):
         gc.collect()  # errors of tests before hold on to their sessions
         for thread in threading.enumerate():
             if thread.name.startswith("ssh-"):
-                thread.join(5)  # the session has failed; its threads end a moment later
+                thread.join(60)  # the session has failed; its threads end a moment later
         return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
 
     def fail_once():
@@ -338,10 +338,10 @@ def test_nothing_is_left_behind_by_sessions_that_failed(endpoint, proxy, stack):
 
     fail_once()
     for thread in proxy._threads[1:]:
-        thread.join(5)
+        thread.join(60)
     before = count()
     for _ in range(5):
         fail_once()
     for thread in proxy._threads[1:]:
-        thread.join(5)
+        thread.join(60)
     assert count() == before

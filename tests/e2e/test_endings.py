@@ -12,7 +12,7 @@ from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
-PROMPT = 5.0  # seconds in which a run obeys
+PROMPT = 30.0  # seconds in which a run obeys
 
 
 @pytest.fixture

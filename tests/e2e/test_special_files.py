@@ -14,7 +14,7 @@ from tests.sshd_fixture import needs_sshd
 
 pytestmark = [pytest.mark.e2e, needs_sshd]
 
-AT_ONCE = 10.0  # seconds; a command that waits for a pipe does so for ever
+AT_ONCE = 60.0  # seconds; a command that waits for a pipe does so for ever
 
 
 def make_socket(path):

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -57,6 +58,29 @@ class RefusingSession(LocalSession):
         raise RejectedError("The host runs no commands for us.", code="ssh.exec-refused")
 
 
+class FaultySession(NearSession):
+    """Raises what only a mistake of ours would: as a channel opens, or as it is written to."""
+
+    def __init__(self, *, opens: bool) -> None:
+        super().__init__()
+        self._opens = opens
+
+    def start(self, command: bytes) -> Stream:
+        if not self._opens:
+            raise BufferError("a mistake")
+        return super().start(command)
+
+    def _allow(self, count: int) -> int:
+        raise BufferError("a mistake")
+
+
+SESSIONS = {
+    "faulty": partial(FaultySession, opens=False),
+    "faulty later": partial(FaultySession, opens=True),
+    "refuses": RefusingSession,
+}
+
+
 class FarSession(LocalSession):
     """Of a host that is a long way off."""
 
@@ -91,7 +115,7 @@ def connect(plan: Plan) -> tuple[Session, Rung]:
         return (StuckSession(dies=dies) if _first(Path(marker)) else NearSession()), rung
     if host == "no tar":
         return NearSession(), SHELL._replace(tar="", cpus=1)
-    session = RefusingSession() if host == "refuses" else NearSession()
+    session = SESSIONS.get(host, NearSession)()
     return session, SHELL._replace(why="known" if plan.rung else "probed")
 
 

@@ -51,7 +51,7 @@ class TcpProxy:
         self._listener.close()
         self.fin_all()
         for thread in self._threads:
-            thread.join(5)
+            thread.join(60)
 
     def reset_all(self):
         """Answer every connection with RST."""

@@ -51,7 +51,7 @@ class Tunnel:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.join(10)
+        self._thread.join(60)
         self._listener.close()
 
     def _serve(self) -> None:

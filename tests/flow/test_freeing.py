@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from contextlib import contextmanager
-from pathlib import Path
 from time import time
 
 import pytest
@@ -25,15 +24,23 @@ LONG_AGO = 1_600_000_000
 NAMES = ("good", "changed", "touched", "rotten", "lost", "doubted", "rewritten", "hidden", "kept")
 TINY = "alice/Tiny/raw"
 RECENT = "alice/Recent/a.tif"
+COMMANDED = "alice/Commanded"
+WHOLE = "bob/Whole/deep"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A site where a run has brought every file to the server, tiny ones in an archive."""
+    """A site where a run has brought every file to the server, tiny ones in an archive.
+
+    All tests share it, in any order: what one changes or deletes, no other one uses.
+    """
     folder = tmp_path_factory.mktemp("site")
     for name in NAMES:
         for place in ("alice/Scan", "bob/Scan/deep"):
             a_file(folder / "data" / place / f"{name}.tif", 1000 + len(name), LONG_AGO)
+    for name in ("a", "b"):
+        for place in (COMMANDED, WHOLE):
+            a_file(folder / "data" / place / f"{name}.tif", 20, LONG_AGO)
     for number in range(12):
         a_file(folder / "data" / TINY / f"{number}.txt", 10 + number, LONG_AGO + number)
     a_file(folder / "data" / RECENT, 50, time() - 3600)
@@ -68,8 +75,10 @@ def number_of(site, name):
 def failing(site, path, skip=0):
     """Let the server show nothing at this path, as it does to strangers."""
     site.server.faults.add(Fault(action=EMPTY_LIST, path=path, count=None, skip=skip))
-    yield
-    site.server.faults.clear()
+    try:
+        yield
+    finally:
+        site.server.faults.clear()
 
 
 def deeds(site):
@@ -208,19 +217,20 @@ def test_a_file_that_changed_within_the_settling_time_is_kept(site):
 
 
 def test_the_command_tells_every_file_and_is_sure_only_when_told_so(site):
-    name = "alice/Scan/hidden.tif"
-    looked = site.command("free", str(site.data / "alice/Scan"), "--dry-run", "--json")
-    assert (looked.code, looked.sums["freed"]) == (1, 2)
-    assert looked.sums["asked"] == looked.sums["freed"] + looked.sums["kept"]
+    a_file(site.data / COMMANDED / "new.tif", 5, LONG_AGO)
+    looked = site.command("free", str(site.data / COMMANDED), "--dry-run", "--json")
+    assert (looked.code, looked.sums["freed"], looked.sums["kept"]) == (1, 2, 1)
+    assert looked.sums["asked"] == 3
 
-    asked = site.command("free", str(site.data / name))
+    path = site.data / COMMANDED / "a.tif"
+    asked = site.command("free", str(path))
     assert asked.code == 2
     assert "give --yes" in asked.complaints
-    assert (site.data / name).exists()
+    assert path.exists()
 
-    told = site.command("free", str(site.data / name), "--yes")
-    assert (told.code, told.output) == (0, "1 file, 1.0 kB deleted; 0 kept.\n")
-    assert not (site.data / name).exists()
+    told = site.command("free", str(path), "--yes")
+    assert (told.code, told.output) == (0, "1 file, 20 bytes deleted; 0 kept.\n")
+    assert not path.exists()
 
 
 def test_nothing_is_freed_while_a_run_is_at_work(site):
@@ -274,9 +284,13 @@ def test_what_was_dropped_is_freed_where_it_lies_and_what_lies_beside_it_is_not(
 
 
 def test_a_folder_is_freed_file_by_file_and_stays(site):
-    freed, kept = free(site, "bob")
+    link = site.data / WHOLE / "b.tif"
+    link.rename(site.data.parent / "b.tif")
+    link.symlink_to(site.data.parent / "b.tif")
 
-    assert len(freed) == len(NAMES) - 1
-    assert kept == {"bob/Scan/deep/kept.tif": "free.link"}
-    assert (site.data / "bob/Scan/deep").is_dir()
-    assert Path(site.data / "bob/Scan/deep/kept.tif").is_symlink()
+    freed, kept = free(site, "bob/Whole")
+
+    assert freed == [f"{WHOLE}/a.tif"]
+    assert kept == {f"{WHOLE}/b.tif": "free.link"}
+    assert (site.data / WHOLE).is_dir()
+    assert link.is_symlink()

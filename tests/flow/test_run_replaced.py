@@ -48,7 +48,7 @@ def start(site, *settings):
 
 
 def await_that(process, happened):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not happened():
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline

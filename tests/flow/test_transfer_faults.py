@@ -85,7 +85,7 @@ def test_a_broken_line_is_noticed_and_the_next_attempt_succeeds(
     started = time.monotonic()
     with pytest.raises(TransientError):
         channel.send(single(member), once(faults[fault]))
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 60  # seconds; TCP would wait for a quarter of an hour
     assert not place.there(member).exists()
     proxy.stall.clear()
     assert channel.send(single(member), ignore) == [Sent(0, checksum(member))]
@@ -188,7 +188,7 @@ def test_a_black_hole_at_any_time_is_noticed(place, proxy, transport):
         channel.send(single(member), ignore)
     with pytest.raises(TransientError):
         channel.send(single(member), ignore)  # where it is the greeting that never comes
-    assert time.monotonic() - started < 25
+    assert time.monotonic() - started < 60
 
 
 def test_closing_leaves_no_process_descriptor_or_thread(place, staging):
@@ -212,10 +212,10 @@ def test_closing_leaves_no_process_descriptor_or_thread(place, staging):
     threads = [threading.Thread(target=send, args=(channel,)) for channel in channels]
     for thread in threads:
         thread.start()
-    moved.wait(10)
+    assert moved.wait(60)
     transport.close()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     assert len(failures) == 2
     assert psutil.Process().num_fds() == descriptors
     assert set(psutil.Process().children()) <= children

@@ -131,7 +131,7 @@ def test_stopping_the_server_ends_what_hangs(tmp_path):
             pass
         assert not hanging.done()
         server.stop()
-        hanging.result(timeout=10)
+        hanging.result(timeout=60)
 
 
 def test_requests_are_listed_with_their_status(server, api):
@@ -198,20 +198,20 @@ def test_a_cache_keeps_answers(server, api, honours, header, fresh):
 
 def test_a_second_writer_to_what_a_slow_request_writes_blocks_a_worker_for_good(server, api):
     server.limit_workers(2)
-    server.faults.add(Fault(action=Slow(0.5), method="PATCH"))
+    server.faults.add(Fault(action=Slow(2.0), method="PATCH"))
     other = api.make_dataset("Other")
 
-    def write(name, dataset=1):
+    def write(name, dataset=1, timeout=60):
         document = {"objects": [staged(name, dataset=f"/api/v1/dataset/{dataset}/")]}
         with Api(server) as own:
-            return own.patch("mydata_dataset_file/", json=document, timeout=1).status_code
+            return own.patch("mydata_dataset_file/", json=document, timeout=timeout).status_code
 
     with ThreadPoolExecutor() as threads:
         slow = threads.submit(write, "a")
         while not server.locked:
             pass
         beside = write("b", other)
-        second = threads.submit(write, "c")
+        second = threads.submit(write, "c", timeout=1)
         assert slow.result() == 202
         assert second.exception() is not None
 
@@ -221,7 +221,7 @@ def test_a_second_writer_to_what_a_slow_request_writes_blocks_a_worker_for_good(
 
 
 def test_a_gateway_that_gives_up_leaves_the_request_at_work(server, api):
-    server.faults.add(Fault(action=Slow(0.3, patience=0.1), method="PATCH"))
+    server.faults.add(Fault(action=Slow(1.0, patience=0.1), method="PATCH"))
 
     reply = api.patch("mydata_dataset_file/", json={"objects": [staged("a")]})
     before = api.names()

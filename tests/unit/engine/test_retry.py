@@ -287,7 +287,7 @@ class Assembly(FakeCancel):
 
     def __init__(self, clock: FakeClock, threads: int) -> None:
         super().__init__(clock)
-        self._all = threading.Barrier(threads, timeout=5)
+        self._all = threading.Barrier(threads, timeout=60)
         self._mine = threading.local()
 
     def wait(self, timeout: float) -> bool:
@@ -300,7 +300,7 @@ class Assembly(FakeCancel):
 def test_many_callers_pause_once_and_one_of_them_probes() -> None:
     clock, cancel, events = FakeClock(), CancelFlag(), list[Event]()
     gate = Gate(clock, Assembly(clock, 8), events.append, random.Random(1))
-    together = threading.Barrier(8, timeout=5)
+    together = threading.Barrier(8, timeout=60)
     asked: list[int] = []
 
     def ask_all(numbers: Iterable[int]) -> Iterator[str]:

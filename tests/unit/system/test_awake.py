@@ -80,7 +80,7 @@ def test_who_is_killed_keeps_no_computer_awake(told: Path) -> None:
         keepers = psutil.Process(holder.pid).children(recursive=True)
         holder.kill()
 
-    _, alive = psutil.wait_procs(keepers, timeout=5)
+    _, alive = psutil.wait_procs(keepers, timeout=60)
     assert keepers
     assert [one for one in alive if one.status() != psutil.STATUS_ZOMBIE] == []
 
@@ -89,7 +89,7 @@ def test_a_system_that_refuses_is_not_asked_again(told: Path, tmp_path: Path) ->
     install(tmp_path, f"#!/bin/sh\necho refused >> {told}\nexit 1\n")
     wakefulness = ProgramWakefulness()
     wakefulness.keep()
-    psutil.wait_procs(psutil.Process().children(), timeout=5)
+    psutil.wait_procs(psutil.Process().children(), timeout=60)
 
     wakefulness.keep()
     wakefulness.keep()

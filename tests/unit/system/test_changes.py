@@ -19,7 +19,7 @@ from mydata_like.system.changes import FolderChanges
 from mydata_like.system.lock import lock_data_directory
 from tests.fakes.clock import FakeClock
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 def wait_for_sign(changes):

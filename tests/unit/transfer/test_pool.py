@@ -81,7 +81,7 @@ def run_together(*actions) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
 
 
 def states(events) -> list[str]:
@@ -487,7 +487,7 @@ def test_no_worker_outlives_a_killed_engine(tmp_path):
         workers = psutil.Process(engine.pid).children(recursive=True)
         assert workers
         engine.send_signal(signal.SIGKILL)
-    _, alive = psutil.wait_procs(workers, timeout=5)
+    _, alive = psutil.wait_procs(workers, timeout=60)
     assert not alive
 
 

@@ -12,7 +12,7 @@ from mydata_like.core.errors import TransientError
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.pipe import Pipe
 from mydata_like.transfer.process import WORKER, WorkerProcess, build_command
-from mydata_like.transfer.protocol import Join, Opened, Plan
+from mydata_like.transfer.protocol import Join, Member, Opened, Plan, Task
 
 pytestmark = pytest.mark.process
 
@@ -50,6 +50,22 @@ def test_what_a_worker_and_its_children_print_and_read_disturbs_nothing(start, c
 
     assert isinstance(opened, Opened)
     assert sorted(capfd.readouterr().err.split()) == ["child", "worker"]
+
+
+@pytest.mark.parametrize("host", ["faulty", "faulty later"])
+def test_a_mistake_that_ends_a_channel_is_what_the_engine_hears(start, host, capfd):
+    worker = start(build_command("tests.fakes.channels"))
+
+    def send():
+        open_channel(worker, host)
+        worker.tell(1, Task((Member(b"/none", 9, 0, 0, 0, b"a/file"),), batched=True))
+        worker.hear(1, 60)
+
+    with pytest.raises(TransientError, match="BufferError: a mistake") as raised:
+        send()
+
+    assert raised.value.problem_code == "channel.lost"
+    assert 'BufferError("a mistake")' in capfd.readouterr().err, "the traceback is complete"
 
 
 def test_the_program_itself_can_be_a_channel_worker(start):
