@@ -101,7 +101,7 @@ free-test: setup
 pages: setup
 	$(BIN)/python -m mydata_like.settings.reference > docs/settings.md
 	$(BIN)/python -m mydata_like.settings.sample > docs/admin/settings.toml
-	$(BIN)/python -m mydata_like.core.reference docs/events.md
+	$(BIN)/python -m mydata_like.core.events_reference docs/events.md
 
 wheel: setup
 	$(BIN)/python -m hatchling build -t wheel -t sdist

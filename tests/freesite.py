@@ -24,7 +24,7 @@ from mydata_like.app.settings import (
     prepare_places,
 )
 from mydata_like.app.staging import open_petition
-from mydata_like.core.freeing import Freed, Spared
+from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.core.ports import ExperimentDraft
 from mydata_like.demo.approval import STAGING_BOX, ScpAddress
@@ -176,7 +176,7 @@ class FreeSite:
         finally:
             ledger.close()
 
-    def free(self, *paths: Path, delete: bool = True) -> list[Freed | Spared]:
+    def free(self, *paths: Path, delete: bool = True) -> list[DeletedFile | KeptFile]:
         """Free files, as the command does."""
         observer = RunObserver()
         with open_freeing(self.settings, self.config, observer, delete=delete) as freeing:

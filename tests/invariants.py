@@ -6,8 +6,8 @@ from contextlib import contextmanager, nullcontext
 
 from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed
+from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import EntryState
-from mydata_like.core.sources import KnownSource
 from mydata_like.demo.archived import is_archive, list_archived
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock

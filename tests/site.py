@@ -20,7 +20,7 @@ from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run
 from mydata_like.app.settings import load_settings
 from mydata_like.core.events import Event, RunFinished
-from mydata_like.core.sources import Offer
+from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.demo.place import DemoPlace, furnish
 from mydata_like.demo.samples import make_samples
 from mydata_like.demo.server import EmbeddedServer
@@ -142,7 +142,7 @@ class Site:
         *settings: str,
         watch: Callable[[Event], object] = id,
         patience: float | None = None,
-        sources: Sequence[Offer] = (),
+        sources: Sequence[SourceRequest] = (),
     ) -> "Carried":
         """Run in this process; `watch` sees each event, so faults can strike at one of them.
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mydata_like.app.settings import find_state, offer_takeover
 from mydata_like.core.errors import SettingsError
-from mydata_like.core.model import Facility, Instrument, User
-from mydata_like.core.ports import Cancel, Clock
+from mydata_like.core.model import Facility, InstrumentRecord, User
+from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.engine.datasets import Identity
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import Client
@@ -29,7 +29,7 @@ class Connection:
     resources: frozenset[str]
     account: User
     facility: Facility
-    instrument: Instrument
+    instrument: InstrumentRecord
     uploaders: Uploaders
 
     def close(self) -> None:
@@ -37,7 +37,7 @@ class Connection:
 
 
 def open_connection(
-    settings: Settings, key: Secret, clock: Clock, cancel: Cancel, *, dry_run: bool = False
+    settings: Settings, key: Secret, clock: Clock, cancel: CancelSignal, *, dry_run: bool = False
 ) -> Connection:
     """Connect and prove who we are; raises a `RunError` that says what is to be mended.
 
@@ -66,10 +66,10 @@ def open_connection(
 
 def _find_instrument(
     server: HttpServer, facility: Facility, name: str, *, dry_run: bool
-) -> Instrument:
+) -> InstrumentRecord:
     if not dry_run:
         return server.ensure_instrument(facility, name)
-    return server.find_instrument(facility, name) or Instrument(0, name)
+    return server.find_instrument(facility, name) or InstrumentRecord(0, name)
 
 
 def require_complete(settings: Settings, config: Path | None) -> None:

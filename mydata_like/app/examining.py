@@ -24,7 +24,7 @@ from mydata_like.app.settings import (
 )
 from mydata_like.app.staging import list_endpoints, open_petition, open_transport
 from mydata_like.core.errors import NotApprovedError, RunError
-from mydata_like.core.ports import Cancel
+from mydata_like.core.ports import CancelSignal
 from mydata_like.doctor.advice import Verdict, judge, reorder
 from mydata_like.doctor.api import Questions
 from mydata_like.doctor.examination import Examination
@@ -68,7 +68,7 @@ class SpeedTest:
     """
 
     def __init__(
-        self, settings: Settings, order: SpeedOrder, subject: Subject, cancel: Cancel
+        self, settings: Settings, order: SpeedOrder, subject: Subject, cancel: CancelSignal
     ) -> None:
         self._settings = settings
         self._order = order

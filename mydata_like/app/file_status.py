@@ -18,7 +18,9 @@ from typing import NamedTuple
 from mydata_like.app.freeing import find_key
 from mydata_like.app.settings import find_places, find_state, ledger_file
 from mydata_like.app.sources import find_sources
+from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import Problem, SettingsError
+from mydata_like.core.extra_sources import lies_in
 from mydata_like.core.file_status import (
     NO_EVIDENCE,
     Amount,
@@ -30,14 +32,12 @@ from mydata_like.core.file_status import (
     LocalState,
     PathStatus,
     Suggestion,
-    Unknown,
+    UnknownReason,
     choose_evidence,
     compare,
 )
-from mydata_like.core.files import bounded_ns
+from mydata_like.core.local_files import bounded_ns
 from mydata_like.core.openat import is_link
-from mydata_like.core.shards import WHOLE
-from mydata_like.core.sources import lies_in
 from mydata_like.engine.root import Links, Root
 from mydata_like.settings.schema import Settings
 from mydata_like.store.file_queries import FileQueries
@@ -99,7 +99,9 @@ def _key_of(root: Path, path: Path) -> bytes:
 
 def _describe_outside(path: Path) -> FileStatus:
     local = LocalState.NEW if os.path.lexists(path) else LocalState.GONE
-    return FileStatus(path, os.fsencode(path.as_posix()), local, 0, 0, unknown=Unknown.OUTSIDE)
+    return FileStatus(
+        path, os.fsencode(path.as_posix()), local, 0, 0, unknown=UnknownReason.OUTSIDE
+    )
 
 
 class _Look(NamedTuple):
@@ -235,7 +237,7 @@ class _Lookup:
         above = self._find_above(key, look) if evidence == NO_EVIDENCE or look.problem else None
         unknown = None
         if evidence == NO_EVIDENCE and above is None:
-            unknown = Unknown.ABSENT if local is LocalState.GONE else Unknown.UNSEEN
+            unknown = UnknownReason.ABSENT if local is LocalState.GONE else UnknownReason.UNSEEN
         size, modified_ns = _measure(evidence, look.facts)
         web = self._page_of(entry.dataset) if entry else ""
         return FileStatus(path, key, local, size, modified_ns, evidence, above, unknown, web)
@@ -245,7 +247,7 @@ class _Lookup:
         ends = {number for ledger in self._ledgers for number in ledger.find_datasets(key)}
         web = self._page_of(ends.pop()) if len(ends) == 1 else ""
         above = _latest(ledger.find_outcome_above(key) for ledger in self._ledgers)
-        return FolderStatus(path, key, sums, above, None if sums else Unknown.UNSEEN, web)
+        return FolderStatus(path, key, sums, above, None if sums else UnknownReason.UNSEEN, web)
 
     def _find_above(self, key: bytes, look: _Look) -> KnownOutcome | None:
         """Return what is not well with the way to a file: a link, or a folder above it."""

@@ -19,8 +19,8 @@ from mydata_like.app.settings import (
     prepare_places,
 )
 from mydata_like.app.staging import open_petition
+from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
-from mydata_like.core.freeing import Found, Freed, Spared
 from mydata_like.engine.free import Free
 from mydata_like.engine.proving import Proof
 from mydata_like.engine.reverify import Reverification, Reverify
@@ -49,20 +49,20 @@ class Freeing:
     grounds: Grounds
     free: Free
 
-    def __call__(self, paths: Iterable[Path]) -> Iterator[Freed | Spared]:
+    def __call__(self, paths: Iterable[Path]) -> Iterator[DeletedFile | KeptFile]:
         """Yield what becomes of each of these files, and of each that is in these folders."""
         return self.free(file for path in paths for file in self._find(path))
 
-    def go_through(self, keys: Iterable[bytes]) -> Iterator[Freed | Spared]:
+    def go_through(self, keys: Iterable[bytes]) -> Iterator[DeletedFile | KeptFile]:
         """Yield what becomes of exactly these files, by their keys."""
         return self.free(file for key in keys for file in self.grounds.find(key))
 
-    def _find(self, path: Path) -> Iterator[Found]:
+    def _find(self, path: Path) -> Iterator[CleanupCandidate]:
         key = find_key(self.root, path)
         if key is None:
             key = find_source_key(self.sources, path)
         if key is None:
-            return iter([Found(os.fsencode(path), 0, OUTSIDE)])
+            return iter([CleanupCandidate(os.fsencode(path), 0, OUTSIDE)])
         return self.grounds.find(key)
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.app.settings import find_state, ledger_file
+from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.core.format import format_path
+from mydata_like.core.extra_sources import KnownSource
+from mydata_like.core.formatting import format_path
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.ports import Clock
-from mydata_like.core.safety import PARTIAL_REASONS, Evidence, RunSums, Safety, judge_safety
-from mydata_like.core.sources import KnownSource
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.root import Root, reason
 from mydata_like.settings.schema import Settings
@@ -64,7 +64,7 @@ class LedgerState:
         """How safe the data is."""
         last = next((past for past in self.runs if past.finished is not None), None)
         return judge_safety(
-            Evidence(
+            SafetyEvidence(
                 at_risk=self.at_risk,
                 last=last and RunSums.of(last.summary),
                 whole=self.whole and RunSums.of(self.whole.summary),

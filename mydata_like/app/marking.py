@@ -9,9 +9,9 @@ from pathlib import Path
 from mydata_like.app.admission import describe_applicant
 from mydata_like.app.connection import Connection
 from mydata_like.app.server_settings import Mirror, open_mirror
+from mydata_like.core.data_directory import Shard
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, ItemError, UploaderError
-from mydata_like.core.format import format_path
-from mydata_like.core.shards import Shard
+from mydata_like.core.formatting import format_path
 from mydata_like.engine.ticker import repeated
 from mydata_like.server.marks import EXPIRY, Mark, digest_folders
 from mydata_like.server.uploader import Installation, UploaderRecord

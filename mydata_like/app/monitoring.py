@@ -20,7 +20,7 @@ from mydata_like.core.events import (
     RunStarted,
     event_record,
 )
-from mydata_like.core.ports import Cancel, Clock, Emit
+from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.monitor import Monitor, Week
 from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import SqliteLedger
@@ -105,7 +105,7 @@ class Pulse:
         self._beat = self._beat._replace(at=self._clock.now())
         save_record(self._file, self._beat)
 
-    def keep_beating(self, cancel: Cancel) -> None:
+    def keep_beating(self, cancel: CancelSignal) -> None:
         """Give signs of life, and tell what is due, until asked to stop."""
         while True:
             self.beat()

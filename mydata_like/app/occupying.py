@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.ports import Clock
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.engine.ticker import repeated
 from mydata_like.system.lease import RENEWAL, Lease
 from mydata_like.system.lock import lock_data_directory

@@ -10,7 +10,7 @@ from mydata_like.app.setup import Login, find_strangers
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, FileWaiting
 from mydata_like.core.model import DatasetFolder, Layout, OwnerKind
-from mydata_like.core.ports import Cancel
+from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.filters import FileFilter
 from mydata_like.engine.fit import DEEPEST, Branch, Known, judge, suggest_layout
 from mydata_like.engine.layout import Level, levels_of
@@ -55,7 +55,7 @@ class Preview:
 
 
 def preview_layout(
-    settings: Settings, login: Login, tell: Callable[[Sample], object], cancel: Cancel
+    settings: Settings, login: Login, tell: Callable[[Sample], object], cancel: CancelSignal
 ) -> Preview:
     """Tell of the first dataset folders one by one, then return the whole.
 
@@ -79,7 +79,7 @@ def preview_layout(
     )
 
 
-def _find_folders(settings: Settings, root: Root, cancel: Cancel) -> list[DatasetFolder]:
+def _find_folders(settings: Settings, root: Root, cancel: CancelSignal) -> list[DatasetFolder]:
     scan = Scan(settings, lambda event: None, SystemClock(), cancel)
     found: list[DatasetFolder] = []
     for folder in scan.find_folders(root.path):
@@ -91,7 +91,7 @@ def _find_folders(settings: Settings, root: Root, cancel: Cancel) -> list[Datase
     return found
 
 
-def _sample(settings: Settings, root: Root, folder: DatasetFolder, cancel: Cancel) -> Sample:
+def _sample(settings: Settings, root: Root, folder: DatasetFolder, cancel: CancelSignal) -> Sample:
     files, size, more = _count(settings.filters, root, folder, cancel)
     owner = folder.owner or settings.data.group_prefix + folder.group_folder
     if not folder.owner and not folder.group_folder:
@@ -101,7 +101,7 @@ def _sample(settings: Settings, root: Root, folder: DatasetFolder, cancel: Cance
 
 
 def _count(
-    filters: Filters, root: Root, folder: DatasetFolder, cancel: Cancel
+    filters: Filters, root: Root, folder: DatasetFolder, cancel: CancelSignal
 ) -> tuple[int, int, bool]:
     """Return files and bytes that a run would take by and by, and whether there are more."""
     waiting: list[int] = []
@@ -123,7 +123,7 @@ def _count(
     return files + len(waiting), size + sum(waiting), False
 
 
-def _find_branches(root: Root, cancel: Cancel) -> Iterator[Branch]:
+def _find_branches(root: Root, cancel: CancelSignal) -> Iterator[Branch]:
     """Yield the folders down to the deepest layout's level, the upper ones first."""
     refuse = FileFilter(Filters()).refuse
     waiting: deque[tuple[bytes, tuple[str, ...]]] = deque([(root.path, ())])
@@ -157,7 +157,7 @@ def _list(root: Root, path: bytes) -> tuple[list[bytes], list[bytes]]:
 
 
 def _ask_for_owners(
-    settings: Settings, login: Login, branches: Iterable[Branch], cancel: Cancel
+    settings: Settings, login: Login, branches: Iterable[Branch], cancel: CancelSignal
 ) -> tuple[Known, tuple[str, ...] | None]:
     """Return whom of the uppermost folders the server knows, and who is a stranger to it.
 
@@ -187,7 +187,7 @@ def _is_text(name: str) -> bool:
     return name.isprintable()
 
 
-def _find_users(login: Login, names: Iterable[str], cancel: Cancel) -> frozenset[str]:
+def _find_users(login: Login, names: Iterable[str], cancel: CancelSignal) -> frozenset[str]:
     emails = {name for name in names if "@" in name}
     others = set(names) - emails
     strange = {
@@ -197,6 +197,8 @@ def _find_users(login: Login, names: Iterable[str], cancel: Cancel) -> frozenset
     return frozenset(names) - strange
 
 
-def _find_groups(login: Login, prefix: str, names: Iterable[str], cancel: Cancel) -> frozenset[str]:
+def _find_groups(
+    login: Login, prefix: str, names: Iterable[str], cancel: CancelSignal
+) -> frozenset[str]:
     strange = set(find_strangers(login, None, [prefix + name for name in names], cancel))
     return frozenset(name for name in names if prefix + name not in strange)

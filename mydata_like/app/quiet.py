@@ -1,7 +1,7 @@
 """Whether a speed test may be made now, or something is to be spared."""
 
 from mydata_like.core.errors import Problem, RunError
-from mydata_like.core.format import format_size
+from mydata_like.core.formatting import format_size
 from mydata_like.core.ports import Clock
 from mydata_like.engine.limits import Planned, find_planned
 from mydata_like.engine.restraint import judge_hours, judge_program

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from mydata_like.app.settings import find_places, ledger_file
-from mydata_like.core.views import View
+from mydata_like.core.queries import View
 from mydata_like.settings.schema import Settings
 from mydata_like.store.listing import Listing
 from mydata_like.store.surveys import Survey

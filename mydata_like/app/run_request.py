@@ -13,8 +13,8 @@ from mydata_like.app.connection import Connection, open_connection
 from mydata_like.app.patience import choose_patience
 from mydata_like.app.server_settings import refresh_settings, tell_change
 from mydata_like.app.settings import find_api_key, find_places, open_secrets
+from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.core.sources import Offer
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.progress import RunProgress
@@ -36,7 +36,7 @@ class RunRequest:
     dry_run: bool = False
     patience: float | None = None  # seconds to wait of an unattended run, possibly infinite
     reason: str = "person"  # why it starts, as of `RunStarted`; "source" looks at sources only
-    sources: tuple[Offer, ...] = ()  # from outside of the data directory
+    sources: tuple[SourceRequest, ...] = ()  # from outside of the data directory
     api_key: Secret | None = None  # to be tried instead of the one that is stored
     part: Part = ALL  # of the data directory, that is scanned
     accept_empty: bool = False  # files that are gone were deleted on purpose

@@ -29,11 +29,11 @@ from mydata_like.app.settings import (
 from mydata_like.app.shards import check_shards, telling_of_copies
 from mydata_like.app.sparing import spared
 from mydata_like.app.staging import Staging, find_staging, open_staging
+from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.model import FileGroup
 from mydata_like.core.ports import Emit, Transport
-from mydata_like.core.shards import WHOLE
 from mydata_like.engine.archives import Recall
 from mydata_like.engine.audit import Audit, AuditPolicy
 from mydata_like.engine.availability import Availability

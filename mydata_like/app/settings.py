@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, Notice
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.settings.draft import KeyStore
 from mydata_like.settings.file import edit_settings_file
 from mydata_like.settings.policy import Loaded, Sources, preview_settings

@@ -16,7 +16,7 @@ from mydata_like.app.settings import (
 )
 from mydata_like.core.errors import AccessDeniedError, Problem, SettingsError, UploaderError
 from mydata_like.core.model import Facility, OwnerKind, User
-from mydata_like.core.ports import Cancel
+from mydata_like.core.ports import CancelSignal
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import Client
 from mydata_like.server.meaning import MovedError
@@ -81,7 +81,7 @@ def find_beginning(config: Path | None) -> Beginning:
     return Beginning(loaded, has_key=True, legacy=find_legacy())
 
 
-def check_address(server: Server, text: str, cancel: Cancel) -> Reached:
+def check_address(server: Server, text: str, cancel: CancelSignal) -> Reached:
     """Look whether a MyTardis server with the MyData app answers at an address as it was typed.
 
     Raises `UploaderError` with what is wrong with it.
@@ -104,13 +104,13 @@ def check_address(server: Server, text: str, cancel: Cancel) -> Reached:
         raise
 
 
-def check_account(login: Login, cancel: Cancel) -> User:
+def check_account(login: Login, cancel: CancelSignal) -> User:
     """Return who we are to the server; raises `AccessDeniedError` where it does not know us."""
     with _asked(login, cancel) as server:
         return server.fetch_account()
 
 
-def list_facilities(login: Login, cancel: Cancel) -> list[Facility]:
+def list_facilities(login: Login, cancel: CancelSignal) -> list[Facility]:
     """Return the facilities that the account manages; raises SettingsError if there are none."""
     with _asked(login, cancel) as server:
         facilities = server.fetch_facilities()
@@ -122,14 +122,14 @@ def list_facilities(login: Login, cancel: Cancel) -> list[Facility]:
     return facilities
 
 
-def list_instruments(login: Login, facility: Facility, cancel: Cancel) -> list[str]:
+def list_instruments(login: Login, facility: Facility, cancel: CancelSignal) -> list[str]:
     """Return the names of a facility's instruments, sorted."""
     with _asked(login, cancel) as server:
         return sorted(instrument.name for instrument in server.list_instruments(facility))
 
 
 def find_strangers(
-    login: Login, kind: OwnerKind | None, names: Iterable[str], cancel: Cancel
+    login: Login, kind: OwnerKind | None, names: Iterable[str], cancel: CancelSignal
 ) -> tuple[str, ...]:
     """Return those of these owners whom the server does not know; without a kind, of groups."""
     with _asked(login, cancel) as server:
@@ -150,7 +150,7 @@ def show_key(settings: Settings, config: Path | None) -> OwnKey:
     return OwnKey(pair.path, key.fingerprint, key.md5_fingerprint, line)
 
 
-def _look_at(server: Server, url: str, cancel: Cancel) -> Reached:
+def _look_at(server: Server, url: str, cancel: CancelSignal) -> Reached:
     """Look for the API, which is there for everybody."""
     there = server.changed(url=url, username="")
     with _opened(there, "", cancel) as asked:
@@ -180,7 +180,7 @@ def _guess_better(url: str) -> str:
     return "" if guess == url else guess
 
 
-def _answers(server: Server, url: str, cancel: Cancel) -> bool:
+def _answers(server: Server, url: str, cancel: CancelSignal) -> bool:
     try:
         _look_at(server, url, cancel)
     except UploaderError:
@@ -189,7 +189,7 @@ def _answers(server: Server, url: str, cancel: Cancel) -> bool:
 
 
 @contextmanager
-def _asked(login: Login, cancel: Cancel) -> Iterator[HttpServer]:
+def _asked(login: Login, cancel: CancelSignal) -> Iterator[HttpServer]:
     """Yield the server as this account sees it."""
     if login.key:
         secret = Secret(login.key)
@@ -201,7 +201,7 @@ def _asked(login: Login, cancel: Cancel) -> Iterator[HttpServer]:
 
 
 @contextmanager
-def _opened(server: Server, key: str, cancel: Cancel) -> Iterator[HttpServer]:
+def _opened(server: Server, key: str, cancel: CancelSignal) -> Iterator[HttpServer]:
     client = Client(server, key, SystemClock(), cancel)
     client.attempts = ATTEMPTS
     try:

@@ -1,11 +1,11 @@
 """What is special about a run over one shard: what it needs, and how all shards stand."""
 
 from mydata_like.app.connection import find_uuid
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.events import Event, Notice
 from mydata_like.core.model import Layout
 from mydata_like.core.ports import Emit
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import Places
 

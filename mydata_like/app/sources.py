@@ -19,10 +19,16 @@ from mydata_like.core.events import (
     FolderFailed,
     FolderSkipped,
 )
-from mydata_like.core.format import format_path
+from mydata_like.core.extra_sources import (
+    Destination,
+    ExtraSource,
+    KnownSource,
+    SourceRequest,
+    lies_in,
+)
+from mydata_like.core.formatting import format_path
 from mydata_like.core.model import Entry, EntryState, FileGroup, LocalFile
-from mydata_like.core.ports import Cancel
-from mydata_like.core.sources import Destination, KnownSource, Offer, Source, lies_in
+from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.sources import check_source
 from mydata_like.settings.schema import Settings
@@ -158,7 +164,7 @@ def find_speed(settings: Settings, config: Path | None) -> float:
 
 
 def preview_sources(
-    settings: Settings, config: Path | None, paths: Iterable[bytes], cancel: Cancel
+    settings: Settings, config: Path | None, paths: Iterable[bytes], cancel: CancelSignal
 ) -> Iterator[SourcePreview]:
     """Look at folders and files as a run would; yield what is known of one, again and again.
 
@@ -172,7 +178,7 @@ def preview_sources(
 
 
 def find_conflicts(
-    settings: Settings, config: Path | None, sources: Sequence[Source]
+    settings: Settings, config: Path | None, sources: Sequence[ExtraSource]
 ) -> list[Conflict]:
     """Return what would be lost or mixed if these were carried as they are."""
     conflicts = [
@@ -200,9 +206,9 @@ def _open_ledger(settings: Settings, config: Path | None, stack: ExitStack) -> S
 
 
 def _preview(
-    settings: Settings, path: bytes, ledger: SqliteLedger | None, cancel: Cancel
+    settings: Settings, path: bytes, ledger: SqliteLedger | None, cancel: CancelSignal
 ) -> Iterator[SourcePreview]:
-    offer = Offer(path)
+    offer = SourceRequest(path)
     try:
         source = check_source(settings, offer)
     except SourceError as error:
@@ -298,7 +304,7 @@ class _Look:
         self._parts[name] = Part(name, part.files + 1, part.bytes + file.size)
 
 
-def _compare(one: Source, other: Source) -> Conflict | None:
+def _compare(one: ExtraSource, other: ExtraSource) -> Conflict | None:
     if lies_in(one.path, other.path) or lies_in(other.path, one.path):
         return Conflict("inside", one.path, other.path)
     if one.destination == other.destination and one.folder != other.folder:
@@ -306,7 +312,7 @@ def _compare(one: Source, other: Source) -> Conflict | None:
     return None
 
 
-def _find_past(ledger: SqliteLedger, source: Source) -> Iterator[Conflict]:
+def _find_past(ledger: SqliteLedger, source: ExtraSource) -> Iterator[Conflict]:
     before = ledger.find_destination(source.path)
     if before is not None and before != source.destination:
         yield Conflict("elsewhere", source.path, before=before)

@@ -10,7 +10,7 @@ from mydata_like.app.settings import standing_file
 from mydata_like.app.staging_cleanup import Area, clean_staging, open_visited
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem, StagingError
 from mydata_like.core.events import Notice
-from mydata_like.core.model import StagingArea, Wanted
+from mydata_like.core.model import FileToSend, StagingArea
 from mydata_like.core.ports import Emit, Transport
 from mydata_like.server.chunked import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
@@ -147,5 +147,5 @@ def _over_http(
     return Staging(transport, area.box if area else "")
 
 
-def _open(wanted: Wanted) -> Source | ArchiveSource:
+def _open(wanted: FileToSend) -> Source | ArchiveSource:
     return open_content(describe_member(wanted))

@@ -12,9 +12,9 @@ from typing import Final
 from mydata_like.app.settings import find_state
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.events import Notice
-from mydata_like.core.format import format_size
+from mydata_like.core.formatting import format_size
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.core.staging import aside_path, staged_path
+from mydata_like.core.staging_path import aside_path, staged_path
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
 from mydata_like.store.paths import Places

@@ -13,8 +13,8 @@ from mydata_like.app.settings import (
     standing_file,
 )
 from mydata_like.core.errors import SettingsError
-from mydata_like.core.format import format_path
-from mydata_like.core.sources import KnownSource
+from mydata_like.core.extra_sources import KnownSource
+from mydata_like.core.formatting import format_path
 from mydata_like.settings.policy import ServerDecision
 from mydata_like.settings.schema import Settings, find_missing
 from mydata_like.store.rows import PastRun as PastRun

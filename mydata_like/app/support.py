@@ -18,7 +18,7 @@ from mydata_like.app.settings import (
 from mydata_like.app.state import look_at_state
 from mydata_like.core.errors import RunError, UploaderError
 from mydata_like.core.events import Event
-from mydata_like.core.format import format_size
+from mydata_like.core.formatting import format_size
 from mydata_like.settings.policy import Explanation, Loaded
 from mydata_like.settings.schema import Settings, iter_settings
 from mydata_like.settings.text import format_value

@@ -13,9 +13,9 @@ from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, con
 from mydata_like.app.settings import find_places, find_state, prepare_places
 from mydata_like.app.staging import list_endpoints, open_petition, open_transport
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, UploaderError
-from mydata_like.core.format import format_size
-from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, StagingArea, Wanted
-from mydata_like.core.ports import Cancel, Sent, Transport
+from mydata_like.core.formatting import format_size
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, StagingArea
+from mydata_like.core.ports import CancelSignal, SentFile, Transport
 from mydata_like.settings.writing import write_private
 from mydata_like.ssh.session import Endpoint
 from mydata_like.system.clock import SystemClock
@@ -127,7 +127,7 @@ def _tell_http_only(petition: Petition, area: StagingArea | None) -> Step:
 class StagingTrial:
     """Sends a small file through the real channels, looks at it there, and removes it."""
 
-    def __init__(self, request: RunRequest, cancel: Cancel) -> None:
+    def __init__(self, request: RunRequest, cancel: CancelSignal) -> None:
         self._settings = request.settings
         self._places = find_places(request.config)
         self._cancel = cancel
@@ -182,10 +182,10 @@ def _try_host(endpoint: Endpoint, location: bytes, petition: Petition) -> Step:
 
 def _send(transport: Transport, file: LocalFile, name: str) -> str:
     """Send a file as a run does; return its checksum."""
-    wanted = Wanted(file, Dataset(DatasetId(0), ""), name)
+    wanted = FileToSend(file, Dataset(DatasetId(0), ""), name)
     payload = Payload(0, (wanted,), batched=False)
     (fate,) = transport.open_channel().send(payload, lambda _: None)
-    if not isinstance(fate, Sent):
+    if not isinstance(fate, SentFile):
         raise UploaderError(fate.problem.message, hint=fate.problem.hint, code=fate.problem.code)
     return fate.checksum
 

@@ -14,7 +14,7 @@ from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError, Problem
-from mydata_like.core.format import format_path, format_size
+from mydata_like.core.formatting import format_path, format_size
 
 SOME_FAILED_EXIT = 1
 

@@ -12,7 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from mydata_like.cli.report import PlainLines, Report
-from mydata_like.core.format import LIMITS, format_duration, format_path, format_size, format_text
+from mydata_like.core.formatting import (
+    LIMITS,
+    format_duration,
+    format_path,
+    format_size,
+    format_text,
+)
 from mydata_like.engine.progress import ActiveTransfer, RunProgress, Totals
 
 REFRESHES = 5  # a second

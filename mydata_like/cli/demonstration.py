@@ -16,7 +16,7 @@ from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_lines
 from mydata_like.cli.running import RunArguments, carry_out
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.format import format_size
+from mydata_like.core.formatting import format_size
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.variables import PREFIX
 from mydata_like.system.program import find_program

@@ -17,7 +17,7 @@ from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetO
 from mydata_like.cli.output import Shape, choose_shape, log_event, tell_failure
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.core.errors import Cancelled, UploaderError
-from mydata_like.core.format import format_size
+from mydata_like.core.formatting import format_size
 from mydata_like.doctor.advice import Advice, Verdict
 from mydata_like.doctor.findings import Findings, Machine, Measured, Stage, Unit
 from mydata_like.doctor.looks import FULL, QUICK

@@ -18,9 +18,9 @@ from mydata_like.cli.commands import stopped_by_signals
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines
+from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
-from mydata_like.core.format import format_path, format_size
-from mydata_like.core.freeing import Freed, Spared
+from mydata_like.core.formatting import format_path, format_size
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
@@ -33,14 +33,14 @@ NAMED = 5  # files of each reason that are named
 class Sums:
     """What became of all files: asked = freed + kept."""
 
-    freed: list[Freed] = field(default_factory=list)
-    kept: list[Spared] = field(default_factory=list)
+    freed: list[DeletedFile] = field(default_factory=list)
+    kept: list[KeptFile] = field(default_factory=list)
 
     @classmethod
-    def of(cls, fates: Iterable[Freed | Spared]) -> "Sums":
+    def of(cls, fates: Iterable[DeletedFile | KeptFile]) -> "Sums":
         sums = cls()
         for fate in fates:
-            if isinstance(fate, Freed):
+            if isinstance(fate, DeletedFile):
                 sums.freed.append(fate)
             else:
                 sums.kept.append(fate)
@@ -159,7 +159,7 @@ def _describe(sums: Sums, *, deleted: bool) -> Iterator[str]:
     yield f"{_amount(sums)} {verb}; {len(sums.kept):,} kept."
 
 
-def _generalise(files: list[Spared]) -> str:
+def _generalise(files: list[KeptFile]) -> str:
     """Return why these are kept; the words about one file stand for a few."""
     problem = files[0].problem
     return " ".join(filter(None, (problem.message, problem.hint)))
@@ -170,7 +170,7 @@ def _amount(sums: Sums) -> str:
     return f"{files}, {format_size(sums.bytes)}"
 
 
-def _record(file: Freed | Spared, problem: Problem | None) -> dict[str, Any]:
+def _record(file: DeletedFile | KeptFile, problem: Problem | None) -> dict[str, Any]:
     return {
         "path": format_path(file.key),
         "size": file.size,

@@ -10,6 +10,7 @@ from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     ChannelChanged,
@@ -35,7 +36,7 @@ from mydata_like.core.events import (
     event_name,
     event_record,
 )
-from mydata_like.core.format import (
+from mydata_like.core.formatting import (
     LIMITS,
     format_duration,
     format_json,
@@ -43,7 +44,6 @@ from mydata_like.core.format import (
     format_size,
     format_text,
 )
-from mydata_like.core.safety import Safety
 from mydata_like.engine.progress import Totals
 
 if TYPE_CHECKING:

@@ -31,16 +31,16 @@ from mydata_like.cli.report import (
     summarise,
 )
 from mydata_like.cli.terminal import drawing_stream
+from mydata_like.core.data_directory import WHOLE, Shard
+from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import (
     Event,
     RunFinished,
     event_record,
 )
-from mydata_like.core.format import format_path
-from mydata_like.core.safety import Safety
-from mydata_like.core.shards import WHOLE, Shard
-from mydata_like.core.sources import Offer, parse_destination
+from mydata_like.core.extra_sources import SourceRequest, parse_destination
+from mydata_like.core.formatting import format_path
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.levels import Part
 from mydata_like.engine.progress import RunProgress
@@ -63,7 +63,7 @@ class RunArguments:
     shape: Shape
     host_keys: tuple[str, ...] = ()
     dry_run: bool = False
-    sources: tuple[Offer, ...] = ()
+    sources: tuple[SourceRequest, ...] = ()
     only: str = ""  # one folder below the data directory, as a person writes it
     shard: Shard = WHOLE
     accept_empty: bool = False
@@ -92,12 +92,12 @@ def read_shard(text: str) -> Shard:
         raise BadParameter("--shard takes I/N with I from 1 to N: 1/4 is the first of 4.") from None
 
 
-def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[Offer, ...]:
+def read_offers(sources: Sequence[str], becoming: Sequence[str]) -> tuple[SourceRequest, ...]:
     """Return the sources of a command line with what each is to become, if that is said."""
     if becoming and len(becoming) != len(sources):
         raise BadParameter("--as goes with every --source, or with none.")
     destinations = map(parse_destination, becoming)
-    return tuple(Offer(os.fsencode(path), next(destinations, None)) for path in sources)
+    return tuple(SourceRequest(os.fsencode(path), next(destinations, None)) for path in sources)
 
 
 def _carry_out(arguments: RunArguments) -> int:

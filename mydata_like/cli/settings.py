@@ -22,7 +22,7 @@ from mydata_like.cli.lazy_group import LazyGroup
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import describe_decision, print_line, print_lines
 from mydata_like.core.errors import SettingsError
-from mydata_like.core.format import format_json, format_text
+from mydata_like.core.formatting import format_json, format_text
 from mydata_like.settings.policy import Explanation, Given, Loaded, Source, find_setting
 from mydata_like.settings.schema import find_missing, iter_settings
 from mydata_like.settings.text import format_value, parse_value, plain_value

@@ -13,8 +13,8 @@ from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.format import format_path, format_size
-from mydata_like.core.sources import KnownSource
+from mydata_like.core.extra_sources import KnownSource
+from mydata_like.core.formatting import format_path, format_size
 
 
 def sources(

@@ -10,7 +10,7 @@ from mydata_like.cli.options import ConfigOption
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_lines
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.format import format_size
+from mydata_like.core.formatting import format_size
 
 
 def support_bundle(

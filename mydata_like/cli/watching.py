@@ -25,10 +25,10 @@ from mydata_like.cli.options import (
 )
 from mydata_like.cli.output import Shape, choose_shape, log_event, tell_failure
 from mydata_like.cli.report import EventLines, PlainLines, Report, print_lines, summarise
+from mydata_like.core.deletion import PARTIAL_REASONS
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunScheduled, RunStarted
-from mydata_like.core.format import format_path
-from mydata_like.core.safety import PARTIAL_REASONS
+from mydata_like.core.formatting import format_path
 from mydata_like.engine.controller import Controller
 from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import CancelFlag

@@ -13,8 +13,14 @@ from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.file_status import FileSafety, FileStatus, KnownOutcome, PathStatus, Unknown
-from mydata_like.core.format import format_path, format_size
+from mydata_like.core.file_status import (
+    FileSafety,
+    FileStatus,
+    KnownOutcome,
+    PathStatus,
+    UnknownReason,
+)
+from mydata_like.core.formatting import format_path, format_size
 from mydata_like.core.model import EntryState
 
 UNKNOWN_EXIT = 1
@@ -41,9 +47,9 @@ _REMARKS = {
     FileSafety.GONE: "The local file is no longer there.",
 }
 _UNKNOWN = {
-    Unknown.OUTSIDE: "It does not lie below the data directory, and was never a source.",
-    Unknown.UNSEEN: "No run has come across it: it may be new, or left out by the layout.",
-    Unknown.ABSENT: "There is no such file below the data directory.",
+    UnknownReason.OUTSIDE: "It does not lie below the data directory, and was never a source.",
+    UnknownReason.UNSEEN: "No run has come across it: it may be new, or left out by the layout.",
+    UnknownReason.ABSENT: "There is no such file below the data directory.",
 }
 
 

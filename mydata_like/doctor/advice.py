@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from mydata_like.core.format import format_size
+from mydata_like.core.formatting import format_size
 from mydata_like.doctor.findings import (
     COMPRESSED,
     LARGE_FILES,

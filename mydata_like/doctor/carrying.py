@@ -14,8 +14,8 @@ from tempfile import mkdtemp
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import TransientError, UploaderError
-from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, Wanted
-from mydata_like.core.ports import Channel, Sent, Transport, Unsent
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload
+from mydata_like.core.ports import Channel, SentFile, Transport, UnsentFile
 from mydata_like.doctor.findings import (
     LARGE_FILES,
     TINY_FILES,
@@ -202,15 +202,15 @@ def _send(
         return list(threads.map(send_one_by_one, channels, loads))
 
 
-def _require_sent(fates: list[Sent | Unsent]) -> None:
+def _require_sent(fates: list[SentFile | UnsentFile]) -> None:
     for fate in fates:
-        if not isinstance(fate, Sent):
+        if not isinstance(fate, SentFile):
             code, message, hint = fate.problem
             raise UploaderError(message, hint=hint, code=code)
 
 
 def _payload(number: int, files: list[tuple[LocalFile, str]]) -> Payload:
-    members = tuple(Wanted(file, _NOWHERE, name) for file, name in files)
+    members = tuple(FileToSend(file, _NOWHERE, name) for file, name in files)
     return Payload(number, members, batched=len(members) > 1)
 
 

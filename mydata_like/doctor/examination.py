@@ -11,7 +11,7 @@ from statistics import median
 from typing import Final
 
 from mydata_like.core.errors import TransientError, UploaderError
-from mydata_like.core.ports import Cancel
+from mydata_like.core.ports import CancelSignal
 from mydata_like.doctor.advice import find_way
 from mydata_like.doctor.api import measure_api
 from mydata_like.doctor.carrying import Wish, carry, remove_leftovers
@@ -83,7 +83,7 @@ _SCP_ONLY: Final = (
 class Examination:
     """A speed test; `findings` are what it has found so far."""
 
-    def __init__(self, subject: Subject, effort: Effort, cancel: Cancel) -> None:
+    def __init__(self, subject: Subject, effort: Effort, cancel: CancelSignal) -> None:
         self._subject = subject
         self._budget = Budget(effort, cancel)
         self._measured: list[Measured] = []

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Cancelled, RejectedError
-from mydata_like.core.ports import Cancel
+from mydata_like.core.ports import CancelSignal
 
 Act = Callable[[], float]  # does something once, and returns how much of it went
 
@@ -31,7 +31,7 @@ QUICK: Final = Effort(0.2, 3, 40_000_000, 46_000_000, 400, 22.0)
 class Budget:
     """The time and the bytes that a test has, and whether somebody wants it to end."""
 
-    def __init__(self, effort: Effort, cancel: Cancel) -> None:
+    def __init__(self, effort: Effort, cancel: CancelSignal) -> None:
         self.effort = effort
         self._cancel = cancel
         self.begin()

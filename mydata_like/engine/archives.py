@@ -11,8 +11,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from mydata_like.core.archives import (
-    Archive,
     ArchiveFormat,
+    ArchiveRecord,
     Indexed,
     archive_path,
     is_archive_name,
@@ -39,7 +39,7 @@ class Verdict(Enum):
     GONE = "gone"
 
 
-def judge_archive(archive: Archive, record: Datafile | None) -> Verdict:
+def judge_archive(archive: ArchiveRecord, record: Datafile | None) -> Verdict:
     """Return how far an archive of the ledger has come, by the server's record of its name."""
     if archive.state is EntryState.FAILED:
         return Verdict.GONE
@@ -58,7 +58,7 @@ class Holdings(NamedTuple):
     With `unread` there are some that cannot be read before the server has verified them.
     """
 
-    archives: Mapping[str, Archive]
+    archives: Mapping[str, ArchiveRecord]
     unread: bool = False
 
 
@@ -84,7 +84,7 @@ class Recall:
         `TransientError` where the server has an archive that could not be read just now: what it
         holds must not be sent again.
         """
-        known: dict[str, Archive] = {}
+        known: dict[str, ArchiveRecord] = {}
         for row in self._ledger.find_archives(dataset.id).values():
             record = records.get(row.place)
             if row.path not in before:
@@ -102,18 +102,18 @@ class Recall:
             known[archive.path] = archive
         return Holdings(known, unread)
 
-    def _is_gone(self, archive: Archive, record: Datafile | None) -> bool:
+    def _is_gone(self, archive: ArchiveRecord, record: Datafile | None) -> bool:
         """Return whether the server has lost an archive; one that cannot be read stays one."""
         if archive.state is EntryState.FAILED:
             return record is None
         return judge_archive(archive, record) is Verdict.GONE
 
-    def _forget(self, archive: Archive) -> None:
+    def _forget(self, archive: ArchiveRecord) -> None:
         if archive.state is EntryState.VERIFIED:
             self._emit(Notice(problem=_lost(archive)))
         self._ledger.forget_archive(archive)
 
-    def _catch_up(self, archive: Archive, record: Datafile | None) -> Archive:
+    def _catch_up(self, archive: ArchiveRecord, record: Datafile | None) -> ArchiveRecord:
         """Note that an archive was verified, or is so no more, while we did not look."""
         verdict, now = judge_archive(archive, record), archive
         if record and verdict is Verdict.VERIFIED:
@@ -125,14 +125,14 @@ class Recall:
             self._ledger.record_archive(now)
         return now
 
-    def _recall(self, record: Datafile, folder: bytes) -> Archive:
+    def _recall(self, record: Datafile, folder: bytes) -> ArchiveRecord:
         """Read an archive's index, and let the ledger know what it says that it holds.
 
         That counts for a local file once it was compared with what the index says of it.
         """
         index = self._read(record) if record.verified else None
         state = EntryState.FAILED if index is None else EntryState.VERIFIED
-        archive = Archive(
+        archive = ArchiveRecord(
             record.dataset,
             archive_path(record.directory or "", record.name),
             record.size,
@@ -169,7 +169,7 @@ class Recall:
         self._emit(Notice(problem=Problem("archive.unreadable", message, hint)))
 
 
-def _unknown(records: Records, known: Mapping[str, Archive]) -> list[Datafile]:
+def _unknown(records: Records, known: Mapping[str, ArchiveRecord]) -> list[Datafile]:
     """Return records that may be archives, oldest first: later ones hold later states of files."""
     possible = [
         records[directory, name]
@@ -179,7 +179,7 @@ def _unknown(records: Records, known: Mapping[str, Archive]) -> list[Datafile]:
     return sorted((it for it in possible if not it.unfinished), key=lambda record: record.id)
 
 
-def _entry(archive: Archive, folder: bytes, member: Indexed) -> Entry:
+def _entry(archive: ArchiveRecord, folder: bytes, member: Indexed) -> Entry:
     """Return the row of a file that an archive may hold; the first folder is the dataset's own."""
     key = folder + b"/" + member.name.partition(b"/")[2]
     file = LocalFile(b"", key, b"", b"", member.size, member.modified_ns, 0, 0)
@@ -191,7 +191,7 @@ def _is_known(entry: Entry | None) -> bool:
     return entry is not None and entry.ctime_ns != 0 and entry.state is EntryState.VERIFIED
 
 
-def _lost(archive: Archive) -> Problem:
+def _lost(archive: ArchiveRecord) -> Problem:
     return Problem(
         LOST,
         f"The server no longer has the archive {archive.path} as it had verified it: its record "

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final, Protocol
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileGroup, LocalFile
 from mydata_like.core.parsing import parse_json
 from mydata_like.engine.root import status_of

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mydata_like.core.archives import Archive
-from mydata_like.core.model import DatafileId, Entry, EntryState, Registered, Wanted
+from mydata_like.core.archives import ArchiveRecord
+from mydata_like.core.model import DatafileId, Entry, EntryState, FileToSend, Registered
 from mydata_like.core.ports import Ledger
 
 
 class Step(NamedTuple):
     """How far a wanted file or archive has come."""
 
-    wanted: Wanted
+    wanted: FileToSend
     state: EntryState
     checksum: str
     datafile: DatafileId | None = None
@@ -38,12 +38,12 @@ def record_steps(ledger: Ledger, steps: Iterable[Step]) -> None:
         ledger.record_archive(archive)
 
 
-def _record(ledger: Ledger, steps: Iterable[Step]) -> list[tuple[Archive, Step]]:
+def _record(ledger: Ledger, steps: Iterable[Step]) -> list[tuple[ArchiveRecord, Step]]:
     """Keep what has a record of its own; return the archives."""
     entries, archives = [], []
     for step in steps:
         if step.wanted.members:
-            archives.append((Archive.of(*step), step))
+            archives.append((ArchiveRecord.of(*step), step))
         else:
             entries.append(Entry.of(*step))
     if entries:

@@ -10,16 +10,16 @@ from mydata_like.core.model import (
     Dataset,
     DatasetFolder,
     DatasetId,
+    FileToSend,
     LocalFile,
     Registered,
     Staged,
-    Wanted,
 )
 from mydata_like.core.ports import Ledger
-from mydata_like.core.staging import staged_path
+from mydata_like.core.staging_path import staged_path
 from mydata_like.settings.archive import Archive, ArchiveRule, Scope, parse_archive_rule
 
-Open = Wanted | Staged | Registered
+Open = FileToSend | Staged | Registered
 
 MOST_MEMBERS = 10_000  # of one archive; bounds its index, and what a channel is told at once
 # What a member takes beside its bytes, at most: headers and padding, and its line in the index.
@@ -42,7 +42,7 @@ class Bundle:
         self._names = _Names(ledger)
 
     def __call__(
-        self, groups: Iterable[CheckedGroup | list[Wanted | Registered]]
+        self, groups: Iterable[CheckedGroup | list[FileToSend | Registered]]
     ) -> Iterator[list[Open]]:
         folders: dict[bytes, _Folder] = {}
         for checked in groups:
@@ -63,7 +63,9 @@ class Bundle:
         path = file.key[above:].decode("utf-8", "surrogateescape")
         return next((rule for rule in fitting if rule.pattern.match(path)), None)
 
-    def build(self, folder: DatasetFolder, directory: bytes, files: Sequence[Wanted]) -> Wanted:
+    def build(
+        self, folder: DatasetFolder, directory: bytes, files: Sequence[FileToSend]
+    ) -> FileToSend:
         """Return an archive of wanted files; `directory` is where it will be in the dataset.
 
         Its size is that of the files; how large it will be is measured when it is packed.
@@ -85,7 +87,7 @@ class Bundle:
             0,
         )
         remote = staged_path(dataset.name, dataset.id, text, name)
-        return Wanted(file, dataset, remote, members=members)
+        return FileToSend(file, dataset, remote, members=members)
 
 
 class _Names:
@@ -134,7 +136,7 @@ class _Folder:
         passing: list[Open] = []
         waiting: list[Open] = []
         for item in checked.open:
-            if isinstance(item, Wanted):
+            if isinstance(item, FileToSend):
                 (waiting if self._bundle.rules else passing).append(item)
             elif item.wanted.members:
                 self._resume(item)
@@ -167,7 +169,7 @@ class _Folder:
         """Put each file where the rules say; yield what becomes complete thereby."""
         if not self._bundle.rules:
             return
-        wanted = {item.file.key: item for item in group.open if isinstance(item, Wanted)}
+        wanted = {item.file.key: item for item in group.open if isinstance(item, FileToSend)}
         for file in group.group.files:
             item = wanted.get(file.key)
             if file.directory != self._directory:
@@ -193,7 +195,7 @@ class _Folder:
             return False
         return not (self._directory + b"/").startswith(directory + b"/")
 
-    def _close_pools(self, keys: Iterable[tuple[ArchiveRule, bytes]]) -> Iterator[Wanted]:
+    def _close_pools(self, keys: Iterable[tuple[ArchiveRule, bytes]]) -> Iterator[FileToSend]:
         for key in keys:
             yield from self._pools.pop(key).close()
 
@@ -209,10 +211,10 @@ class _Pool:
         self._directory = directory
         self._enough = enough
         self._seen = 0
-        self._held: list[Wanted] = []
+        self._held: list[FileToSend] = []
         self._size = FRAME
 
-    def take(self, item: Wanted | None) -> Iterator[Wanted]:
+    def take(self, item: FileToSend | None) -> Iterator[FileToSend]:
         """Take a file, None for one that needs nothing; yield archives that are full."""
         self._seen += 1
         if item is not None:
@@ -223,7 +225,7 @@ class _Pool:
             self._held, self._size = rest, FRAME + sum(map(self._room, rest))
             yield from map(self._build, full)
 
-    def close(self) -> Iterator[Wanted]:
+    def close(self) -> Iterator[FileToSend]:
         """Yield what is left, in an archive or as single files."""
         if self._seen < self._enough:
             yield from self._held
@@ -233,9 +235,9 @@ class _Pool:
     def _is_full(self, files: int, size: int) -> bool:
         return files > MOST_MEMBERS or size > self._bundle.size_limit
 
-    def _parts(self) -> list[list[Wanted]]:
+    def _parts(self) -> list[list[FileToSend]]:
         """Return what is held, in parts each of which fits into one archive."""
-        parts: list[list[Wanted]] = [[]]
+        parts: list[list[FileToSend]] = [[]]
         size = FRAME
         for item in self._held:
             size += self._room(item)
@@ -245,10 +247,10 @@ class _Pool:
             parts[-1].append(item)
         return parts
 
-    def _room(self, item: Wanted) -> int:
+    def _room(self, item: FileToSend) -> int:
         """Return what a file takes of an archive, at most."""
         name = len(member_name(self._folder.path, item.file))
         return item.file.size + OVERHEAD + PER_CHARACTER * name
 
-    def _build(self, files: Sequence[Wanted]) -> Wanted:
+    def _build(self, files: Sequence[FileToSend]) -> FileToSend:
         return self._bundle.build(self._folder, self._directory, files)

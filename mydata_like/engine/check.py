@@ -24,21 +24,21 @@ from mydata_like.core.model import (
     Entry,
     EntryState,
     FileGroup,
+    FileToSend,
     LocalFile,
     Match,
     Registered,
     Staged,
-    Wanted,
 )
 from mydata_like.core.ports import Emit
-from mydata_like.core.staging import staged_path
+from mydata_like.core.staging_path import staged_path
 from mydata_like.engine.archives import Verdict, judge_archive
 from mydata_like.engine.audit import find_replica
 from mydata_like.engine.datasets import Datasets, OwnerUnknownError
 from mydata_like.engine.knowledge import DatasetView, Knowledge
 from mydata_like.engine.once import KeyedOnce
 
-Open = Wanted | Staged | Registered
+Open = FileToSend | Staged | Registered
 Judged = Open | Comparison | Entry | Problem
 SIZE = attrgetter("size")
 ELSEWHERE = Problem(
@@ -173,7 +173,7 @@ class Check:
 
     def _tell(self, open_files: list[Open]) -> None:
         for item in open_files:
-            if isinstance(item, Wanted):
+            if isinstance(item, FileToSend):
                 changed = bool(item.datafile and item.datafile.replicas)
                 file = item.file
                 self._emit(FileWanted(path=file.key, size=file.size, changed=changed))
@@ -210,7 +210,7 @@ class Check:
             return None
         member = ArchiveMember(file, member_name(view.folder, file), entry.checksum)
         stand_in = archive.as_file(view.folder)
-        wanted = Wanted(stand_in, view.dataset, archive.remote, record, members=(member,))
+        wanted = FileToSend(stand_in, view.dataset, archive.remote, record, members=(member,))
         verdict = judge_archive(archive, record)
         if verdict is Verdict.STAGED:
             return Staged(wanted, archive.checksum)
@@ -250,14 +250,14 @@ class Check:
         differs = self._differs(wanted)
         return Comparison(file, tuple(matches), differs) if matches else differs
 
-    def _differs(self, wanted: Wanted) -> Wanted | Problem:
+    def _differs(self, wanted: FileToSend) -> FileToSend | Problem:
         """Return a file to be sent, unless its record is out of our reach."""
         record = wanted.datafile
         hopeless = record and record.replicas and not find_replica(record, self._box)
         return ELSEWHERE if hopeless else wanted
 
     def _describe(
-        self, wanted: Wanted, record: Datafile, entry: Entry | None
+        self, wanted: FileToSend, record: Datafile, entry: Entry | None
     ) -> Entry | Registered:
         """Return how far a file has come that has the record's bytes.
 
@@ -282,13 +282,13 @@ class Check:
         row = entry._replace(state=EntryState.VERIFIED, datafile=archive.datafile)
         return row.adopt(file)
 
-    def _want(self, view: DatasetView, file: LocalFile, record: Datafile | None) -> Wanted:
+    def _want(self, view: DatasetView, file: LocalFile, record: Datafile | None) -> FileToSend:
         if record and record.replicas:
             stored = find_replica(record, self._box) or record.replicas[0]
-            return Wanted(file, view.dataset, stored.uri, record)
+            return FileToSend(file, view.dataset, stored.uri, record)
         directory, name = file.directory.decode(), file.name.decode()
         remote = staged_path(view.dataset.name, view.dataset.id, directory, name)
-        return Wanted(file, view.dataset, remote, record)
+        return FileToSend(file, view.dataset, remote, record)
 
 
 def _find_earlier(
@@ -300,5 +300,5 @@ def _find_earlier(
         verified = entry and entry.state is EntryState.VERIFIED
         if not (entry and verified and entry.dataset == view.dataset.id):
             continue
-        if isinstance(found, Wanted | Problem) and not entry.is_of(file):
+        if isinstance(found, FileToSend | Problem) and not entry.is_of(file):
             yield entry._replace(state=EntryState.CHANGED)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileRetried
-from mydata_like.core.format import format_path
-from mydata_like.core.model import LocalFile, Payload, Wanted
+from mydata_like.core.formatting import format_path
+from mydata_like.core.model import FileToSend, LocalFile, Payload
 from mydata_like.core.ports import Channel, Emit
 from mydata_like.engine.workers import Lock
 
@@ -38,7 +38,7 @@ class CutOffError(TransientError):
 
 
 class _Left(NamedTuple):
-    wanted: Wanted
+    wanted: FileToSend
     outcome: str  # "failed" or "waiting"
 
 
@@ -58,7 +58,7 @@ class Choices:
         self._given_up: set[int] = set()  # among these, and among those that have
         self._under_way: dict[int, tuple[Payload, Channel]] = {}
         self._left: dict[bytes, _Left] = {}
-        self._again: list[Wanted] = []
+        self._again: list[FileToSend] = []
         self._over = False  # nothing is sent again any more
         self.finishing = False
 
@@ -111,7 +111,7 @@ class Choices:
         """Whether there may be an objection to any file."""
         return self.finishing or bool(self._cancelled) or bool(self._given_up)
 
-    def find_objection(self, wanted: Wanted, transfer: int = 0) -> Problem | None:
+    def find_objection(self, wanted: FileToSend, transfer: int = 0) -> Problem | None:
         """Return why this file is not to be sent now, by this transfer, if it is not."""
         if self.finishing:
             return STOPPING
@@ -147,19 +147,19 @@ class Choices:
             with self._lock:
                 del self._under_way[channel.number]
 
-    def keep(self, wanted: Wanted, outcome: str) -> None:
+    def keep(self, wanted: FileToSend, outcome: str) -> None:
         """Keep what a person may want to be sent again; `outcome` is what was told of it."""
         with self._lock:
             if len(self._left) < KEPT:
                 self._left[wanted.files[0].key] = _Left(wanted, outcome)
 
-    def take_again(self) -> list[Wanted]:
+    def take_again(self) -> list[FileToSend]:
         """Return what is to be sent again by now."""
         with self._lock:
             taken, self._again = self._again, []
             return taken
 
-    def take_last(self) -> list[Wanted]:
+    def take_last(self) -> list[FileToSend]:
         """Return what is to be sent again; where nothing is, nothing will be from now on."""
         with self._lock:
             taken, self._again = self._again, []
@@ -181,7 +181,7 @@ class Choices:
         self._decide(path, cancelled=False)
         return True
 
-    def _is_cancelled(self, wanted: Wanted) -> bool:
+    def _is_cancelled(self, wanted: FileToSend) -> bool:
         return any(map(self._is_left_out, wanted.files))
 
     def _is_left_out(self, file: LocalFile) -> bool:
@@ -191,7 +191,7 @@ class Choices:
         return self._cancelled.get(path, False)
 
 
-def _has_part_in(wanted: Wanted, path: str) -> bool:
+def _has_part_in(wanted: FileToSend, path: str) -> bool:
     return any(_lies_in(format_path(file.key), path) for file in wanted.files)
 
 

@@ -3,7 +3,7 @@
 from math import inf
 from typing import Final, NamedTuple
 
-from mydata_like.core.format import format_size
+from mydata_like.core.formatting import format_size
 from mydata_like.engine.gauge import Sight
 
 START: Final = 2

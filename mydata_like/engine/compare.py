@@ -10,9 +10,9 @@ from mydata_like.core.model import (
     Comparison,
     Entry,
     EntryState,
+    FileToSend,
     LocalFile,
     Registered,
-    Wanted,
 )
 from mydata_like.core.ports import Emit, FileChecksum, Ledger
 from mydata_like.engine.choices import Choices
@@ -32,7 +32,7 @@ UNREAD = Problem(
 # Local files that moved under us are left for the next run.
 LEFT = frozenset({"file.changed", "file.vanished", "file.replaced"})
 
-Result = Wanted | Registered
+Result = FileToSend | Registered
 
 
 class Backlog:
@@ -155,7 +155,7 @@ class Compare:
         if isinstance(result, Problem):
             self._emit(FileFailed.of(item.file, result))
             return None
-        if isinstance(result, Wanted):
+        if isinstance(result, FileToSend):
             changed = bool(result.datafile and result.datafile.replicas)
             self._emit(FileWanted(path=item.file.key, size=item.file.size, changed=changed))
         return result

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from mydata_like.core.commands import (
     AddSource,
-    Asked,
     Cancel,
     CancelTransfer,
     Command,
+    CommandLine,
     Pause,
     Resume,
     Retry,
@@ -22,8 +22,8 @@ from mydata_like.core.commands import (
 )
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import CommandDone, CommandRefused, Notice
+from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.core.ports import Emit
-from mydata_like.core.sources import Offer
 from mydata_like.engine.choices import NO_TRANSFER, NOTHING_LEFT, Choices
 from mydata_like.engine.context import RunContext
 from mydata_like.engine.limits import Limits
@@ -83,7 +83,7 @@ class Controller:
         self._opening: Opening | None = None
         self._context: RunContext | None = None
         self._kept: list[Command] = []
-        self._remember: Callable[[Offer], None] | None = None
+        self._remember: Callable[[SourceRequest], None] | None = None
         self._coming = wishes is None  # a run was asked for, and has not begun to open
         self._over = False
 
@@ -109,7 +109,7 @@ class Controller:
                 self._opening, self._remember = None, None
                 self._over = self._wishes is None
 
-    def accept(self, remember: Callable[[Offer], None]) -> None:
+    def accept(self, remember: Callable[[SourceRequest], None]) -> None:
         """Have the sources that are kept for a run remembered at once, while one is opening."""
         with self._lock:
             self._remember = remember
@@ -135,7 +135,7 @@ class Controller:
                 self._context = None
                 self._over = self._wishes is None
 
-    def _answer(self, asked: Asked) -> None:
+    def _answer(self, asked: CommandLine) -> None:
         command = asked.command
         problem = command if isinstance(command, Problem) else self._try(command)
         if problem is None:

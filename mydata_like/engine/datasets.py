@@ -13,7 +13,7 @@ from mydata_like.core.model import (
     ExperimentId,
     Facility,
     Group,
-    Instrument,
+    InstrumentRecord,
     OwnerKind,
     User,
 )
@@ -38,7 +38,7 @@ class Identity:
 
     account: User
     facility: Facility
-    instrument: Instrument
+    instrument: InstrumentRecord
     uploader: str  # uuid
     origin: str  # "host:data directory", told in the descriptions of experiments
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from mydata_like.core.data_directory import is_lock_name
 from mydata_like.core.errors import Problem, SettingsError
-from mydata_like.core.format import format_path
-from mydata_like.core.lockfile import is_lock_name
+from mydata_like.core.formatting import format_path
 from mydata_like.core.patterns import PathPatterns
 from mydata_like.engine.layout import Level
 from mydata_like.settings.schema import Filters

@@ -10,8 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
+from mydata_like.core.deletion import (
+    CleanupCandidate,
+    DeletedFile,
+    DeletionLog,
+    FileSystem,
+    KeptFile,
+    OpenFile,
+)
 from mydata_like.core.errors import Cancelled, ItemError, Problem, RunError
-from mydata_like.core.freeing import Deeds, Disk, Found, Freed, Held, Spared
 from mydata_like.core.model import Entry
 from mydata_like.core.ports import Ledger
 from mydata_like.engine.proving import Proof, Records, judge_entry
@@ -35,17 +42,19 @@ OTHER_BYTES = Problem(
 class Free:
     """Goes through local files and tells of each what became of it.
 
-    Without `deeds` nothing is deleted: `Freed` is then what would have been.
+    Without `deeds` nothing is deleted: `DeletedFile` is then what would have been.
     """
 
-    def __init__(self, proof: Proof, ledger: Ledger, disk: Disk, deeds: Deeds | None) -> None:
+    def __init__(
+        self, proof: Proof, ledger: Ledger, disk: FileSystem, deeds: DeletionLog | None
+    ) -> None:
         self._proof = proof
         self._ledger = ledger
         self._disk = disk
         self._deeds = deeds
         self._hopeless: Problem | None = None  # why it makes no sense to ask any more
 
-    def __call__(self, found: Iterable[Found]) -> Iterator[Freed | Spared]:
+    def __call__(self, found: Iterable[CleanupCandidate]) -> Iterator[DeletedFile | KeptFile]:
         """Yield the fate of each file, in their order; ends early where somebody asks to stop.
 
         What makes it senseless to go on (the server is away, or refuses the account) keeps all
@@ -54,13 +63,13 @@ class Free:
         with suppress(Cancelled):
             yield from self._go_through(found)
 
-    def _go_through(self, found: Iterable[Found]) -> Iterator[Freed | Spared]:
+    def _go_through(self, found: Iterable[CleanupCandidate]) -> Iterator[DeletedFile | KeptFile]:
         for part in _parts(found):
             if self._proof.cancel.is_set():
                 return
             yield from self._decide_all(part)
 
-    def _decide_all(self, part: Sequence[Found]) -> Iterator[Freed | Spared]:
+    def _decide_all(self, part: Sequence[CleanupCandidate]) -> Iterator[DeletedFile | KeptFile]:
         entries = self._ledger.find_entries([file.key for file in part])
         records = self._ask(entries.values())
         for number, file in enumerate(part):
@@ -73,7 +82,7 @@ class Free:
             if refused is None and isinstance(records, Problem):
                 refused = records
             if refused is not None or entry is None or isinstance(records, Problem):
-                yield Spared(file.key, file.size, refused or UNKNOWN)
+                yield KeptFile(file.key, file.size, refused or UNKNOWN)
             else:
                 yield self._decide(entry, records)
 
@@ -89,32 +98,32 @@ class Free:
         except ItemError as error:
             return error.problem
 
-    def _decide(self, entry: Entry, records: Records) -> Freed | Spared:
+    def _decide(self, entry: Entry, records: Records) -> DeletedFile | KeptFile:
         """Delete a file, if it may be; whatever is not as it should be keeps it."""
         try:
             return self._prove(entry, records)
         except (ItemError, RunError) as error:
-            return Spared(entry.key, entry.size, error.problem)
+            return KeptFile(entry.key, entry.size, error.problem)
 
-    def _prove(self, entry: Entry, records: Records) -> Freed | Spared:
+    def _prove(self, entry: Entry, records: Records) -> DeletedFile | KeptFile:
         verdict = self._proof.judge(entry, records)
         if isinstance(verdict, Problem):
-            return Spared(entry.key, entry.size, verdict)
+            return KeptFile(entry.key, entry.size, verdict)
         with self._disk.hold(entry) as held:
             if held.measure(self._proof.cancel) != entry.checksum:
-                return Spared(entry.key, entry.size, OTHER_BYTES)
+                return KeptFile(entry.key, entry.size, OTHER_BYTES)
             # A large file takes its time to be read; of the largest the server is asked then.
             if self._proof.is_stale(records) or not self._proof.was_verified_again(verdict):
                 verdict = self._proof.judge(entry, self._proof.fetch([entry], large=True))
             if isinstance(verdict, Problem):
-                return Spared(entry.key, entry.size, verdict)
+                return KeptFile(entry.key, entry.size, verdict)
             if not self._proof.was_verified_again(verdict):
-                return Spared(entry.key, entry.size, NOT_AGAIN)
-            freed = Freed(entry.key, entry.size, entry, verdict.id)
+                return KeptFile(entry.key, entry.size, NOT_AGAIN)
+            freed = DeletedFile(entry.key, entry.size, entry, verdict.id)
             self._delete(held, freed)
         return freed
 
-    def _delete(self, held: Held, freed: Freed) -> None:
+    def _delete(self, held: OpenFile, freed: DeletedFile) -> None:
         if self._deeds is None:
             return
         self._deeds.note(freed)
@@ -125,8 +134,8 @@ class Free:
             raise
 
 
-def _parts(found: Iterable[Found]) -> Iterator[list[Found]]:
-    part: list[Found] = []
+def _parts(found: Iterable[CleanupCandidate]) -> Iterator[list[CleanupCandidate]]:
+    part: list[CleanupCandidate] = []
     size = 0
     for file in found:
         if part and (len(part) >= AT_ONCE or size + file.size > BYTES_AT_ONCE):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from mydata_like.core.spent import Spent
+from mydata_like.core.channel_time import TimeByCause
 
 AT_WORK: Final = 0.5  # of a channel or a worker, from which on it is at work
 HALF: Final = 0.5  # of the time; what takes more of it than that is the limit
@@ -35,7 +35,7 @@ class Evidence(NamedTuple):
     busy: Mapping[str, float]
     blocked: Mapping[str, float]
     channels: float
-    spent: Spent
+    spent: TimeByCause
     engine: float = 0.0
     cores: int = 1
     rate: float = 0.0  # bytes a second

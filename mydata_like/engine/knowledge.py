@@ -3,7 +3,7 @@
 from collections.abc import Mapping, MutableMapping
 from typing import NamedTuple
 
-from mydata_like.core.archives import Archive, archive_path, is_archive_name
+from mydata_like.core.archives import ArchiveRecord, archive_path, is_archive_name
 from mydata_like.core.model import (
     Datafile,
     Dataset,
@@ -152,13 +152,13 @@ class DatasetView:
         self._spare -= QUESTION + len(found)
         return next((it for it in found if (it.directory or "", it.name) == place), None)
 
-    def find_archive(self, path: str) -> tuple[Archive | None, Datafile | None]:
+    def find_archive(self, path: str) -> tuple[ArchiveRecord | None, Datafile | None]:
         """Return an archive that the ledger knows, and the server's record of it."""
         listing = self._list()
         archive = listing.holdings.archives.get(path)
         return archive, archive and listing.records.get(archive.place)
 
-    def find_verified(self, path: str) -> Archive | None:
+    def find_verified(self, path: str) -> ArchiveRecord | None:
         """Return an archive that the server has verified, by what the ledger says of it."""
         archive = self._find_archives().get(path)
         return archive if archive and archive.state is EntryState.VERIFIED else None
@@ -171,7 +171,7 @@ class DatasetView:
         known = self._find_archives().get(path)
         return known is not None and known.state is not EntryState.FAILED
 
-    def _find_archives(self) -> Mapping[str, Archive]:
+    def _find_archives(self) -> Mapping[str, ArchiveRecord]:
         if self.agrees:
             return self._knowledge.ledger.find_archives(self.dataset.id)
         return self._list().holdings.archives

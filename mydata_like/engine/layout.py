@@ -2,8 +2,8 @@
 
 from enum import Enum, auto
 
+from mydata_like.core.extra_sources import ExtraSource
 from mydata_like.core.model import DatasetFolder, Layout, OwnerKind
-from mydata_like.core.sources import Source
 
 # MyData's name for the dataset of the files that lie directly in an experiment's folder.
 EXPERIMENT_FILES = "__EXPERIMENT_FILES__"
@@ -64,7 +64,7 @@ def dataset_folder(
     )
 
 
-def source_folder(layout: Layout, source: Source) -> DatasetFolder:
+def source_folder(layout: Layout, source: ExtraSource) -> DatasetFolder:
     """Return what a source becomes; its owner is looked up as those of the layout are."""
     owner, experiment, dataset = source.destination
     grouped = Level.GROUP in levels_of(layout)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import dropwhile
 from typing import NamedTuple
 
+from mydata_like.core.data_directory import WHOLE, Shard, is_lock_name
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import FileSkipped, FolderFound, FolderSkipped, Notice
-from mydata_like.core.format import format_path
-from mydata_like.core.lockfile import is_lock_name
+from mydata_like.core.formatting import format_path
 from mydata_like.core.model import DatasetFolder, FileGroup
 from mydata_like.core.openat import join
 from mydata_like.core.ports import Emit
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.engine.filters import FolderFilter
 from mydata_like.engine.layout import Level, dataset_folder, levels_of
 from mydata_like.engine.root import is_junction, reason, status_of

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time, timedelta, tzinfo
 from typing import Any, Final, NamedTuple, Protocol
 
+from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
-from mydata_like.core.safety import Safety
 from mydata_like.engine.schedule import Rule, next_start
 from mydata_like.settings.monitor import Monitor as MonitorSettings
 from mydata_like.settings.timetable import WEEKDAYS

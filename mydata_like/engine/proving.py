@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Self
 from mydata_like.core.archives import ArchiveFormat, Indexed, archive_path
 from mydata_like.core.errors import ArchiveError, ItemError, Problem
 from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState
-from mydata_like.core.ports import Cancel, Clock, ServerAPI
+from mydata_like.core.ports import CancelSignal, Clock, ServerAPI
 from mydata_like.engine.reverify import Reverify, Wanted, judge_copies
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class Proof:
         server: ServerAPI,
         form: ArchiveFormat,
         clock: Clock,
-        cancel: Cancel,
+        cancel: CancelSignal,
         settle: float,
         *,
         box: str = "",

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 from mydata_like.core.errors import Cancelled
-from mydata_like.core.ports import Cancel
+from mydata_like.core.ports import CancelSignal
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -52,7 +52,7 @@ class WorkQueue(Generic[T]):
     """
 
     def __init__(
-        self, cancel: Cancel, limit: int = 16, weigh: Callable[[T], int] = count_one
+        self, cancel: CancelSignal, limit: int = 16, weigh: Callable[[T], int] = count_one
     ) -> None:
         self._cancel = cancel
         self._limit = max(1, limit)

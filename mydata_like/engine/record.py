@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from mydata_like.core.events import FileVerified
-from mydata_like.core.model import EntryState, Registered, Staged, Wanted
+from mydata_like.core.model import EntryState, FileToSend, Registered, Staged
 from mydata_like.core.ports import Emit, Ledger
 from mydata_like.engine.bookkeeping import Step, Verified, record_steps
 from mydata_like.engine.queues import Source
@@ -19,7 +19,9 @@ class Record:
         self._ledger = ledger
         self._emit = emit
 
-    def __call__(self, source: Source[Wanted | Staged | Verified]) -> Iterator[Wanted | Staged]:
+    def __call__(
+        self, source: Source[FileToSend | Staged | Verified]
+    ) -> Iterator[FileToSend | Staged]:
         for found in source:
             if isinstance(found, Verified):
                 self._record(found.items)

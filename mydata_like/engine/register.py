@@ -24,10 +24,10 @@ from mydata_like.core.model import (
     Datafile,
     DatasetId,
     EntryState,
+    FileToSend,
     Registered,
     Registration,
     Staged,
-    Wanted,
 )
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
 from mydata_like.engine.bookkeeping import Step, record_steps
@@ -413,7 +413,7 @@ def _registration(item: Staged, box: str) -> Registration:
     )
 
 
-def _state(wanted: Wanted) -> EntryState:
+def _state(wanted: FileToSend) -> EntryState:
     """Return what to remember: a record that was verified with other bytes still says so."""
     repaired = wanted.datafile is not None and bool(wanted.datafile.replicas)
     return EntryState.REPAIRED if repaired else EntryState.REGISTERED

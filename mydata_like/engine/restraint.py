@@ -7,7 +7,7 @@ from typing import Final
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import Notice
-from mydata_like.core.ports import Emit, Load
+from mydata_like.core.ports import Emit, SystemLoad
 from mydata_like.engine.retry import Gate
 from mydata_like.settings.limits import Limits
 from mydata_like.settings.timetable import WEEKDAYS, Period, find_end, parse_period
@@ -33,7 +33,7 @@ class Restraint:
     Each reason is a hold of its own at the gate, so that they come and go by themselves.
     """
 
-    def __init__(self, limits: Limits, load: Load, gate: Gate, emit: Emit) -> None:
+    def __init__(self, limits: Limits, load: SystemLoad, gate: Gate, emit: Emit) -> None:
         self._hours = tuple(map(parse_period, limits.quiet_hours))
         self._programs = limits.pause_while_running
         self._limit = limits.pause_under_pressure

@@ -17,7 +17,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.events import RunPaused, RunResumed
-from mydata_like.core.ports import Cancel, Clock, Emit
+from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.workers import Lock
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Gate:
     def __init__(
         self,
         clock: Clock,
-        cancel: Cancel,
+        cancel: CancelSignal,
         emit: Emit,
         random: Random,
         *,

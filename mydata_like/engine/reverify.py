@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Cancelled, ItemError, Problem
 from mydata_like.core.model import Datafile, DatafileId, Replica
-from mydata_like.core.ports import Cancel, Clock, ServerAPI
+from mydata_like.core.ports import CancelSignal, Clock, ServerAPI
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class Reverify:
     """Asks about records, waits for the answers, and judges records by them."""
 
     def __init__(
-        self, server: ServerAPI, clock: Clock, cancel: Cancel, how: Reverification
+        self, server: ServerAPI, clock: Clock, cancel: CancelSignal, how: Reverification
     ) -> None:
         self._server = server
         self._clock = clock

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from mydata_like.core.errors import Problem, RunError, SettingsError
-from mydata_like.core.format import format_path
-from mydata_like.core.openat import Listing, look
+from mydata_like.core.formatting import format_path
+from mydata_like.core.openat import OpenFolder, look
 
 _SYMLINK = Problem(
     "skipped.symlink",
@@ -54,12 +54,12 @@ class Root:
     def holds(self, real_path: bytes) -> bool:
         return real_path.startswith(self._real)
 
-    def open(self, path: bytes) -> Listing:
+    def open(self, path: bytes) -> OpenFolder:
         """Open it or a folder below it.
 
         Raises OSError, ELOOP for a link on the way, and what `check` raises.
         """
-        listing = Listing.open(path, self.top_of(path))
+        listing = OpenFolder.open(path, self.top_of(path))
         if path == self.path and identity_of(listing.status) != self._identity:
             listing.close()
             raise self.unavailable("another folder or drive has taken its place")

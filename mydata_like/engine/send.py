@@ -12,8 +12,8 @@ from mydata_like.core.events import (
     TransferRetried,
     TransferStarted,
 )
-from mydata_like.core.model import EntryState, LocalFile, Payload, Registered, Staged, Wanted
-from mydata_like.core.ports import Channel, Sent, Unsent
+from mydata_like.core.model import EntryState, FileToSend, LocalFile, Payload, Registered, Staged
+from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.engine.attempts import Attempts
 from mydata_like.engine.bookkeeping import Step, record_staged
 from mydata_like.engine.choices import CANCELLED, STOPPING, CutOffError
@@ -70,7 +70,7 @@ class Send:
         attempts = Attempts(self._attempts, payload.size)
         while True:
             attempts.begin()
-            refused: list[tuple[Wanted, Problem]] = []
+            refused: list[tuple[FileToSend, Problem]] = []
             for part in left:
                 staged, unproven = self._attempt(channel, part, attempts)
                 if staged:
@@ -87,7 +87,7 @@ class Send:
 
     def _attempt(
         self, channel: Channel, payload: Payload, attempts: Attempts
-    ) -> tuple[list[Staged], list[tuple[Wanted, Problem]]]:
+    ) -> tuple[list[Staged], list[tuple[FileToSend, Problem]]]:
         """Send once; return what is in the staging area now, and what may be sent again.
 
         When a person cancels a member meanwhile, the others are sent anew without it.
@@ -106,7 +106,9 @@ class Send:
                 attempts.told = False
             return self._attempt(channel, payload, attempts)
         except TransientError as error:
-            results = [Unsent(i, error.problem, again=True) for i in range(len(payload.members))]
+            results = [
+                UnsentFile(i, error.problem, again=True) for i in range(len(payload.members))
+            ]
         staged, refused = self._sort(payload, results)
         self._keep(staged)
         self._tell_end(channel, payload, staged, begun)
@@ -127,13 +129,13 @@ class Send:
         return payload._replace(members=tuple(kept))
 
     def _sort(
-        self, payload: Payload, results: list[Sent | Unsent]
-    ) -> tuple[list[Staged], list[tuple[Wanted, Problem]]]:
+        self, payload: Payload, results: list[SentFile | UnsentFile]
+    ) -> tuple[list[Staged], list[tuple[FileToSend, Problem]]]:
         """Return what is in the staging area, and what may be sent again; give up the rest."""
         staged, refused = [], []
         for result in results:
             wanted = payload.members[result.index]
-            if isinstance(result, Sent):
+            if isinstance(result, SentFile):
                 staged.append(self._admit(wanted, result))
             elif result.again:
                 refused.append((wanted, result.problem))
@@ -156,7 +158,9 @@ class Send:
             )
         )
 
-    def _send(self, channel: Channel, payload: Payload, attempts: Attempts) -> list[Sent | Unsent]:
+    def _send(
+        self, channel: Channel, payload: Payload, attempts: Attempts
+    ) -> list[SentFile | UnsentFile]:
         def follow(size: int) -> None:
             attempts.reach(size)
             reach(size)
@@ -185,7 +189,7 @@ class Send:
             )
         )
 
-    def _admit(self, wanted: Wanted, sent: Sent) -> Staged:
+    def _admit(self, wanted: FileToSend, sent: SentFile) -> Staged:
         """Return what arrived; files of an archive that moved under us are not part of it."""
         if not wanted.members:
             return Staged(wanted, sent.checksum, sent.registered)
@@ -215,16 +219,16 @@ class Send:
         )
         self._gate.rest(delay)
 
-    def _divide(self, payload: Payload, members: list[Wanted], failed: int) -> list[Payload]:
+    def _divide(self, payload: Payload, members: list[FileToSend], failed: int) -> list[Payload]:
         if failed < TOGETHER:
             return [Payload(payload.id, tuple(members), batched=payload.batched)]
         return [Payload(payload.id, (member,), batched=False) for member in members]
 
-    def _fail(self, refused: list[tuple[Wanted, Problem]]) -> None:
+    def _fail(self, refused: list[tuple[FileToSend, Problem]]) -> None:
         for wanted, problem in refused:
             self._give_up(wanted, problem)
 
-    def _give_up(self, wanted: Wanted, problem: Problem) -> None:
+    def _give_up(self, wanted: FileToSend, problem: Problem) -> None:
         for file in wanted.files:
             self._leave(file, problem)
         if problem == CANCELLED or problem.code not in LEFT:
@@ -235,7 +239,7 @@ class Send:
         self._emit(kind(path=file.key, size=file.size, problem=problem))
 
 
-def _state(wanted: Wanted) -> EntryState:
+def _state(wanted: FileToSend) -> EntryState:
     """Return what to remember of staged bytes.
 
     Where a record had other bytes, its verified flag says nothing of these, even if the run

@@ -5,9 +5,9 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.events import StagesMeasured
 from mydata_like.core.ports import Emit, Transport
-from mydata_like.core.spent import Spent
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.gauge import Sight
 from mydata_like.engine.judge import Evidence, Limit, name_limit
@@ -26,7 +26,7 @@ class _Glance(NamedTuple):
     group: WorkerGroup
     sight: Sight
     waits: Mapping[str, StageWaits]
-    spent: Spent
+    spent: TimeByCause
     engine: float  # seconds of a processor
 
 

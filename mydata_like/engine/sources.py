@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Protocol
 
 from mydata_like.core.errors import SourceError
-from mydata_like.core.format import format_path
-from mydata_like.core.openat import is_link
-from mydata_like.core.sources import (
+from mydata_like.core.extra_sources import (
     Destination,
+    ExtraSource,
     KnownSource,
-    Offer,
-    Source,
+    SourceRequest,
     check_destination,
     lies_in,
     suggest_destination,
 )
+from mydata_like.core.formatting import format_path
+from mydata_like.core.openat import is_link
 from mydata_like.engine.layout import dataset_folder, levels_of
 from mydata_like.engine.root import reason
 from mydata_like.engine.workers import Lock
@@ -29,7 +29,7 @@ class Roll(Protocol):
 
     def find_destination(self, path: bytes) -> Destination | None: ...
 
-    def record_source(self, source: Source) -> None: ...
+    def record_source(self, source: ExtraSource) -> None: ...
 
     def find_sources(self) -> Sequence[KnownSource]: ...
 
@@ -51,12 +51,12 @@ class Sources:
         self._roll = roll
         self._dry_run = dry_run
         self._lock = Lock()
-        self._waiting: dict[bytes, Source] = {}
+        self._waiting: dict[bytes, ExtraSource] = {}
         self._taken: set[bytes] = set()
         self._again: set[bytes] = set()  # added when this run had read it: it is for the next one
         self._closed = False
 
-    def add(self, offer: Offer) -> bool:
+    def add(self, offer: SourceRequest) -> bool:
         """Let this run carry a source; return whether it can: else it is for the next one.
 
         Either way it is remembered. Raises `SourceError` where no run can carry it, `RunError`
@@ -74,7 +74,7 @@ class Sources:
                 self._again.add(source.path)
         return taken
 
-    def remember(self, offer: Offer) -> None:
+    def remember(self, offer: SourceRequest) -> None:
         """Remember a source that a run carries later; raises as `add` does."""
         source = self._complete(offer)
         with self._lock:
@@ -92,9 +92,9 @@ class Sources:
             for known in left:
                 if not self._find_overlap(known.path):
                     alone = _is_file(known.path)
-                    self._waiting[known.path] = Source(known.path, known.destination, alone)
+                    self._waiting[known.path] = ExtraSource(known.path, known.destination, alone)
 
-    def take(self) -> Iterator[Source]:
+    def take(self) -> Iterator[ExtraSource]:
         """Yield what has been added and not been taken yet."""
         while source := self._take_one():
             yield source
@@ -106,7 +106,7 @@ class Sources:
             return self._closed
 
     @property
-    def waiting(self) -> list[Source]:
+    def waiting(self) -> list[ExtraSource]:
         """What has been added and not been taken yet."""
         with self._lock:
             return list(self._waiting.values())
@@ -123,7 +123,7 @@ class Sources:
             if path not in self._again:
                 self._roll.finish_source(path)
 
-    def _take_one(self) -> Source | None:
+    def _take_one(self) -> ExtraSource | None:
         with self._lock:
             path = next(iter(self._waiting), None)
             if path is None:
@@ -131,14 +131,14 @@ class Sources:
             self._taken.add(path)
             return self._waiting.pop(path)
 
-    def _complete(self, offer: Offer) -> Source:
+    def _complete(self, offer: SourceRequest) -> ExtraSource:
         source = check_source(self._settings, offer)
         if offer.destination is not None:
             return source
         known = self._roll.find_destination(source.path)
         return source._replace(destination=known) if known else source
 
-    def _record(self, source: Source) -> None:
+    def _record(self, source: ExtraSource) -> None:
         if not self._dry_run:
             self._roll.record_source(source)
 
@@ -147,7 +147,7 @@ class Sources:
         others = self._taken | self._waiting.keys()
         return [other for other in others if lies_in(path, other) or lies_in(other, path)]
 
-    def _refuse_overlap(self, source: Source) -> None:
+    def _refuse_overlap(self, source: ExtraSource) -> None:
         for other in self._find_overlap(source.path):
             if other != source.path:
                 raise SourceError(
@@ -157,7 +157,7 @@ class Sources:
                 )
 
 
-def check_source(settings: Settings, offer: Offer) -> Source:
+def check_source(settings: Settings, offer: SourceRequest) -> ExtraSource:
     """Return what an offer means, its destination suggested where it has none.
 
     Raises `SourceError` where it cannot be carried.
@@ -167,7 +167,7 @@ def check_source(settings: Settings, offer: Offer) -> Source:
     _refuse_relatives(settings, path)
     alone = not stat.S_ISDIR(kind)
     wanted = offer.destination or suggest_destination(path, alone=alone)
-    return Source(_as_key(path), check_destination(wanted), alone)
+    return ExtraSource(_as_key(path), check_destination(wanted), alone)
 
 
 def _look(path: bytes) -> int:

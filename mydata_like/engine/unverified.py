@@ -6,7 +6,7 @@ from itertools import islice
 from math import inf
 from typing import NamedTuple
 
-from mydata_like.core.ids import Ids
+from mydata_like.core.id_set import IdSet
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -101,7 +101,7 @@ class Unverified:
         self._listed_at = -inf
         self._new, self._early = rooms
         self._seen = 0  # how many of the new ones have an id, as a listing has shown their record
-        self._settled = Ids()  # records that need no further look, behind the offset
+        self._settled = IdSet()  # records that need no further look, behind the offset
         self._old: dict[DatafileId, Registered] = {}
         self._asked: dict[DatafileId, float] = {}  # when verification was asked for
         self._ready: list[Registered] = []  # verified, with their ids

@@ -13,9 +13,9 @@ from mydata_like.core.model import (
     Dataset,
     DatasetId,
     EntryState,
+    FileToSend,
     Registered,
     Staged,
-    Wanted,
 )
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI
 from mydata_like.engine.bookkeeping import Step, Verified, record_steps
@@ -49,7 +49,7 @@ STILL_PENDING = Problem(
 )
 
 
-Found = Wanted | Staged | Verified  # to be sent or registered once more, or to be recorded
+Found = FileToSend | Staged | Verified  # to be sent or registered once more, or to be recorded
 
 
 class Verification(NamedTuple):
@@ -164,7 +164,7 @@ class Verify:
 
     def _resolve(
         self, watch: Unverified, records: list[Judged], *, impatient: bool
-    ) -> Iterator[Wanted]:
+    ) -> Iterator[FileToSend]:
         """Ask for what is not verified, or send it again; `impatient` asks for all of it."""
         questions = 0
         for record, verdict in records:
@@ -188,7 +188,7 @@ class Verify:
         except ItemError as error:
             logger.info("Datafile %d could not be asked for: %s", record.id, error)
 
-    def _send_again(self, item: Registered, record: Datafile) -> Iterator[Wanted]:
+    def _send_again(self, item: Registered, record: Datafile) -> Iterator[FileToSend]:
         if item.wanted.round:
             self._fail(item, NEVER_VERIFIED)
             return
@@ -197,7 +197,7 @@ class Verify:
         uri = record.replicas[0].uri if moved else item.wanted.remote
         yield item.wanted._replace(remote=uri, datafile=record, round=1)
 
-    def _register_again(self, item: Registered) -> Iterator[Wanted | Staged]:
+    def _register_again(self, item: Registered) -> Iterator[FileToSend | Staged]:
         """Repeat what the server has acknowledged and not kept, a few times.
 
         Where the server has put the bytes, it has lost them as well.

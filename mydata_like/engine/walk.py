@@ -15,10 +15,10 @@ from mydata_like.core.events import (
     FolderFailed,
     FolderSkipped,
 )
-from mydata_like.core.files import bounded_ns
+from mydata_like.core.local_files import bounded_ns
 from mydata_like.core.model import DatasetFolder, FileGroup, LocalFile
-from mydata_like.core.openat import Listing, join, look
-from mydata_like.core.ports import Cancel, Clock, Emit
+from mydata_like.core.openat import OpenFolder, join, look
+from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.filters import FileFilter, directory_problem
 from mydata_like.engine.root import (
     Identity,
@@ -82,7 +82,7 @@ class Walk:
     """Reads dataset folders of one data directory, or a source."""
 
     def __init__(
-        self, root: Root, settings: Filters, emit: Emit, clock: Clock, cancel: Cancel
+        self, root: Root, settings: Filters, emit: Emit, clock: Clock, cancel: CancelSignal
     ) -> None:
         self.root = root
         self.links = Links(settings.symlinks, root)
@@ -162,7 +162,7 @@ class _Open(_Place):
 
     __slots__ = ("identity", "listing", "path")
 
-    def __init__(self, listing: Listing, prefix: bytes, directory: bytes) -> None:
+    def __init__(self, listing: OpenFolder, prefix: bytes, directory: bytes) -> None:
         super().__init__(prefix, directory, listing.top)
         self.listing = listing
         self.path = join(listing.path, b"")
@@ -273,7 +273,9 @@ class _FolderWalk:
         batch.count += 1
         batch.size += size
 
-    def _enter(self, folder: _Open, name: bytes, open_folder: Callable[[bytes], Listing]) -> bool:
+    def _enter(
+        self, folder: _Open, name: bytes, open_folder: Callable[[bytes], OpenFolder]
+    ) -> bool:
         if not self._folder.recursive:
             return False
         key = folder.prefix + name

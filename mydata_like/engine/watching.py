@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.events import RunScheduled
-from mydata_like.core.ports import Cancel, Clock, Emit
+from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.schedule import Rule, find_due, is_believable, is_open
 
 TICK: Final = 5.0  # seconds after which clock, settings and signs of change are looked at again
@@ -77,7 +77,7 @@ class Watch:
         self,
         duties: Duties,
         clock: Clock,
-        cancel: Cancel,
+        cancel: CancelSignal,
         emit: Emit,
         zone: tzinfo | None = None,
     ) -> None:

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 from mydata_like.core.errors import Cancelled
-from mydata_like.core.ports import Cancel
+from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.queues import TICK, Source, WorkQueue, count_one
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class CancelFlag:
         return part
 
 
-class Stoppable(Cancel, Protocol):
+class Stoppable(CancelSignal, Protocol):
     """A request to stop that can be made here, too."""
 
     def set(self, reason: str = "") -> None: ...

@@ -21,8 +21,8 @@ from mydata_like.core.events import (
     RunScheduled,
     RunStarted,
 )
-from mydata_like.core.format import format_path
-from mydata_like.core.sources import KnownSource
+from mydata_like.core.extra_sources import KnownSource
+from mydata_like.core.formatting import format_path
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui import standing
 from mydata_like.gui.added import ADD, Added, Order, split_orders

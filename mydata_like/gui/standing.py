@@ -7,8 +7,8 @@ from typing import Any
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunProgressed, parse_event, parse_problem
+from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import NO_RISK, AtRisk
-from mydata_like.core.sources import KnownSource
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.state import PastRun
 from mydata_like.settings.policy import Loaded, ServerDecision

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
+from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import RunFinished, RunProgressed, StagesMeasured
+from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import NO_RISK, AtRisk
-from mydata_like.core.safety import PARTIAL_REASONS, Evidence, RunSums, Safety, judge_safety
-from mydata_like.core.sources import KnownSource
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.settings.policy import ServerDecision
 
@@ -130,7 +130,7 @@ class RunState:
         """How safe the data is, as far as is known; what the run at work does comes on top."""
         whole = self.newest_whole
         return judge_safety(
-            Evidence(
+            SafetyEvidence(
                 at_risk=self.at_risk,
                 last=self.last.sums if self.last else None,
                 whole=whole.sums if whole else None,

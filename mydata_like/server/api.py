@@ -15,7 +15,7 @@ from mydata_like.core.model import (
     Experiment,
     Facility,
     Group,
-    Instrument,
+    InstrumentRecord,
     NewestDatafile,
     Registration,
     User,
@@ -100,22 +100,22 @@ class HttpServer:
             self._client.prove()
         return facilities
 
-    def find_instrument(self, facility: Facility, name: str) -> Instrument | None:
+    def find_instrument(self, facility: Facility, name: str) -> InstrumentRecord | None:
         """Return the facility's instrument of this name."""
         query: Query = {"facility__id": facility.id, "name": name}
         instruments = self._rows("instrument/", parse_instrument, query)
         return _first(instruments, lambda instrument: instrument.name == name)
 
-    def list_instruments(self, facility: Facility) -> list[Instrument]:
+    def list_instruments(self, facility: Facility) -> list[InstrumentRecord]:
         """Return the facility's instruments."""
         query: Query = {"facility__id": facility.id}
         pages = self._client.pages("instrument/", parse_instrument, query)
         return [instrument for page in pages for instrument in page]
 
-    def ensure_instrument(self, facility: Facility, name: str) -> Instrument:
+    def ensure_instrument(self, facility: Facility, name: str) -> InstrumentRecord:
         check_text("The instrument's name", name, 100)
 
-        def make() -> Instrument:
+        def make() -> InstrumentRecord:
             document = {"facility": self._client.wire.uri("facility", facility.id), "name": name}
             return self._client.create("instrument/", document, parse_instrument)
 
@@ -156,7 +156,7 @@ class HttpServer:
                 code="server.no-acl",
             ) from error
 
-    def fetch_datasets(self, experiment: Experiment, instrument: Instrument) -> list[Dataset]:
+    def fetch_datasets(self, experiment: Experiment, instrument: InstrumentRecord) -> list[Dataset]:
         datasets = self._look_up_datasets(experiment, instrument, {})
         if not datasets:
             # The list of what one may not see is empty; the experiment itself says so.
@@ -164,7 +164,9 @@ class HttpServer:
             self._client.prove()
         return datasets
 
-    def create_dataset(self, experiment: Experiment, name: str, instrument: Instrument) -> Dataset:
+    def create_dataset(
+        self, experiment: Experiment, name: str, instrument: InstrumentRecord
+    ) -> Dataset:
         check_text("The dataset's name", name, 4000)
 
         def find() -> Dataset | None:
@@ -296,7 +298,7 @@ class HttpServer:
         return min([known, *found], key=lambda it: (it.empty, it.id))
 
     def _look_up_datasets(
-        self, experiment: Experiment, instrument: Instrument, query: Query
+        self, experiment: Experiment, instrument: InstrumentRecord, query: Query
     ) -> list[Dataset]:
         """Return datasets, the oldest first; those that hold no file come last."""
         query = {**query, "experiments__id": experiment.id, "instrument__id": instrument.id}

@@ -5,9 +5,9 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
-from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.ports import Progress
+from mydata_like.core.token_bucket import TokenBucket
 
 _BUFFER: Final = 256 * 1024
 _ROOM: Final = b"0" * 32  # stands for the checksum until it is known
@@ -46,7 +46,7 @@ class Guarded:
 class Limited:
     """A source whose bytes come no faster than a bucket lets them go."""
 
-    def __init__(self, source: Source, bucket: Bucket) -> None:
+    def __init__(self, source: Source, bucket: TokenBucket) -> None:
         self._source = source
         self._bucket = bucket
         self.finish = source.finish

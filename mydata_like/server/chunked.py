@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 import xxhash
 
-from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import RejectedError, TransientError, UnansweredError
-from mydata_like.core.model import NO_CHECKSUM, Datafile, Wanted
+from mydata_like.core.model import NO_CHECKSUM, Datafile, FileToSend
 from mydata_like.core.ports import Progress
+from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.server.bodies import Source
 from mydata_like.server.client import Client, json_request
 from mydata_like.server.http_upload import (
@@ -54,7 +54,9 @@ class ChunkedUpload:
         self._client = client
         self._box = box
 
-    def __call__(self, wanted: Wanted, source: Source, bucket: Bucket, progress: Progress) -> str:
+    def __call__(
+        self, wanted: FileToSend, source: Source, bucket: TokenBucket, progress: Progress
+    ) -> str:
         """Carry a file, or what of it is lacking, and return its checksum."""
         found = find_records(self._client, wanted)
         if not found:
@@ -71,7 +73,7 @@ class ChunkedUpload:
         self._finish(slot, wanted, checksum)
         return checksum
 
-    def _make(self, wanted: Wanted) -> None:
+    def _make(self, wanted: FileToSend) -> None:
         """Make the unfinished record; a lost reply is settled by looking for it."""
         document = draft_record(self._client, wanted)
         document |= {"md5sum": NO_CHECKSUM, "modification_time": _NEVER}
@@ -88,7 +90,7 @@ class ChunkedUpload:
             if not find_records(self._client, wanted):
                 raise
 
-    def _find_slot(self, wanted: Wanted, found: list[tuple[Datafile, Any]]) -> _Slot | None:
+    def _find_slot(self, wanted: FileToSend, found: list[tuple[Datafile, Any]]) -> _Slot | None:
         for record, row in found:
             fits = (record.checksum, record.size) == (NO_CHECKSUM, wanted.file.size)
             if fits and record.replicas and record.replicas[0].location == self._box:
@@ -128,7 +130,7 @@ class ChunkedUpload:
         if reply is not None:
             _check_success(self._client.decode(reply, _parse_success))
 
-    def _finish(self, slot: _Slot, wanted: Wanted, checksum: str) -> None:
+    def _finish(self, slot: _Slot, wanted: FileToSend, checksum: str) -> None:
         """Tell the checksum first: the server compares as soon as the chunks are joined."""
         told = {
             "md5sum": checksum,
@@ -142,7 +144,7 @@ class ChunkedUpload:
 class _Body:
     """A chunk as the body of a request, whose bytes go no faster than a bucket lets them."""
 
-    def __init__(self, chunk: bytes, bucket: Bucket) -> None:
+    def __init__(self, chunk: bytes, bucket: TokenBucket) -> None:
         self._chunk = chunk
         self._bucket = bucket
         self.checksum = xxhash.xxh3_64_hexdigest(chunk)

@@ -18,8 +18,8 @@ from mydata_like.core.errors import (
     describe_wait,
 )
 from mydata_like.core.events import Notice
-from mydata_like.core.ids import Ids
-from mydata_like.core.ports import Cancel, Clock, Emit, WriteLog
+from mydata_like.core.id_set import IdSet
+from mydata_like.core.ports import CancelSignal, Clock, Emit, WriteLog
 from mydata_like.server.meaning import (
     Meaning,
     OtherBytesError,
@@ -58,7 +58,7 @@ class Client:
     so may `emit`, which is told of long waits, and `writes`, where they are noted.
     """
 
-    def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: Cancel) -> None:
+    def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: CancelSignal) -> None:
         self.attempts = ATTEMPTS
         self.emit: Emit | None = None
         self.writes: WriteLog | None = None
@@ -97,7 +97,7 @@ class Client:
         Rows are counted, not links followed: some servers ignore the limit, others' links
         lose the filter. A listing that changes meanwhile is walked anew.
         """
-        given = walked = Ids()
+        given = walked = IdSet()
         parse = page_parser(parse_row)
         for _ in range(_WALKS):
             position, total = offset, offset
@@ -114,7 +114,7 @@ class Client:
                     break
             if offset + len(walked) >= total and not shrunk:
                 return
-            walked = Ids()
+            walked = IdSet()
         raise TransientError(
             f"A listing of {self.wire.host} changed again and again while it was read.",
             code="server.listing-unsteady",

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, Protocol
 
-from mydata_like.core.bandwidth import Bucket
+from mydata_like.core.channel_time import NOTHING_SPENT
 from mydata_like.core.errors import (
     ItemError,
     Problem,
@@ -21,10 +21,10 @@ from mydata_like.core.errors import (
     UnansweredError,
 )
 from mydata_like.core.events import ChannelChanged
-from mydata_like.core.format import format_path
-from mydata_like.core.model import Datafile, DatasetId, Payload, Reading, Replacement, Wanted
-from mydata_like.core.ports import Emit, Progress, Sent, Unsent
-from mydata_like.core.spent import NOTHING_SPENT
+from mydata_like.core.formatting import format_path
+from mydata_like.core.model import Datafile, DatasetId, FileToSend, Payload, Reading, Replacement
+from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
+from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.server.bodies import Guarded, Limited, Multipart, Source
 from mydata_like.server.client import Client, Query
 from mydata_like.server.drafts import datafile_document
@@ -44,14 +44,14 @@ class Opened(Source, Protocol):
         """What came of each file of an archive, once all is read."""
 
 
-OpenSource = Callable[[Wanted], AbstractContextManager[Opened]]
+OpenSource = Callable[[FileToSend], AbstractContextManager[Opened]]
 
 
 class Carrier(Protocol):
     """A way to carry one large file, its bytes through the bucket; returns its checksum."""
 
     def __call__(
-        self, wanted: Wanted, source: Source, bucket: Bucket, progress: Progress
+        self, wanted: FileToSend, source: Source, bucket: TokenBucket, progress: Progress
     ) -> str: ...
 
 
@@ -118,7 +118,7 @@ class HttpChannel:
         self._transport = transport
         self._client = transport.client
         self._number = number
-        self._bucket = Bucket(self.check_open)
+        self._bucket = TokenBucket(self.check_open)
         self._cut = False
 
     @property
@@ -145,9 +145,9 @@ class HttpChannel:
         if self._cut or self._transport.closed:
             raise broken_off()
 
-    def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
+    def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Carry the members one after another; each one's fate is its own."""
-        fates: list[Sent | Unsent] = []
+        fates: list[SentFile | UnsentFile] = []
         gone = 0
         try:
             for index, wanted in enumerate(payload.members):
@@ -159,27 +159,27 @@ class HttpChannel:
         return fates
 
     def replace(
-        self, replacements: Sequence[Replacement], files: Mapping[bytes, Wanted]
-    ) -> list[Sent | Unsent]:
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+    ) -> list[SentFile | UnsentFile]:
         """Leave it: by HTTP nothing is laid aside, and what SSH has laid aside is out of reach."""
         missing = Problem("staging.missing", "Nothing can be replaced without SSH.")
-        return [Unsent(index, missing, again=False) for index in range(len(replacements))]
+        return [UnsentFile(index, missing, again=False) for index in range(len(replacements))]
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
         """Leave it: what SSH has laid aside is out of reach."""
 
-    def _fate(self, index: int, wanted: Wanted, progress: Progress) -> Sent | Unsent:
+    def _fate(self, index: int, wanted: FileToSend, progress: Progress) -> SentFile | UnsentFile:
         try:
             self.check_open()
             with self._transport.open_source(wanted) as source:
                 checksum = self._send(wanted, Guarded(source, self.check_open), progress)
-                return Sent(index, checksum, registered=True, inside=source.inside)
+                return SentFile(index, checksum, registered=True, inside=source.inside)
         except ItemError as error:
             if self._transport.closed or self._cut:
                 raise
-            return Unsent(index, error.problem, again=isinstance(error, TransientError))
+            return UnsentFile(index, error.problem, again=isinstance(error, TransientError))
 
-    def _send(self, wanted: Wanted, source: Source, progress: Progress) -> str:
+    def _send(self, wanted: FileToSend, source: Source, progress: Progress) -> str:
         if self._transport.chunked and wanted.file.size > _LARGE:
             return self._transport.chunked(wanted, source, self._bucket, progress)
         existing = wanted.datafile or self._find(wanted)
@@ -189,7 +189,7 @@ class HttpChannel:
             return self._post(wanted, source, progress)
         return adopt(existing, wanted, read_checksum(source))
 
-    def _post(self, wanted: Wanted, source: Source, progress: Progress) -> str:
+    def _post(self, wanted: FileToSend, source: Source, progress: Progress) -> str:
         """Send file and record; what became of a lost reply is settled by looking."""
         body = Multipart(
             draft_record(self._client, wanted),
@@ -219,23 +219,23 @@ class HttpChannel:
             return adopt(found, wanted, body.checksum)
         return body.checksum
 
-    def _settle(self, error: ItemError, wanted: Wanted, body: Multipart) -> Datafile | None:
+    def _settle(self, error: ItemError, wanted: FileToSend, body: Multipart) -> Datafile | None:
         """Return the record that is there after an error, or comes while it is waited for."""
         if isinstance(error, UnansweredError) and body.sent_at is not None:
             return self._client.outlast(body.sent_at, partial(self._find, wanted))
         return self._find(wanted)
 
-    def _note(self, wanted: Wanted) -> float:
+    def _note(self, wanted: FileToSend) -> float:
         """Note that the server may make the record from now on; return the time."""
         if self._client.writes:
             self._client.writes.begin(_number(wanted))
         return self._client.now()
 
-    def _forget(self, wanted: Wanted, body: Multipart) -> None:
+    def _forget(self, wanted: FileToSend, body: Multipart) -> None:
         if self._client.writes and body.sent_at is not None:
             self._client.writes.end(_number(wanted))
 
-    def _outlast_earlier(self, wanted: Wanted) -> Datafile | None:
+    def _outlast_earlier(self, wanted: FileToSend) -> Datafile | None:
         """Return the record that a request of an earlier run makes, if one was under way."""
         rest = self._client.writes.find_rest(_number(wanted)) if self._client.writes else 0.0
         if not rest:
@@ -243,7 +243,7 @@ class HttpChannel:
         begun = self._client.now() + rest - self._client.write_timeout
         return self._client.outlast(begun, partial(self._find, wanted))
 
-    def _find(self, wanted: Wanted) -> Datafile | None:
+    def _find(self, wanted: FileToSend) -> Datafile | None:
         """Look for a record of this name: one that exists must never be made again."""
         found = find_records(self._client, wanted)
         if not found:
@@ -251,12 +251,12 @@ class HttpChannel:
         return found[0][0] if found else None
 
 
-def _number(wanted: Wanted) -> DatasetId:
+def _number(wanted: FileToSend) -> DatasetId:
     """Return what stands for one datafile where it is noted what is being written."""
     return number_of(("datafile", wanted.dataset.id, *place(wanted)))
 
 
-def find_records(client: Client, wanted: Wanted) -> list[tuple[Datafile, Any]]:
+def find_records(client: Client, wanted: FileToSend) -> list[tuple[Datafile, Any]]:
     """Return the records that stand under a wanted file's name, with their rows."""
     directory, name = place(wanted)
     query: Query = {"dataset__id": wanted.dataset.id, "filename": name, "directory": directory}
@@ -265,7 +265,7 @@ def find_records(client: Client, wanted: Wanted) -> list[tuple[Datafile, Any]]:
     return [it for it in rows if (it[0].directory or "", it[0].name) == (directory, name)]
 
 
-def place(wanted: Wanted) -> tuple[str, str]:
+def place(wanted: FileToSend) -> tuple[str, str]:
     """Return a file's directory and name as the server is told them."""
     try:
         return wanted.file.directory.decode(), wanted.file.name.decode()
@@ -277,7 +277,7 @@ def place(wanted: Wanted) -> tuple[str, str]:
         ) from error
 
 
-def draft_record(client: Client, wanted: Wanted) -> dict[str, object]:
+def draft_record(client: Client, wanted: FileToSend) -> dict[str, object]:
     """Return the record of a wanted file, all but its checksum."""
     modified = datetime.fromtimestamp(wanted.file.modified_ns // 1000 / 1_000_000, UTC).isoformat()
     return {
@@ -296,7 +296,7 @@ def read_checksum(source: Source) -> str:
     return source.finish()
 
 
-def adopt(record: Datafile | None, wanted: Wanted, checksum: str) -> str:
+def adopt(record: Datafile | None, wanted: FileToSend, checksum: str) -> str:
     """Take a record that exists for ours where it has our bytes."""
     if (
         record
@@ -307,7 +307,7 @@ def adopt(record: Datafile | None, wanted: Wanted, checksum: str) -> str:
     raise cannot_repair(wanted)
 
 
-def cannot_repair(wanted: Wanted) -> RejectedError:
+def cannot_repair(wanted: FileToSend) -> RejectedError:
     """Say that the bytes of an existing record cannot be replaced by HTTP."""
     return RejectedError(
         f"The server has another content of {format_path(wanted.file.key)}, "

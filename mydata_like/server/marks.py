@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final, NamedTuple, Self
 
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.parsing import parse_json
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.server.replies import plain
 
 KEY: Final = "mydata_like_at_work"  # what the names of these settings begin with

@@ -17,7 +17,7 @@ from mydata_like.core.model import (
     ExperimentId,
     Facility,
     Group,
-    Instrument,
+    InstrumentRecord,
     Replica,
     User,
 )
@@ -123,9 +123,9 @@ def parse_facility(row: Any) -> Facility:
     return Facility(expect(row, "id", int), expect(row, "name", str), manager_group)
 
 
-def parse_instrument(row: Any) -> Instrument:
+def parse_instrument(row: Any) -> InstrumentRecord:
     """Return an instrument."""
-    return Instrument(expect(row, "id", int), expect(row, "name", str))
+    return InstrumentRecord(expect(row, "id", int), expect(row, "name", str))
 
 
 def parse_experiment(row: Any) -> Experiment:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import check_amount
 from mydata_like.server.wire import BODY_LIMIT, Reply
 from mydata_like.settings.values import parse_url

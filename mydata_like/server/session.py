@@ -18,7 +18,7 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util import Retry, parse_url
 
 from mydata_like.core.errors import Cancelled
-from mydata_like.core.ports import Cancel, Clock
+from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.settings.values import DIRECT, is_loopback
 from mydata_like.ssh.race import NoAnswerError, connect_first
 
@@ -32,7 +32,7 @@ class Limit:
     """How long an answer may take as a whole, counted from the first wait for it."""
 
     clock: Clock
-    cancel: Cancel
+    cancel: CancelSignal
     silence: float
     total: float
     end: float | None = None

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from mydata_like import __version__
 from mydata_like.core.errors import NotApprovedError
-from mydata_like.core.model import Instrument
+from mydata_like.core.model import InstrumentRecord
 from mydata_like.server import marks
 from mydata_like.server.approval import Approval, Approved, build_area, parse_approval
 from mydata_like.server.client import Client, json_request
@@ -113,14 +113,14 @@ class Uploaders:
             self._seen[uuid] = record
         return record
 
-    def digest(self, installation: Installation, instrument: Instrument) -> str:
+    def digest(self, installation: Installation, instrument: InstrumentRecord) -> str:
         """Return what stands for all that the server is told of an installation."""
         document = self._uploader_document(installation, instrument)
         told = json.dumps([self._client.wire.host, document], sort_keys=True)
         return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
     def ensure_uploader(
-        self, installation: Installation, instrument: Instrument, *, update: bool = True
+        self, installation: Installation, instrument: InstrumentRecord, *, update: bool = True
     ) -> UploaderRecord:
         """Return the server's record of this installation, made where it is missing.
 
@@ -146,7 +146,7 @@ class Uploaders:
         self,
         uploader: UploaderRecord,
         installation: Installation,
-        instrument: Instrument,
+        instrument: InstrumentRecord,
         seat: str,
     ) -> None:
         """Let the server remember where the uploader is from now on (`Seat.format`), asking once.
@@ -160,7 +160,7 @@ class Uploaders:
         self,
         uploader: UploaderRecord,
         installation: Installation,
-        instrument: Instrument,
+        instrument: InstrumentRecord,
         setting: tuple[str, str],
     ) -> None:
         """Let the server remember one setting of ours, asking once; as `take_seat` does."""
@@ -209,7 +209,7 @@ class Uploaders:
         return Approved(build_area(request.box), request.expires)
 
     def _uploader_document(
-        self, installation: Installation, instrument: Instrument
+        self, installation: Installation, instrument: InstrumentRecord
     ) -> dict[str, Any]:
         document = _describe(installation)
         document["instruments"] = [self._client.wire.uri("instrument", instrument.id)]

@@ -27,7 +27,7 @@ from mydata_like.core.errors import (
     UnansweredError,
     UploaderError,
 )
-from mydata_like.core.ports import Cancel, Clock
+from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.server.session import Limit, Session, current_limit
 from mydata_like.settings.schema import Server
 from mydata_like.settings.values import is_loopback
@@ -88,7 +88,7 @@ class Reply:
 class Wire:
     """Exchanges requests for replies with one server, from any number of threads."""
 
-    def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: Cancel) -> None:
+    def __init__(self, settings: Server, api_key: str, clock: Clock, cancel: CancelSignal) -> None:
         address = _check_address(settings)
         self.host = address.netloc
         self._origin = f"{address.scheme}://{address.netloc}"

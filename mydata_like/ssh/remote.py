@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, StagingError, TransientError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.session import Finished, Session, Stream
 

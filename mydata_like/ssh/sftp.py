@@ -10,7 +10,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 
 from mydata_like.core.errors import RejectedError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 from mydata_like.ssh import sftp_wire as wire
 from mydata_like.ssh.session import Listed, Put, Stream
 

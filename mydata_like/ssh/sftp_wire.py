@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError, TransientError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 
 INIT, VERSION = 1, 2
 OPEN, CLOSE, READ, WRITE = 3, 4, 5, 6

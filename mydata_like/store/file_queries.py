@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.file_status import NONE, Amount, FileEvidence, KnownOutcome, Suggestion, Times
+from mydata_like.core.file_status import (
+    NONE,
+    Amount,
+    FileEvidence,
+    KnownOutcome,
+    StepTimes,
+    Suggestion,
+)
 from mydata_like.store import schema
 from mydata_like.store.ledger import NO_ROOT
 from mydata_like.store.listing import connect_to_current
@@ -180,7 +187,7 @@ class FileQueries:
             entry = parse_entry(row[:_ENTRY_COLUMNS])
             if entry is not None:
                 *times, changed_at = row[_ENTRY_COLUMNS:]
-                yield entry.key, FileEvidence(entry, Times(*times), changed_at)
+                yield entry.key, FileEvidence(entry, StepTimes(*times), changed_at)
 
     def _outcomes(self, which: str, **values: object) -> Iterator[tuple[bytes, KnownOutcome]]:
         for path, kind, code, message, hint, at, size, modified_ns in self._iterate(

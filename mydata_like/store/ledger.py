@@ -13,19 +13,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from mydata_like.core.archives import Archive
+from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import Problem
-from mydata_like.core.files import signed
+from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
+from mydata_like.core.local_files import signed
 from mydata_like.core.model import (
     NO_RISK,
     UNSENT,
     AtRisk,
     DatasetId,
+    DatasetListing,
     EarlierWrite,
     Entry,
     EntryState,
     FolderSums,
-    Listed,
     LocalFile,
     NewestDatafile,
     OpenFiles,
@@ -33,7 +34,6 @@ from mydata_like.core.model import (
     Replacement,
 )
 from mydata_like.core.ports import Clock
-from mydata_like.core.sources import Destination, KnownSource, Source
 from mydata_like.store import schema, statements
 from mydata_like.store.file import LedgerFile
 from mydata_like.store.rows import PastRun, moment, parse_archive, parse_entry, parse_run
@@ -196,11 +196,11 @@ class SqliteLedger:
         with self._file.used() as cursor:
             return NewestDatafile(*cursor.execute(statements.COUNT, chosen).fetchone())
 
-    def find_listed(self, dataset: DatasetId) -> Listed | None:
+    def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
         """Return what the last full listing of a dataset showed."""
         with self._file.used() as cursor:
             row = cursor.execute(statements.FIND_LISTED, (self._root, dataset)).fetchone()
-        return Listed(NewestDatafile(*row[:2]), moment(row[2])) if row else None
+        return DatasetListing(NewestDatafile(*row[:2]), moment(row[2])) if row else None
 
     def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
         """Keep what a full listing of a dataset has just shown."""
@@ -231,13 +231,15 @@ class SqliteLedger:
         with self._file.transaction() as cursor:
             cursor.executemany(statements.FORGET_REPLACEMENT, rows)
 
-    def find_archives(self, dataset: DatasetId) -> dict[str, Archive]:
+    def find_archives(self, dataset: DatasetId) -> dict[str, ArchiveRecord]:
         """Return the archives of a dataset by their paths."""
         with self._file.used() as cursor:
             rows = cursor.execute(statements.FIND_ARCHIVES, (self._root, dataset)).fetchall()
         return {row[1]: archive for row in rows if (archive := parse_archive(row))}
 
-    def record_archive(self, archive: Archive, members: Sequence[Entry] | None = None) -> None:
+    def record_archive(
+        self, archive: ArchiveRecord, members: Sequence[Entry] | None = None
+    ) -> None:
         """Keep an archive, with exactly these members or with those that it has."""
         place = self._root, archive.dataset, archive.path
         with self._file.transaction() as cursor:
@@ -252,7 +254,7 @@ class SqliteLedger:
                 cursor.execute(statements.EMPTY, place)
                 self._insert(cursor, members)
 
-    def forget_archive(self, archive: Archive) -> None:
+    def forget_archive(self, archive: ArchiveRecord) -> None:
         """Drop an archive; its members are in none then."""
         place = self._root, archive.dataset, archive.path
         with self._file.transaction() as cursor:
@@ -393,7 +395,7 @@ class SqliteLedger:
         with self._file.used() as cursor:
             return [path for (path,) in cursor.execute(statements.FIND_FOLDERS, chosen)]
 
-    def record_source(self, source: Source) -> None:
+    def record_source(self, source: ExtraSource) -> None:
         """Keep a source that is carried from now on."""
         row = self._root, source.path, *source.destination, self._seconds()
         with self._file.transaction() as cursor:

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from mydata_like.core.errors import Cancelled, RunError, SettingsError
 from mydata_like.core.parsing import parse_json, parse_moment
-from mydata_like.core.views import FileRow, Row, RunRow, Table, View
+from mydata_like.core.queries import FileRow, Row, RunRow, Table, View
 from mydata_like.store import schema
 from mydata_like.store.ledger import KEYS_AT_ONCE, NO_ROOT
 from mydata_like.store.statements import FIND_ROOT, SHOWN

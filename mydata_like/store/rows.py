@@ -6,7 +6,7 @@ from datetime import datetime
 from types import NoneType
 from typing import Any, NamedTuple
 
-from mydata_like.core.archives import Archive
+from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.model import Entry, EntryState
 from mydata_like.core.parsing import moment_of, parse_json, parse_moment
 
@@ -46,14 +46,14 @@ def parse_entry(row: tuple[Any, ...]) -> Entry | None:
     return Entry(row[0], row[1], row[2], state, *row[4:])
 
 
-def parse_archive(row: tuple[Any, ...]) -> Archive | None:
+def parse_archive(row: tuple[Any, ...]) -> ArchiveRecord | None:
     """Return a row as an archive, or None for one that we cannot have written."""
     state = STATE_BY_TEXT.get(row[4])
     if state is None or tuple(map(type, row)) not in ARCHIVE_KINDS:
         logger.warning("The ledger has an archive that makes no sense; it is left out")
         return None
     dataset, path, size, modified_ns, _, *rest = row
-    return Archive(dataset, path, size, modified_ns, state, *rest)
+    return ArchiveRecord(dataset, path, size, modified_ns, state, *rest)
 
 
 def parse_run(row: tuple[object, ...]) -> PastRun | None:

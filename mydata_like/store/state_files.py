@@ -18,9 +18,9 @@ from types import TracebackType, UnionType
 from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeVar, get_args, get_origin
 from urllib.parse import urlsplit
 
+from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import Problem, RunError, SettingsError
-from mydata_like.core.format import format_path
-from mydata_like.core.freeing import Freed
+from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import LONGEST_FILE, parse_json, parse_moment
 from mydata_like.core.ports import Clock
 from mydata_like.settings.loading import load_json, load_limited
@@ -242,7 +242,7 @@ class DeletionLogFile:
         except OSError as error:
             raise self._failed(error) from error
 
-    def note(self, freed: Freed) -> None:
+    def note(self, freed: DeletedFile) -> None:
         """Log that a file is about to be deleted, and where its bytes are."""
         entry = freed.entry
         self._write(
@@ -255,7 +255,7 @@ class DeletionLogFile:
             deleted=True,
         )
 
-    def take_back(self, freed: Freed, problem: Problem) -> None:
+    def take_back(self, freed: DeletedFile, problem: Problem) -> None:
         """Log that a file whose deletion was logged is still there."""
         self._write(freed, deleted=False, problem=problem.code)
 
@@ -273,7 +273,7 @@ class DeletionLogFile:
     ) -> None:
         self.close()
 
-    def _write(self, freed: Freed, **facts: object) -> None:
+    def _write(self, freed: DeletedFile, **facts: object) -> None:
         record = {"at": self._clock.now(), "path": format_path(freed.key), **facts}
         try:
             self._file.write(_format_line(record))

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.problems import INTENDED
-from mydata_like.core.views import FolderGroup, ProblemGroup
+from mydata_like.core.queries import FolderGroup, ProblemGroup
 from mydata_like.store import schema
 from mydata_like.store.ledger import NO_ROOT
 from mydata_like.store.listing import connect_to_current

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from mydata_like.core.model import EntryState
-from mydata_like.core.views import Table, View
+from mydata_like.core.queries import Table, View
 from mydata_like.store.statements import SHOWN
 
 FILE_KINDS: Final = frozenset({"found", "waiting", "skipped", "failed"})  # of files

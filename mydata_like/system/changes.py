@@ -16,7 +16,7 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
-from mydata_like.core.lockfile import is_lock_name
+from mydata_like.core.data_directory import is_lock_name
 
 logger = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.errors import Cancelled, FileChangedError, Problem
-from mydata_like.core.files import bounded_ns
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
+from mydata_like.core.local_files import bounded_ns
 from mydata_like.core.model import Entry
 from mydata_like.core.openat import NO_LINK
-from mydata_like.core.ports import Cancel
+from mydata_like.core.ports import CancelSignal
 from mydata_like.system.writers import Use, WriteGuard
 
 ASIDE: Final = b".mydata-like-"  # how a file is called in its last moment; no run takes it
@@ -64,7 +64,7 @@ class HeldFile:
         if (entry.size, entry.modified_ns) != self._stamp[2:]:
             raise self._changed("free.changed", "is no longer the file that was sent")
 
-    def measure(self, cancel: Cancel) -> str:
+    def measure(self, cancel: CancelSignal) -> str:
         """Read it to its end, return its checksum; raises `FileChangedError` where it changed."""
         started = time.time_ns()
         checksum = hashlib.md5(usedforsecurity=False)

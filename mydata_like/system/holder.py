@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 import psutil
 
-from mydata_like.core.format import format_text
+from mydata_like.core.formatting import format_text
 from mydata_like.core.parsing import parse_json, parse_moment
 from mydata_like.core.ports import Clock
 from mydata_like.system.machine import read_account, read_system_id

@@ -15,10 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from mydata_like.core.data_directory import Shard, lock_name, read_lock_name
 from mydata_like.core.errors import AlreadyRunningError
-from mydata_like.core.format import format_path
-from mydata_like.core.lockfile import lock_name, read_lock_name
-from mydata_like.core.shards import Shard
+from mydata_like.core.formatting import format_path
 from mydata_like.system.holder import Holder
 
 logger = logging.getLogger(__name__)

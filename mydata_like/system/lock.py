@@ -21,10 +21,10 @@ from typing import Final
 import psutil
 from filelock import FileLock, Timeout
 
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError, RunError, SettingsError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 from mydata_like.core.ports import Clock
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.settings.writing import (
     PRIVATE_FILE,
     ensure_folder,

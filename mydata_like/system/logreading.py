@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.core.logbook import LogLine
+from mydata_like.core.log_line import LogLine
 from mydata_like.settings.writing import require_plain
 from mydata_like.system.logs import FILES
 

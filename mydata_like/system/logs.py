@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.core.format import format_json, format_lines, format_text
+from mydata_like.core.formatting import format_json, format_lines, format_text
 from mydata_like.settings.writing import make_private_file
 
 logger = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final, Self
 
+from mydata_like.core.deletion import CleanupCandidate
 from mydata_like.core.errors import FileChangedError, Problem, RunError, SettingsError
-from mydata_like.core.format import format_path
-from mydata_like.core.freeing import Found
+from mydata_like.core.formatting import format_path
 from mydata_like.core.model import Entry
 from mydata_like.core.openat import FOLDER, NO_LINK, open_at
 from mydata_like.system.held import LINK, HeldFile, told
@@ -49,7 +49,7 @@ class Premises:
                 code="data.unavailable",
             ) from error
 
-    def find(self, key: bytes) -> Iterator[Found]:
+    def find(self, key: bytes) -> Iterator[CleanupCandidate]:
         """Yield a file, or all that is in a folder and below it; all there is for its own key."""
         local = key.removeprefix(self.prefix) if key != self.prefix.rstrip(b"/") else b""
         folder, _, name = local.rpartition(b"/")
@@ -58,7 +58,7 @@ class Premises:
                 for found in _look(above, name, folder) if name else _walk(above, b""):
                     yield found._replace(key=self.prefix + found.key)
         except FileChangedError as error:
-            yield Found(key, 0, error.problem)
+            yield CleanupCandidate(key, 0, error.problem)
 
     @contextmanager
     def hold(self, entry: Entry) -> Iterator[HeldFile]:
@@ -101,10 +101,10 @@ class Grounds:
     def __init__(self, premises: Sequence[Premises]) -> None:
         self._premises = sorted(premises, key=lambda one: len(one.prefix), reverse=True)
 
-    def find(self, key: bytes) -> Iterator[Found]:
+    def find(self, key: bytes) -> Iterator[CleanupCandidate]:
         """Yield a file, or all that is in a folder and below it."""
         premises = self._choose(key)
-        return premises.find(key) if premises else iter([Found(key, 0, _AWAY)])
+        return premises.find(key) if premises else iter([CleanupCandidate(key, 0, _AWAY)])
 
     @contextmanager
     def hold(self, entry: Entry) -> Iterator[HeldFile]:
@@ -122,7 +122,7 @@ class Grounds:
         return next((one for one in fitting if bool(one.prefix) == absolute), None)
 
 
-def _look(above: int, name: bytes, folder: bytes) -> Iterator[Found]:
+def _look(above: int, name: bytes, folder: bytes) -> Iterator[CleanupCandidate]:
     """Yield a file of an open folder, or all that is in a folder of it."""
     key = folder + b"/" + name if folder else name
     with told(key):
@@ -135,12 +135,12 @@ def _look(above: int, name: bytes, folder: bytes) -> Iterator[Found]:
         finally:
             os.close(below)
     elif stat.S_ISREG(status.st_mode):
-        yield Found(key, status.st_size)
+        yield CleanupCandidate(key, status.st_size)
     else:
-        yield Found(key, 0, LINK if stat.S_ISLNK(status.st_mode) else _SPECIAL)
+        yield CleanupCandidate(key, 0, LINK if stat.S_ISLNK(status.st_mode) else _SPECIAL)
 
 
-def _walk(folder: int, key: bytes) -> Iterator[Found]:
+def _walk(folder: int, key: bytes) -> Iterator[CleanupCandidate]:
     """Yield what is in an open folder and below it, in the order of the names.
 
     The names of one folder are held in memory: files are deleted while we go through them.
@@ -151,4 +151,4 @@ def _walk(folder: int, key: bytes) -> Iterator[Found]:
         try:
             yield from _look(folder, name, key)
         except FileChangedError as error:
-            yield Found(key + b"/" + name if key else name, 0, error.problem)
+            yield CleanupCandidate(key + b"/" + name if key else name, 0, error.problem)

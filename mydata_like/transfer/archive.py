@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.errors import FileChangedError, Problem
-from mydata_like.core.files import ArchiveMember, LocalFile, Reading
-from mydata_like.core.openat import Folders
+from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
+from mydata_like.core.openat import FolderCache
 from mydata_like.transfer import tar
 from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.reading import Source, open_source
@@ -77,7 +77,7 @@ class ArchiveSource:
         self._modified = _seconds(modified_ns)
         self._checksum = hashlib.md5(usedforsecurity=False)
         self._readings: list[Reading] = []
-        self._folders = Folders()
+        self._folders = FolderCache()
         self.size = self._places.size
         self.remaining = self.size
 

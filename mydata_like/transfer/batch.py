@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
-from mydata_like.core.openat import Folders
+from mydata_like.core.openat import FolderCache
 from mydata_like.ssh.links import MOST_OUTPUT
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Stream
@@ -197,7 +197,7 @@ class _Sending:
 
     def write_all(self) -> None:
         """Write the members, the marker and the end; what cannot be read fails alone."""
-        with Folders() as folders, closing(fetch_ahead(self._members, folders)) as ahead:
+        with FolderCache() as folders, closing(fetch_ahead(self._members, folders)) as ahead:
             for index, fetched in enumerate(ahead):
                 try:
                     if self._members[index].size <= TINY:
@@ -210,7 +210,7 @@ class _Sending:
             self.stream.write(tar.header(self.marker, 0, 0))
         self.stream.write(tar.END)
 
-    def _write_tiny(self, index: int, folders: Folders, fetched: Fetched | None) -> None:
+    def _write_tiny(self, index: int, folders: FolderCache, fetched: Fetched | None) -> None:
         member = self._members[index]
         content, checksum = read_tiny(member, folders, fetched)
         stream = self.stream

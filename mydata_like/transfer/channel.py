@@ -5,12 +5,12 @@ from contextlib import AbstractContextManager, suppress
 from threading import Lock
 from typing import Final, Protocol
 
+from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import RunError, TransientError, UploaderError
 from mydata_like.core.events import ChannelChanged
-from mydata_like.core.model import Payload, Replacement, Wanted
-from mydata_like.core.ports import Emit, Progress, Sent, Unsent
-from mydata_like.core.spent import NOTHING_SPENT, Spent
-from mydata_like.core.staging import aside_path
+from mydata_like.core.model import FileToSend, Payload, Replacement
+from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
+from mydata_like.core.staging_path import aside_path
 from mydata_like.transfer.process import WorkerProcess
 from mydata_like.transfer.protocol import (
     Allowance,
@@ -45,7 +45,7 @@ class Workers(Protocol):
 
     def carrying(self) -> AbstractContextManager[bool]: ...
 
-    def count_spent(self, spent: Spent) -> None: ...
+    def count_spent(self, spent: TimeByCause) -> None: ...
 
     def leave(self, worker: WorkerProcess, number: int) -> None: ...
 
@@ -75,7 +75,7 @@ class SshChannel:
         """Make sure that there is a worker whose session grants the channel."""
         self._join()
 
-    def send(self, payload: Payload, progress: Progress) -> list[Sent | Unsent]:
+    def send(self, payload: Payload, progress: Progress) -> list[SentFile | UnsentFile]:
         """Carry a payload, as `core.ports.Channel` promises."""
         self._workers.announce(payload)
         with self._workers.carrying() as spare:
@@ -83,8 +83,8 @@ class SshChannel:
             return self._order(task, progress)
 
     def replace(
-        self, replacements: Sequence[Replacement], files: Mapping[bytes, Wanted]
-    ) -> list[Sent | Unsent]:
+        self, replacements: Sequence[Replacement], files: Mapping[bytes, FileToSend]
+    ) -> list[SentFile | UnsentFile]:
         """Put what was laid aside into its place, as `core.ports.Channel` promises."""
         mark = self._workers.mark
         moves = (_make_move(it, files.get(it.key), mark) for it in replacements)
@@ -95,7 +95,7 @@ class SshChannel:
         moves = (_make_move(it, None)._replace(target=b"") for it in replacements)
         self._order(Moves(tuple(moves)), _ignore)
 
-    def _order(self, order: Task | Moves, progress: Progress) -> list[Sent | Unsent]:
+    def _order(self, order: Task | Moves, progress: Progress) -> list[SentFile | UnsentFile]:
         """Have the worker do something, and return the fates it tells."""
         worker = self._join()
         try:
@@ -152,7 +152,7 @@ class SshChannel:
                 return answer
             progress(min(answer.bytes, size))
 
-    def _count(self, spent: Spent) -> None:
+    def _count(self, spent: TimeByCause) -> None:
         self._workers.count_spent(spent.minus(self._spent))
         self._spent = spent
 
@@ -175,7 +175,7 @@ def _make_task(payload: Payload, mark: bytes, *, spare: bool) -> Task:
     return Task(members, payload.batched, spare)
 
 
-def _make_move(replacement: Replacement, wanted: Wanted | None, mark: bytes = b"") -> Move:
+def _make_move(replacement: Replacement, wanted: FileToSend | None, mark: bytes = b"") -> Move:
     target = _encode(replacement.remote)
     member = wanted and describe_member(wanted, mark)._replace(remote=target, aside=False)
     return Move(_encode(replacement.staged), target, replacement.size, member)
@@ -189,7 +189,7 @@ def _ignore(size: int) -> None:
     """Tell nobody how far it is: the bytes have been told of."""
 
 
-def describe_member(wanted: Wanted, mark: bytes = b"") -> Member:
+def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
     """Return a wanted file as a channel worker is told of it."""
     file, remote = wanted.file, wanted.remote
     if wanted.replaces:
@@ -209,10 +209,10 @@ def describe_member(wanted: Wanted, mark: bytes = b"") -> Member:
     )
 
 
-def _tell(fate: Fate) -> Sent | Unsent:
+def _tell(fate: Fate) -> SentFile | UnsentFile:
     if fate.problem is None:
-        return Sent(fate.place, fate.checksum, inside=fate.inside)
-    return Unsent(fate.place, fate.problem, fate.again)
+        return SentFile(fate.place, fate.checksum, inside=fate.inside)
+    return UnsentFile(fate.place, fate.problem, fate.again)
 
 
 def _cut_off() -> TransientError:

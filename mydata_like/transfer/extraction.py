@@ -8,7 +8,7 @@ from typing import Final
 
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 from mydata_like.transfer.unarchive import ArchiveFile
 
 _FLAGS: Final = (

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from mydata_like.core.bandwidth import Bucket
+from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.errors import RejectedError, TransientError
-from mydata_like.core.spent import Spent
+from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.ssh.session import Finished, Listed, Put, RemoteFile, Session, SftpSession, Stream
 from mydata_like.transfer.timesheet import Timesheet
@@ -19,7 +19,7 @@ class MeteredSession:
     Its host's rung is known, so a refusal concerns the moment: `TransientError`.
     """
 
-    def __init__(self, session: Session, bucket: Bucket, sheet: Timesheet) -> None:
+    def __init__(self, session: Session, bucket: TokenBucket, sheet: Timesheet) -> None:
         self._session = session
         self._bucket = bucket
         self._sheet = sheet
@@ -60,7 +60,7 @@ def _refused_for_now() -> Iterator[None]:
 
 
 class _MeteredStream:
-    def __init__(self, stream: Stream, bucket: Bucket, sheet: Timesheet) -> None:
+    def __init__(self, stream: Stream, bucket: TokenBucket, sheet: Timesheet) -> None:
         self._stream = stream
         self._bucket = bucket
         self._sheet = sheet
@@ -86,7 +86,7 @@ class _MeteredStream:
     def _write(self, piece: memoryview) -> None:
         shut = self._stream.shut
 
-        def share(waited: float) -> Spent:
+        def share(waited: float) -> TimeByCause:
             for_room = min(waited, self._stream.shut - shut)
             return self._sheet.answer(for_room)._replace(line=waited - for_room)
 
@@ -95,7 +95,7 @@ class _MeteredStream:
 
 
 class _MeteredSftp:
-    def __init__(self, sftp: SftpSession, bucket: Bucket, sheet: Timesheet) -> None:
+    def __init__(self, sftp: SftpSession, bucket: TokenBucket, sheet: Timesheet) -> None:
         self._sftp = sftp
         self._bucket = bucket
         self._sheet = sheet
@@ -159,7 +159,7 @@ class _MeteredSftp:
 
 
 class _MeteredFile:
-    def __init__(self, file: RemoteFile, bucket: Bucket, sheet: Timesheet) -> None:
+    def __init__(self, file: RemoteFile, bucket: TokenBucket, sheet: Timesheet) -> None:
         self._file = file
         self._bucket = bucket
         self._sheet = sheet
@@ -175,6 +175,6 @@ class _MeteredFile:
             self._file.close()
 
 
-def _for_line(waited: float) -> Spent:
+def _for_line(waited: float) -> TimeByCause:
     """Return what waiting is for while many bytes are under way: nobody knows of which kind."""
-    return Spent(line=waited)
+    return TimeByCause(line=waited)

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import (
     AccessDeniedError,
     Problem,
@@ -18,7 +19,6 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Emit
-from mydata_like.core.spent import NOTHING_SPENT, Spent
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.links import NO_CHANNEL, REFUSED
 from mydata_like.ssh.session import Endpoint
@@ -78,7 +78,7 @@ class SshTransport:
         self._spent = NOTHING_SPENT
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> TimeByCause:
         """On what all channels have spent their time."""
         return self._spent
 
@@ -161,7 +161,7 @@ class SshTransport:
             with self._lock:
                 self._carried -= 1
 
-    def count_spent(self, spent: Spent) -> None:
+    def count_spent(self, spent: TimeByCause) -> None:
         """Count what a channel has spent its time on."""
         with self._lock:
             self._spent = self._spent.plus(spent)

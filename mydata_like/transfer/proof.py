@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Problem, StagingError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 from mydata_like.ssh.remote import quote
 
 # What somebody has set for all tars of the host might leave members out and end well.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from mydata_like.core import errors
+from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.core.errors import (
     Problem,
     RejectedError,
@@ -18,8 +19,7 @@ from mydata_like.core.errors import (
     TransientError,
     UploaderError,
 )
-from mydata_like.core.files import ArchiveMember, Reading
-from mydata_like.core.spent import NOTHING_SPENT, Spent
+from mydata_like.core.local_files import ArchiveMember, Reading
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 
@@ -155,7 +155,7 @@ class Moved(_Message):
     """
 
     bytes: int
-    spent: Spent = NOTHING_SPENT
+    spent: TimeByCause = NOTHING_SPENT
 
 
 class Fate(NamedTuple):
@@ -177,7 +177,7 @@ class Done(_Message):
 
     fates: tuple[Fate, ...]
     broken: bool = False
-    spent: Spent = NOTHING_SPENT  # as of `Moved`
+    spent: TimeByCause = NOTHING_SPENT  # as of `Moved`
 
     def __reduce__(self) -> tuple[object, ...]:
         return _make_done, (tuple(map(tuple, self.fates)), self.broken, self.spent)

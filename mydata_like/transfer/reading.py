@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.files import LocalFile, Reading, bounded_ns
-from mydata_like.core.format import format_path
-from mydata_like.core.openat import NO_LINK, Folders
+from mydata_like.core.formatting import format_path
+from mydata_like.core.local_files import LocalFile, Reading, bounded_ns
+from mydata_like.core.openat import NO_LINK, FolderCache
 from mydata_like.transfer import caching
 from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.sparse import Extent, find_extents, zeros
@@ -180,7 +180,7 @@ class _file_errors:  # noqa: N801 - reads as the statement it is used in
 def open_source(seen: Seen) -> Source:
     """Open a local file as the scan saw it; 0 as device or inode means that it is unknown."""
     started = time.time_ns()
-    with Folders() as folders:
+    with FolderCache() as folders:
         descriptor, before = open_seen(seen, folders)
     return Source(seen.path, descriptor, before, started)
 
@@ -198,7 +198,7 @@ def read_checksum(file: LocalFile, heed: Callable[[], None]) -> str:
         return source.finish()
 
 
-def open_seen(seen: Seen, folders: Folders) -> tuple[int, os.stat_result]:
+def open_seen(seen: Seen, folders: FolderCache) -> tuple[int, os.stat_result]:
     """Open a file by its folders and make sure that it is the one that was seen."""
     try:
         descriptor = folders.open(seen.path, seen.top, _FLAGS)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mydata_like.core.errors import Problem, TransientError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.remote import quote
 from mydata_like.transfer.proof import check_space, describe

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, RejectedError, TransientError
-from mydata_like.core.openat import Folders
+from mydata_like.core.openat import FolderCache
 from mydata_like.ssh.session import Put, Session
 from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.crew import Room
@@ -99,7 +99,7 @@ class SftpSender:
                 fates[index] = self._judge(index, members[index], error)
         sent: list[tuple[int, str]] = []  # in the order in which they go
 
-        def read(folders: Folders) -> Iterator[Put]:
+        def read(folders: FolderCache) -> Iterator[Put]:
             for index in tiny:
                 if index in fates:
                     continue
@@ -114,7 +114,7 @@ class SftpSender:
                 yield Put(_part(target, member), target, content, _MODE, member.modified)
                 moving(member.size)
 
-        with Folders() as folders:
+        with FolderCache() as folders:
             for place, refusal in self._sftp.put_all(read(folders)):
                 index, checksum = sent[place]
                 refused = refusal and self._judge(index, members[index], refusal)

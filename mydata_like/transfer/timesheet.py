@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from threading import Lock, get_ident
 from typing import Final, NamedTuple, TypeVar
 
-from mydata_like.core.spent import NOTHING_SPENT, Spent
+from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 
 FAR: Final = 0.005  # seconds; a shorter round trip is not told from what a server takes to answer
 _LATE: Final = 1.5  # round trips after which it is not the way that keeps an answer
 
 T = TypeVar("T")
 Clock = Callable[[], float]
-Share = Callable[[float], Spent]  # what so many seconds of waiting were for
+Share = Callable[[float], TimeByCause]  # what so many seconds of waiting were for
 
 
 class _Moment(NamedTuple):
@@ -52,7 +52,7 @@ class Timesheet:
         self._round_trip = float("inf")  # the shortest that was seen
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> TimeByCause:
         """What was spent in all; up to now where the channel's own thread asks."""
         self.look()
         return self._spent
@@ -81,7 +81,7 @@ class Timesheet:
         """Sleep because of the bandwidth that is set."""
         begun = self._wall()
         time.sleep(seconds)
-        self._add(Spent(bandwidth=self._wall() - begun))
+        self._add(TimeByCause(bandwidth=self._wall() - begun))
 
     @contextmanager
     def timed(self, share: Share) -> Iterator[None]:
@@ -109,25 +109,25 @@ class Timesheet:
     def learn(self, trips: int) -> Share:
         """Return what tells an answer after so many round trips, and learns how long one takes."""
 
-        def share(waited: float) -> Spent:
+        def share(waited: float) -> TimeByCause:
             self._round_trip = min(self._round_trip, waited / trips)
             return self._divide(waited, trips)
 
         return share
 
-    def answer(self, waited: float) -> Spent:
+    def answer(self, waited: float) -> TimeByCause:
         """Return what waiting for an answer was for: the way there and back, or the server."""
         return self._divide(waited, _LATE)
 
-    def _divide(self, waited: float, trips: float) -> Spent:
+    def _divide(self, waited: float, trips: float) -> TimeByCause:
         far = FAR <= self._round_trip < float("inf")
         way = min(waited, trips * self._round_trip) if far else 0.0
-        return Spent(channels=way, server=waited - way)
+        return TimeByCause(channels=way, server=waited - way)
 
     def _now(self) -> _Moment:
         return _Moment(self._wall(), self._work())
 
-    def _add(self, spent: Spent) -> None:
+    def _add(self, spent: TimeByCause) -> None:
         with self._lock:
             if self._thread == get_ident():
                 self._ours = self._ours.plus(spent)

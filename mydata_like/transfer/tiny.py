@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.openat import Folders
+from mydata_like.core.openat import FolderCache
 from mydata_like.transfer import caching
 from mydata_like.transfer.reading import Seen, changed, check_unchanged, open_seen, translated
 
@@ -28,7 +28,7 @@ class Fetched(NamedTuple):
 
 def fetch_ahead(
     files: Sequence[Seen],
-    folders: Folders,
+    folders: FolderCache,
     count_fetched: Callable[[], int] = caching.count_fetched,
 ) -> Generator[Fetched | None, None, None]:
     """Yield for each file what `read_tiny` may want of it: None where it opens the file itself.
@@ -44,7 +44,7 @@ def fetch_ahead(
         yield from _fetch_all(others, folders) if waited else repeat(None, len(others))
 
 
-def _fetch_all(files: Sequence[Seen], folders: Folders) -> Iterator[Fetched | None]:
+def _fetch_all(files: Sequence[Seen], folders: FolderCache) -> Iterator[Fetched | None]:
     fetched = deque(_fetch(seen, folders) for seen in files)
     try:
         while fetched:
@@ -54,7 +54,7 @@ def _fetch_all(files: Sequence[Seen], folders: Folders) -> Iterator[Fetched | No
             os.close(left.descriptor)
 
 
-def _fetch(seen: Seen, folders: Folders) -> Fetched | None:
+def _fetch(seen: Seen, folders: FolderCache) -> Fetched | None:
     """Open a tiny file that can be opened, and have the system fetch it."""
     if seen.size > TINY:
         return None
@@ -69,7 +69,7 @@ def _fetch(seen: Seen, folders: Folders) -> Fetched | None:
 
 def read_tiny(
     seen: Seen,
-    folders: Folders,
+    folders: FolderCache,
     fetched: Fetched | None = None,
     read: Callable[[int, int], bytes] = os.read,
 ) -> tuple[bytes, str]:

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self
 
 from mydata_like.core.archives import Indexed
 from mydata_like.core.errors import ArchiveError
-from mydata_like.core.files import ArchiveMember
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
+from mydata_like.core.local_files import ArchiveMember
 from mydata_like.core.parsing import parse_json
 from mydata_like.transfer.archive import (
     INDEX_ENDING,

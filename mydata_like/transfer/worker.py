@@ -19,9 +19,9 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import Problem, TransientError, UploaderError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
+from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.connect import connect, import_ahead
 from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session
@@ -180,7 +180,7 @@ class _Channel:
         self.answer = answer
         self.sheet = Timesheet()
         self._reporter = Reporter(answer, self.sheet)
-        self.bucket = Bucket(self._reporter.say_alive, sleep=self.sheet.hold)
+        self.bucket = TokenBucket(self._reporter.say_alive, sleep=self.sheet.hold)
         self._tasks: SimpleQueue[Task | Moves | None] = SimpleQueue()
 
     def obey(self, order: Doing) -> None:

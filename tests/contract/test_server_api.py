@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mydata_like.core.bandwidth import Bucket
 from mydata_like.core.errors import (
     AccessDeniedError,
     NotApprovedError,
     RejectedError,
     TransientError,
 )
-from mydata_like.core.model import Dataset, DatasetId, LocalFile, Payload, Registration, Wanted
-from mydata_like.core.ports import ExperimentDraft, Sent
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, Registration
+from mydata_like.core.ports import ExperimentDraft, SentFile
+from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.demo.approval import STAGING_BOX
 from mydata_like.demo.faults import EMPTY_LIST, Fault, Reset
 from mydata_like.demo.server import EmbeddedServer
@@ -355,9 +355,9 @@ def test_a_file_sent_by_http_is_verified(client, embedded, tmp_path):
     file = local_file(tmp_path / "a b.txt", b"hello")
     channel = HttpTransport(client, lambda wanted: open_file(wanted.file)).open_channel()
 
-    fates = channel.send(Payload(1, (Wanted(file, dataset, "r"),), False), lambda size: None)
+    fates = channel.send(Payload(1, (FileToSend(file, dataset, "r"),), False), lambda size: None)
 
-    assert fates == [Sent(0, hashlib.md5(b"hello").hexdigest(), registered=True)]
+    assert fates == [SentFile(0, hashlib.md5(b"hello").hexdigest(), registered=True)]
     assert embedded.wait_verified()
     assert embedded.check_invariants({("Day 1", "", "a b.txt"): tmp_path / "a b.txt"}) == []
 
@@ -368,9 +368,11 @@ def big_file(tmp_path):
 
 
 def send_in_chunks(client, embedded, dataset, file, bucket=None):
-    wanted, seen = Wanted(file, dataset, f"x-{dataset.id}/big.bin"), []
+    wanted, seen = FileToSend(file, dataset, f"x-{dataset.id}/big.bin"), []
     with open_file(file) as source:
-        ChunkedUpload(client, embedded.box_name)(wanted, source, bucket or Bucket(), seen.append)
+        ChunkedUpload(client, embedded.box_name)(
+            wanted, source, bucket or TokenBucket(), seen.append
+        )
     return seen
 
 
@@ -385,7 +387,7 @@ def test_a_large_file_travels_in_chunks(client, embedded, tmp_path, big_file):
 
 def test_chunks_travel_no_faster_than_allowed(client, embedded, big_file):
     clock = FakeClock()
-    bucket = Bucket(monotonic=clock.monotonic, sleep=clock.move)
+    bucket = TokenBucket(monotonic=clock.monotonic, sleep=clock.move)
     bucket.limit(1_000_000)
 
     send_in_chunks(client, embedded, make_dataset(HttpServer(client)), big_file, bucket)

@@ -14,7 +14,7 @@ from mydata_like.core.model import (
     ExperimentId,
     Facility,
     Group,
-    Instrument,
+    InstrumentRecord,
     Registration,
     User,
 )
@@ -26,7 +26,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.web import page, raw, reply, reset, web_server
 
 FACILITY = Facility(1, "F", Group(4, "managers"))
-SCOPE = Instrument(3, "Scope")
+SCOPE = InstrumentRecord(3, "Scope")
 EXPERIMENT = Experiment(ExperimentId(11), "Cells")
 DRAFT = ExperimentDraft("Cells", "d", "Username / Dataset", "ann", "", "uuid")
 ROWS = {

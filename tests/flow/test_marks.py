@@ -9,8 +9,8 @@ from mydata_like.app.admission import describe_applicant
 from mydata_like.app.connection import open_connection
 from mydata_like.app.marking import marked
 from mydata_like.app.settings import find_api_key, find_places, load_settings, open_secrets
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.holder import Holder

@@ -10,7 +10,7 @@ from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed, FileVerified, FileWanted
 from mydata_like.core.file_status import FileSafety, LocalState
 from mydata_like.core.model import EntryState
-from mydata_like.core.views import View
+from mydata_like.core.queries import View
 from mydata_like.engine.proving import DIFFERS, judge_entry
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock

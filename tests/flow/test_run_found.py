@@ -10,8 +10,8 @@ from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.app.state import look_at_state
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import FolderFailed
-from mydata_like.core.sources import Destination, Offer
-from mydata_like.core.views import FileRow, Table, View
+from mydata_like.core.extra_sources import Destination, SourceRequest
+from mydata_like.core.queries import FileRow, Table, View
 from mydata_like.demo.faults import Fault, Hang, Reset
 from mydata_like.store.listing import Listing
 from mydata_like.store.surveys import Survey
@@ -228,7 +228,7 @@ def test_a_source_that_was_cut_off_is_carried_on_by_the_next_run(site, dropped):
 
 
 def test_a_source_is_remembered_though_the_server_is_away(site, dropped):
-    carry_in_vain(site, [Offer(os.fsencode(dropped), Destination("", "Mice", "1"))])
+    carry_in_vain(site, [SourceRequest(os.fsencode(dropped), Destination("", "Mice", "1"))])
     assert find_risk(site) == set(dropped.iterdir())
 
     assert site.carry().sums.verified == len(everything(site)) + 5

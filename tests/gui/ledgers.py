@@ -8,7 +8,7 @@ from typing import Self
 from mydata_like.app.settings import find_places, ledger_file
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
-from mydata_like.core.views import View
+from mydata_like.core.queries import View
 from mydata_like.settings.schema import Settings
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.listing import Listing

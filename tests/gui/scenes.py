@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.sources import Destination, KnownSource
+from mydata_like.core.extra_sources import Destination, KnownSource
 from mydata_like.gui.drop.settings_sheet import SettingsSheet
 from mydata_like.gui.drop.sheet import DropSheet
 from mydata_like.gui.dry_run import DryRunDialog

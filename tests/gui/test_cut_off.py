@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QToolButton
 
 from mydata_like.app.settings import load_settings, save_settings
 from mydata_like.app.state import look_at_state
+from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import EntryState, Outcome
-from mydata_like.core.safety import Safety
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.overview.conservation import ConservationBar
 from mydata_like.gui.pages.page import Wish

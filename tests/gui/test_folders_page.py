@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 
 from mydata_like.core.model import FolderSums
-from mydata_like.core.views import FolderGroup
+from mydata_like.core.queries import FolderGroup
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.pages.folders import FoldersPage
 from mydata_like.gui.pages.page import Wish

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from mydata_like.core.views import RunRow, View
+from mydata_like.core.queries import RunRow, View
 from mydata_like.gui.pages.history import HistoryPage
 from mydata_like.gui.state import Phase
 from mydata_like.gui.tables.export import export_rows

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QTableView,
 )
 
-from mydata_like.core.logbook import LogLine
+from mydata_like.core.log_line import LogLine
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.logbook.bundle import BundleDialog
 from mydata_like.gui.logbook.model import MOST, TEXT, LogModel

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QPushButton, QToolButton
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import StagesMeasured
-from mydata_like.core.format import LIMITS
+from mydata_like.core.extra_sources import Destination, KnownSource
+from mydata_like.core.formatting import LIMITS
 from mydata_like.core.model import AtRisk
-from mydata_like.core.sources import Destination, KnownSource
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel

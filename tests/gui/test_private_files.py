@@ -5,7 +5,7 @@ import os
 import pytest
 from PySide6.QtCore import QByteArray
 
-from mydata_like.core.views import View
+from mydata_like.core.queries import View
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.tables.export import export_rows
 from mydata_like.gui.tray.instance import Call, Doorbell, Instance

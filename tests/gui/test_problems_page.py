@@ -9,7 +9,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QPushButton
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.views import ProblemGroup
+from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.pages.page import Wish
 from mydata_like.gui.pages.problems import ProblemsPage
 from mydata_like.gui.state import Phase

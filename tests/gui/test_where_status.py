@@ -6,9 +6,9 @@ import pytest
 from PySide6.QtWidgets import QLabel, QLineEdit
 
 from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk

@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Signal,
 )
 
-from mydata_like.core.sources import Destination, Source
+from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.gui.look import palette, words
 from mydata_like.gui.look.icons import icon
 
@@ -77,10 +77,10 @@ class Row:
         return Destination(*(self.edited.get(column, name) for column, name in names))
 
     @property
-    def source(self) -> Source:
+    def source(self) -> ExtraSource:
         """It, as the engine is told."""
         assert self.preview is not None
-        return Source(self.preview.path, self.destination, self.preview.alone)
+        return ExtraSource(self.preview.path, self.destination, self.preview.alone)
 
 
 class SourcesModel(QAbstractItemModel):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, Qt
 
 from mydata_like.core.errors import SourceError
-from mydata_like.core.sources import check_destination
+from mydata_like.core.extra_sources import check_destination
 from mydata_like.gui.drop.model import Index, Row
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon

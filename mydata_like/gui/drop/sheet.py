@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.sources import LONGEST_NAME
+from mydata_like.core.extra_sources import LONGEST_NAME
 from mydata_like.gui.drop import source_scan
 from mydata_like.gui.drop.model import Column, SourcesModel
 from mydata_like.gui.drop.notes import Note, NotesModel, list_notes

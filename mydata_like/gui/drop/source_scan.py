@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mydata_like.app.sources import Conflict, SourcePreview
-    from mydata_like.core.ports import Cancel
-    from mydata_like.core.sources import Source
+    from mydata_like.core.extra_sources import ExtraSource
+    from mydata_like.core.ports import CancelSignal
     from mydata_like.settings.schema import Settings
 
 
@@ -19,7 +19,7 @@ def scan_sources(
     config: Path | None,
     paths: Sequence[bytes],
     report: Callable[[tuple[int, SourcePreview]], None],
-    cancel: Cancel,
+    cancel: CancelSignal,
 ) -> None:
     """Report what is known of each path, by its place in `paths`; raises `UploaderError`."""
     from mydata_like.app.sources import preview_sources
@@ -38,7 +38,7 @@ def find_speed(settings: Settings, config: Path | None) -> float:
 
 
 def find_conflicts(
-    settings: Settings, config: Path | None, sources: Sequence[Source]
+    settings: Settings, config: Path | None, sources: Sequence[ExtraSource]
 ) -> list[Conflict]:
     """Return what the user should know before these are uploaded."""
     from mydata_like.app.sources import find_conflicts as find

@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from mydata_like.core.logbook import LogLine
+from mydata_like.core.log_line import LogLine
 from mydata_like.gui.logbook.source import Sieve, Sifted, sift
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon

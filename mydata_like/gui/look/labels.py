@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
-from mydata_like.core.format import format_lines
+from mydata_like.core.formatting import format_lines
 from mydata_like.gui.look import words
 
 LARGE = 1.6  # times the usual size of text

@@ -2,8 +2,8 @@
 
 from PySide6.QtCore import QCoreApplication
 
+from mydata_like.core.deletion import Safety
 from mydata_like.core.events import StagesMeasured
-from mydata_like.core.safety import Safety
 from mydata_like.gui.look import words
 from mydata_like.gui.look.limits import limit_name
 from mydata_like.gui.state import PastRun, Phase, RunState

@@ -6,7 +6,7 @@ from html import escape
 from PySide6.QtCore import QCoreApplication, QDateTime, QLocale
 
 from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.core.format import format_path, format_text
+from mydata_like.core.formatting import format_path, format_text
 
 translate = QCoreApplication.translate
 

@@ -3,8 +3,8 @@
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from mydata_like.core.deletion import Safety
 from mydata_like.core.model import AtRisk
-from mydata_like.core.safety import Safety
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import LARGE, PlainLabel
 from mydata_like.gui.state import PastRun, RunState

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.safety import Safety
-from mydata_like.core.sources import KnownSource
+from mydata_like.core.deletion import Safety
+from mydata_like.core.extra_sources import KnownSource
 from mydata_like.gui.live_run import LiveView
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon

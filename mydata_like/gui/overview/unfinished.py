@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.sources import KnownSource
+from mydata_like.core.extra_sources import KnownSource
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import ElidedLabel, PlainLabel

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.views import FolderGroup
+from mydata_like.core.queries import FolderGroup
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel

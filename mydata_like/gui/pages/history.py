@@ -8,7 +8,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QSplitter, QVBoxLayout, QWidget
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.views import RunRow, Table, View
+from mydata_like.core.queries import RunRow, Table, View
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel

@@ -13,10 +13,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.problems import Action, ProblemInfo
-from mydata_like.core.safety import Safety
-from mydata_like.core.views import FileRow, ProblemGroup, Table, View
+from mydata_like.core.queries import FileRow, ProblemGroup, Table, View
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.labels import PlainLabel

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.core.views import View
+from mydata_like.core.queries import View
 from mydata_like.gui.live_run import LiveView
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QStyle, QToolBar, QToolButton, QWidget
 
-from mydata_like.core.views import FileRow, Row
+from mydata_like.core.queries import FileRow, Row
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon

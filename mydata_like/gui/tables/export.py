@@ -9,8 +9,8 @@ from io import StringIO
 from pathlib import Path
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.core.format import format_path
-from mydata_like.core.views import Row, View
+from mydata_like.core.formatting import format_path
+from mydata_like.core.queries import Row, View
 from mydata_like.gui.tables.columns import Column
 from mydata_like.gui.tables.table_query import Open
 from mydata_like.settings.writing import PRIVATE_FILE

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QCoreApplication
 
 from mydata_like.core.parsing import moment_of
-from mydata_like.core.views import FileRow
+from mydata_like.core.queries import FileRow
 from mydata_like.gui.look import words
 from mydata_like.gui.tables.columns import Column
 from mydata_like.gui.tables.marks import Mark, mark_of

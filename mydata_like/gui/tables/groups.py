@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from mydata_like.core.problems import INTENDED
-from mydata_like.core.views import ProblemGroup
+from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.look import words
 from mydata_like.gui.tables.marks import Mark, mark_of
 

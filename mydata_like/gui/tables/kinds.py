@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QItemSelectionModel, Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QListView, QVBoxLayout, QWidget
 
-from mydata_like.core.views import ProblemGroup
+from mydata_like.core.queries import ProblemGroup
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.tables.groups import GroupsModel
 

@@ -18,7 +18,7 @@ from PySide6.QtCore import (
 )
 
 from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.core.views import Row, View
+from mydata_like.core.queries import Row, View
 from mydata_like.gui.tables.columns import ROLES, Column
 from mydata_like.gui.tables.table_query import Open, QueryResult, TableQuery
 from mydata_like.gui.tasks import BackgroundTask, Tasks

@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QCoreApplication
 
-from mydata_like.core.views import RunRow
+from mydata_like.core.queries import RunRow
 from mydata_like.gui.look import words
 from mydata_like.gui.look.limits import limit_name, limit_word
 from mydata_like.gui.tables.columns import Column

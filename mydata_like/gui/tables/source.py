@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mydata_like.core.views import FolderGroup, ProblemGroup, View
+from mydata_like.core.queries import FolderGroup, ProblemGroup, View
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.tables.table_query import Listing, Open
 from mydata_like.gui.tables.tree import Parents

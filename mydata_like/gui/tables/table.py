@@ -14,7 +14,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
-from mydata_like.core.views import Row
+from mydata_like.core.queries import Row
 from mydata_like.gui.memory import KeptColumns, Memory
 from mydata_like.gui.tables.model import WindowedModel
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QIcon
 
-from mydata_like.core.views import FolderGroup
+from mydata_like.core.queries import FolderGroup
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.tables.bars import FRACTION, STATUS

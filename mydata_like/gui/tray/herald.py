@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
+from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
-from mydata_like.core.safety import Safety
 from mydata_like.gui.look import words
 from mydata_like.gui.state import PastRun, Phase, RunState
 from mydata_like.gui.tray.judgement import needs_somebody

@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
-from mydata_like.core.safety import Safety
 from mydata_like.gui.state import Phase, RunState
 from mydata_like.gui.tray.emblem import Emblem, Shape
 

@@ -12,8 +12,8 @@ from PySide6.QtCore import (
     Qt,
 )
 
+from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.file_status import Suggestion
-from mydata_like.core.freeing import Freed, Spared
 from mydata_like.gui.look import words
 from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.palette import Status
@@ -88,9 +88,9 @@ class FatesModel(QAbstractTableModel):
     def __init__(self, *, reasons: bool, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._reasons = reasons
-        self._fates: Sequence[Freed | Spared] = ()
+        self._fates: Sequence[DeletedFile | KeptFile] = ()
 
-    def show(self, fates: Sequence[Freed | Spared]) -> None:
+    def show(self, fates: Sequence[DeletedFile | KeptFile]) -> None:
         """Show these in place of those before."""
         self.beginResetModel()
         self._fates = fates
@@ -122,7 +122,7 @@ class FatesModel(QAbstractTableModel):
         return right if aligned else None
 
 
-def _tell(fate: Freed | Spared, column: int) -> str:
+def _tell(fate: DeletedFile | KeptFile, column: int) -> str:
     """Return what a column says of a file."""
     if column == NAME:
         return words.plain(fate.key)

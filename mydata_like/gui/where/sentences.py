@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
+from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.file_status import (
     FileSafety,
     FileStatus,
     FolderStatus,
     KnownOutcome,
     PathStatus,
-    Unknown,
+    UnknownReason,
 )
-from mydata_like.core.freeing import Freed, Spared
 from mydata_like.core.model import EntryState
 from mydata_like.core.parsing import moment_of
 from mydata_like.gui.look import words
@@ -133,20 +133,20 @@ def judge(status: PathStatus) -> Verdict:
 
 def _judge_unknown(status: PathStatus) -> Verdict:
     reasons = {
-        Unknown.OUTSIDE: translate(
+        UnknownReason.OUTSIDE: translate(
             "where", "It does not lie in the data folder, and was never dropped onto the window."
         ),
-        Unknown.UNSEEN: translate(
+        UnknownReason.UNSEEN: translate(
             "where", "No run has come across it. It may be new, or left out by the layout."
         ),
-        Unknown.ABSENT: translate(
+        UnknownReason.ABSENT: translate(
             "where", "Neither this computer nor the list of sent files has it."
         ),
     }
     headline = translate("where", "No: as far as is known, it exists only here")
-    if status.unknown is Unknown.ABSENT:
+    if status.unknown is UnknownReason.ABSENT:
         headline = translate("where", "There is no such file")
-    return Verdict("problem", "error", headline, reasons[status.unknown or Unknown.UNSEEN])
+    return Verdict("problem", "error", headline, reasons[status.unknown or UnknownReason.UNSEEN])
 
 
 def _judge_gone(status: FileStatus) -> Verdict:
@@ -244,6 +244,6 @@ def _tell_kept(fates: Fates) -> Verdict:
     )
 
 
-def tell_fate(fate: Freed | Spared) -> str:
+def tell_fate(fate: DeletedFile | KeptFile) -> str:
     """Return why a file stays, or nothing."""
-    return words.plain(fate.problem.message) if isinstance(fate, Spared) else ""
+    return words.plain(fate.problem.message) if isinstance(fate, KeptFile) else ""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.file_status import FileStatus, LocalState, PathStatus, Suggestion
-from mydata_like.core.freeing import Freed, Spared
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
@@ -36,8 +36,8 @@ class Place(NamedTuple):
 class Fates(NamedTuple):
     """What became of all files that were asked for, or would become."""
 
-    freed: Sequence[Freed]
-    kept: Sequence[Spared]
+    freed: Sequence[DeletedFile]
+    kept: Sequence[KeptFile]
     stopped: bool = False  # before all were looked at
 
     @property
@@ -75,7 +75,7 @@ def look_into(place: Place, paths: Sequence[Path], pace: Pace, cancel: CancelFla
     return _go_through(place, lambda freeing: freeing(paths), pace, cancel, delete=False)
 
 
-def delete(place: Place, chosen: Sequence[Freed], pace: Pace, cancel: CancelFlag) -> Fates:
+def delete(place: Place, chosen: Sequence[DeletedFile], pace: Pace, cancel: CancelFlag) -> Fates:
     """Delete exactly these files, as far as they may still be."""
     keys = [file.key for file in chosen]
     return _go_through(place, lambda freeing: freeing.go_through(keys), pace, cancel, delete=True)
@@ -83,7 +83,7 @@ def delete(place: Place, chosen: Sequence[Freed], pace: Pace, cancel: CancelFlag
 
 def _go_through(
     place: Place,
-    begin: Callable[["Freeing"], Iterable[Freed | Spared]],
+    begin: Callable[["Freeing"], Iterable[DeletedFile | KeptFile]],
     pace: Pace,
     cancel: CancelFlag,
     *,
@@ -92,8 +92,8 @@ def _go_through(
     from mydata_like.app.freeing import open_freeing
     from mydata_like.app.run_request import RunObserver
 
-    freed: list[Freed] = []
-    kept: list[Spared] = []
+    freed: list[DeletedFile] = []
+    kept: list[KeptFile] = []
     observer = RunObserver(cancel=cancel)
     # Who asks to stop may do so before the first file is looked at.
     with (
@@ -101,7 +101,7 @@ def _go_through(
         open_freeing(*place, observer, delete=delete) as freeing,
     ):
         for fate in begin(freeing):
-            if isinstance(fate, Freed):
+            if isinstance(fate, DeletedFile):
                 freed.append(fate)
             else:
                 kept.append(fate)

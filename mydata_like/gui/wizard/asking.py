@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mydata_like.app.setup import Beginning, OwnKey, Reached
     from mydata_like.app.takeover_report import Paragraph
     from mydata_like.core.events import Event
-    from mydata_like.core.ports import Cancel
+    from mydata_like.core.ports import CancelSignal
     from mydata_like.engine.workers import CancelFlag
     from mydata_like.settings.draft import ApiKeyChange, KeyStore
     from mydata_like.settings.schema import Server, Settings
@@ -61,14 +61,14 @@ def keep(config: Path | None, changes: Mapping[str, object], key: ApiKeyChange |
     return find_beginning(config)
 
 
-def check_address(server: Server, text: str, cancel: Cancel) -> Reached:
+def check_address(server: Server, text: str, cancel: CancelSignal) -> Reached:
     """Look for the server."""
     from mydata_like.app import setup
 
     return setup.check_address(server, text, cancel)
 
 
-def check_account(config: Path | None, server: Server, key: str, cancel: Cancel) -> str:
+def check_account(config: Path | None, server: Server, key: str, cancel: CancelSignal) -> str:
     """Return as whom the server knows us: the full name, or else the account's."""
     from mydata_like.app import setup
     from mydata_like.app.setup import Login
@@ -77,7 +77,7 @@ def check_account(config: Path | None, server: Server, key: str, cancel: Cancel)
     return user.full_name or user.username
 
 
-def find_place(config: Path | None, server: Server, chosen: str, cancel: Cancel) -> Place:
+def find_place(config: Path | None, server: Server, chosen: str, cancel: CancelSignal) -> Place:
     """Return the facilities, and the instruments of the chosen one or else of the first."""
     from mydata_like.app.setup import Login, list_facilities, list_instruments
 
@@ -91,7 +91,7 @@ def preview_layout(
     config: Path | None,
     settings: Settings,
     report: Callable[[Sample], object],
-    cancel: Cancel,
+    cancel: CancelSignal,
 ) -> Preview:
     """Report what the folders would become."""
     from mydata_like.app import preview

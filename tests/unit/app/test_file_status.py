@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.cli.main import build_app
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Problem
-from mydata_like.core.file_status import FolderStatus, LocalState, Unknown
+from mydata_like.core.file_status import FolderStatus, LocalState, UnknownReason
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.gui.where import source
 from mydata_like.gui.where.source import Place
 from mydata_like.store.ledger import SqliteLedger
@@ -160,9 +160,9 @@ def test_what_nobody_knows_is_unknown_to_both(installation, tmp_path):
 
     assert [installation.ask_command_line(path) for path in paths] == [[], [], []]
     assert [status and status.unknown for status in shown] == [
-        Unknown.UNSEEN,
+        UnknownReason.UNSEEN,
         None,
-        Unknown.OUTSIDE,
+        UnknownReason.OUTSIDE,
         None,
     ]
     assert shown[2].local is LocalState.NEW

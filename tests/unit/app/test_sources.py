@@ -7,8 +7,8 @@ import pytest
 from mydata_like.app.copying import find_settings_kind, plan_copying
 from mydata_like.app.sources import find_conflicts, preview_sources
 from mydata_like.core.errors import Cancelled
+from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums
-from mydata_like.core.sources import Destination, Source
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.problems import InvalidSettingsError
 from mydata_like.settings.schema import Data, Filters, Server, Settings
@@ -69,7 +69,7 @@ def test_what_the_server_has_verified_needs_nothing(settings, ledger, folder):
     key = os.fsencode(folder)
     file = Entry(key + b"/a.tif", 5, OLD * 10**9, EntryState.VERIFIED, DatasetId(1))
     ledger.record([file, file._replace(key=key + b"/b.tif", size=4)])
-    ledger.record_source(Source(key, Destination("ada", "Mice", "one")))
+    ledger.record_source(ExtraSource(key, Destination("ada", "Mice", "one")))
     (look,) = preview(settings, folder)
 
     assert look.remembered
@@ -99,9 +99,9 @@ def conflicts(settings, *sources):
 
 
 def test_two_that_would_mix_are_told(settings):
-    one, other = Source(b"/usb/a", PLACE), Source(b"/usb/b", PLACE)
-    inner = Source(b"/usb/a/in", PLACE._replace(dataset="in"))
-    files = [Source(b"/usb/a/%d" % number, PLACE, alone=True) for number in range(2)]
+    one, other = ExtraSource(b"/usb/a", PLACE), ExtraSource(b"/usb/b", PLACE)
+    inner = ExtraSource(b"/usb/a/in", PLACE._replace(dataset="in"))
+    files = [ExtraSource(b"/usb/a/%d" % number, PLACE, alone=True) for number in range(2)]
 
     assert [it.kind for it in conflicts(settings, one, other)] == ["same"]
     assert [it.kind for it in conflicts(settings, one, inner)] == ["inside"]
@@ -109,12 +109,12 @@ def test_two_that_would_mix_are_told(settings):
 
 
 def test_what_went_elsewhere_before_or_belongs_to_another_is_told(settings, ledger):
-    ledger.record_source(Source(b"/usb/a", PLACE))
+    ledger.record_source(ExtraSource(b"/usb/a", PLACE))
     ledger.record_folders([FolderSums(b"/usb/b", "day 1", "usb", "", "")])
-    moved = Source(b"/usb/a", PLACE._replace(dataset="day 2"))
+    moved = ExtraSource(b"/usb/a", PLACE._replace(dataset="day 2"))
 
     assert [it[:3] for it in conflicts(settings, moved)] == [("elsewhere", b"/usb/a", b"")]
-    assert [it[:3] for it in conflicts(settings, Source(b"/usb/a", PLACE))] == [
+    assert [it[:3] for it in conflicts(settings, ExtraSource(b"/usb/a", PLACE))] == [
         ("taken", b"/usb/a", b"/usb/b")
     ]
 

@@ -9,11 +9,11 @@ import pytest
 from mydata_like.app.monitoring import look_back
 from mydata_like.app.settings import find_places, find_state, ledger_file, load_settings
 from mydata_like.app.state import look_at_state
+from mydata_like.core.data_directory import Shard
+from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
+from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
-from mydata_like.core.safety import Safety
-from mydata_like.core.shards import Shard
-from mydata_like.core.sources import Destination, Source
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.rows import PastRun
 from mydata_like.system.clock import SystemClock
@@ -130,7 +130,7 @@ def test_what_was_found_and_not_sent_is_at_risk(here):
 def test_unfinished_sources_are_named(here):
     with here.open() as ledger:
         here.record(ledger, "1")
-        ledger.record_source(Source(b"/usb/day 1", Destination("", "Ann", "day 1")))
+        ledger.record_source(ExtraSource(b"/usb/day 1", Destination("", "Ann", "day 1")))
 
     found = here.look()
     assert found.safety is Safety.AT_RISK

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.cli.main import build_app
-from mydata_like.core.archives import Archive
+from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState, Outcome
 from mydata_like.store.ledger import SqliteLedger
@@ -18,7 +18,7 @@ from tests.builders import a_file
 app = build_app()
 
 MODIFIED_NS = 1_600_000_000 * 10**9
-ARCHIVE = Archive(
+ARCHIVE = ArchiveRecord(
     DatasetId(7),
     "raw/raw-0123abcd-0001.tar",
     4096,

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from mydata_like.core.errors import Cancelled, TransientError
-from mydata_like.core.ports import Sent
+from mydata_like.core.ports import SentFile
 from mydata_like.doctor.carrying import Wish, carry
 from mydata_like.doctor.findings import TINY_FILES, carried, in_usual_batches
 from mydata_like.doctor.looks import QUICK, Budget
@@ -43,7 +43,7 @@ class Line:
                 progress(size * part // 16)
                 if self.cut_off:
                     raise TransientError("Cut off.", code=CUT)
-        return [Sent(index, "") for index, _ in enumerate(payload.members)]
+        return [SentFile(index, "") for index, _ in enumerate(payload.members)]
 
     def cut(self):
         self.cut_off = True

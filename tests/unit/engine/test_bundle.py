@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mydata_like.core.archives import Archive, archive_name, is_archive_name, member_name
+from mydata_like.core.archives import ArchiveRecord, archive_name, is_archive_name, member_name
 from mydata_like.core.model import (
     ArchiveMember,
     CheckedGroup,
     EntryState,
     FileGroup,
+    FileToSend,
     LocalFile,
     Registered,
     Staged,
-    Wanted,
 )
 from mydata_like.engine import bundle as module
 from mydata_like.engine.bundle import Bundle
@@ -34,8 +34,8 @@ def a_file(number: int, directory: str = "raw", size: int = 3) -> LocalFile:
     )
 
 
-def wanted(file: LocalFile, **changes) -> Wanted:
-    return Wanted(file, DATASET, f"Set%201-7/{file.name.decode()}", **changes)
+def wanted(file: LocalFile, **changes) -> FileToSend:
+    return FileToSend(file, DATASET, f"Set%201-7/{file.name.decode()}", **changes)
 
 
 def checked(files, *, known=(), number=0, last=True) -> CheckedGroup:
@@ -205,7 +205,7 @@ def test_nothing_is_lost_and_no_archive_is_larger_than_allowed(sizes, enough):
 def test_no_name_is_given_twice():
     ledger = MemoryLedger()
     (archive,) = bundle(checked([a_file(n) for n in range(3)]), ledger=ledger)
-    ledger.record_archive(Archive.of(archive, EntryState.FAILED, ""), [])
+    ledger.record_archive(ArchiveRecord.of(archive, EntryState.FAILED, ""), [])
 
     (again,) = bundle(checked([a_file(n) for n in range(3)]), ledger=ledger)
 
@@ -241,9 +241,11 @@ def test_a_member_begins_with_the_name_of_its_dataset_folder():
 
 
 def resumed(file: LocalFile, kind=Staged):
-    archive = Archive(DATASET.id, "raw/x-0123abcd-0001.tar", 4096, 5, EntryState.STAGED, "1", "r")
+    archive = ArchiveRecord(
+        DATASET.id, "raw/x-0123abcd-0001.tar", 4096, 5, EntryState.STAGED, "1", "r"
+    )
     member = ArchiveMember(file, b"Set 1/" + file.name, "0" * 32)
-    return kind(Wanted(archive.as_file(FOLDER.path), DATASET, "r", members=(member,)), "1")
+    return kind(FileToSend(archive.as_file(FOLDER.path), DATASET, "r", members=(member,)), "1")
 
 
 @pytest.mark.parametrize("kind", [Staged, Registered])

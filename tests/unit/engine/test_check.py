@@ -21,10 +21,10 @@ from mydata_like.core.model import (
     Dataset,
     Entry,
     EntryState,
-    Instrument,
+    FileToSend,
+    InstrumentRecord,
     Registered,
     Staged,
-    Wanted,
 )
 from mydata_like.engine.archives import Recall
 from mydata_like.engine.audit import Audit, AuditPolicy
@@ -50,7 +50,7 @@ from tests.unit.engine.files import (
 IDENTITY = Identity(
     account=ACCOUNT,
     facility=FACILITY,
-    instrument=Instrument(1, "Scope"),
+    instrument=InstrumentRecord(1, "Scope"),
     uploader="0b6",
     origin="pc:/data",
 )
@@ -94,7 +94,7 @@ class Bench:
 
 def entry(dataset, state=EntryState.VERIFIED, *, name="a.txt", checksum=CHECKSUM, size=3, id=None):
     file = a_file(name, size=size)
-    wanted = Wanted(file, dataset, f"Set%201-7/{name}")
+    wanted = FileToSend(file, dataset, f"Set%201-7/{name}")
     return Entry.of(wanted, state, checksum, id)
 
 
@@ -196,9 +196,9 @@ def test_a_lost_record_in_whose_stead_another_one_came_is_noticed():
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
-        ({"checksum": "f" * 32}, Wanted),
-        ({"size": 4}, Wanted),
-        ({"replicas": ()}, Wanted),
+        ({"checksum": "f" * 32}, FileToSend),
+        ({"size": 4}, FileToSend),
+        ({"replicas": ()}, FileToSend),
         ({"replicas": a_record(verified=False).replicas}, Registered),
     ],
     ids=["other bytes", "other size", "no copy", "not verified"],
@@ -267,7 +267,7 @@ def test_the_ledger_alone_is_not_believed_when_the_server_lost_a_record():
 
     (wanted,) = bench(a_group(a_file("a.txt")))
 
-    assert isinstance(wanted, Wanted)
+    assert isinstance(wanted, FileToSend)
 
 
 @pytest.mark.parametrize(

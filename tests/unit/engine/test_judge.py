@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.core.spent import NOTHING_SPENT, Spent
+from mydata_like.core.channel_time import NOTHING_SPENT, TimeByCause
 from mydata_like.engine.judge import Evidence, Limit, name_limit
 
 
@@ -24,15 +24,18 @@ def evidence(**facts):
 @pytest.mark.parametrize(
     ("spent", "name"),
     [
-        (Spent(source=12, hash=4, line=4), "source"),
-        (Spent(source=4, hash=8, cipher=6, line=2), "processor"),
-        (Spent(source=2, hash=4, line=14), "line"),
-        (Spent(source=2, hash=3, channels=13, line=2), "channels"),
-        (Spent(source=2, hash=3, server=14, line=1), "server"),
-        (Spent(bandwidth=15, hash=5), "bandwidth"),
-        (Spent(source=4, hash=5, line=6, server=5), "line"),  # one of the two, not known which
-        (Spent(source=7, hash=6, channels=7), ""),
-        (Spent(line=1), ""),  # channels that tell of a twentieth of their time
+        (TimeByCause(source=12, hash=4, line=4), "source"),
+        (TimeByCause(source=4, hash=8, cipher=6, line=2), "processor"),
+        (TimeByCause(source=2, hash=4, line=14), "line"),
+        (TimeByCause(source=2, hash=3, channels=13, line=2), "channels"),
+        (TimeByCause(source=2, hash=3, server=14, line=1), "server"),
+        (TimeByCause(bandwidth=15, hash=5), "bandwidth"),
+        (
+            TimeByCause(source=4, hash=5, line=6, server=5),
+            "line",
+        ),  # one of the two, not known which
+        (TimeByCause(source=7, hash=6, channels=7), ""),
+        (TimeByCause(line=1), ""),  # channels that tell of a twentieth of their time
         (NOTHING_SPENT, ""),
     ],
 )
@@ -44,7 +47,7 @@ def test_channels_at_work_are_limited_by_what_they_wait_for_most(spent, name):
     ("cores", "engine", "name"), [(4, 0.1, "line"), (2, 0.1, "line"), (2, 0.5, "processor")]
 )
 def test_processors_that_are_full_are_the_limit_whatever_channels_wait_for(cores, engine, name):
-    spent = Spent(hash=8, cipher=4, line=28)  # of four channels, in ten seconds
+    spent = TimeByCause(hash=8, cipher=4, line=28)  # of four channels, in ten seconds
 
     facts = evidence(channels=4.0, spent=spent, engine=engine, cores=cores)
 
@@ -57,7 +60,7 @@ def test_a_bandwidth_that_is_reached_is_the_limit_even_of_channels_that_do_not_t
 
 
 def test_channels_whose_files_are_not_registered_wait_for_the_server():
-    facts = evidence(busy={"register": 3.0}, blocked={"send": 1.6}, spent=Spent(line=19))
+    facts = evidence(busy={"register": 3.0}, blocked={"send": 1.6}, spent=TimeByCause(line=19))
 
     assert name_limit(facts) == Limit("register", "API")
 

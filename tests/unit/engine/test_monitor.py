@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from mydata_like.core.safety import Safety
+from mydata_like.core.deletion import Safety
 from mydata_like.engine.monitor import Monitor, Week, describe_week
 from mydata_like.settings.monitor import Monitor as MonitorSettings
 

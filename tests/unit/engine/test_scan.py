@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Cancelled, SettingsError
 from mydata_like.core.events import (
     FileFailed,
@@ -22,10 +23,9 @@ from mydata_like.core.events import (
     FolderSkipped,
     Notice,
 )
+from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import Layout
-from mydata_like.core.openat import Folders
-from mydata_like.core.shards import WHOLE, Shard
-from mydata_like.core.sources import Destination, Source
+from mydata_like.core.openat import FolderCache
 from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.scan import Scan
 from mydata_like.settings.schema import Data, Filters, Instrument, Settings
@@ -353,7 +353,7 @@ def test_what_a_followed_link_leads_to_can_be_opened_without_links(linked, polic
     link = linked.with_name("data-link")
     link.symlink_to(linked)
     for root in (linked, link):
-        with Folders() as folders:
+        with FolderCache() as folders:
             for file in scanned(root, symlinks=policy).files:
                 descriptor = folders.open(file.path, file.top, os.O_RDONLY | os.O_NOFOLLOW)
                 assert os.fstat(descriptor).st_ino == file.inode
@@ -660,7 +660,7 @@ def test_a_source_that_has_become_a_link_is_not_read(tmp_path, alone):
     scan = Scan(settings_of(), events.append, clock, clock.cancel())
     destination = Destination("", "ex", "ds")
 
-    assert [*scan.read(Source(os.fsencode(source), destination, alone))] == []
+    assert [*scan.read(ExtraSource(os.fsencode(source), destination, alone))] == []
 
     (failed,) = of(FolderFailed, events)
     assert failed.problem.code == "source.gone"

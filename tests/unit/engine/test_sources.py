@@ -5,15 +5,15 @@ import os
 import pytest
 
 from mydata_like.core.errors import SourceError
-from mydata_like.core.model import Layout, OwnerKind
-from mydata_like.core.sources import (
+from mydata_like.core.extra_sources import (
     Destination,
-    Offer,
-    Source,
+    ExtraSource,
+    SourceRequest,
     check_destination,
     parse_destination,
     suggest_destination,
 )
+from mydata_like.core.model import Layout, OwnerKind
 from mydata_like.engine.layout import source_folder
 from mydata_like.engine.sources import Sources, check_source
 from mydata_like.settings.schema import Data, Settings
@@ -33,7 +33,7 @@ def settings(tmp_path):
 
 
 def offer(path, destination=PLACE):
-    return Offer(os.fsencode(path), destination)
+    return SourceRequest(os.fsencode(path), destination)
 
 
 def name_of(source):
@@ -112,11 +112,11 @@ def test_a_folder_is_named_after_itself_and_a_file_after_its_folder():
     ],
 )
 def test_the_owner_is_looked_up_as_the_layouts_are(layout, kind, owner, group):
-    folder = source_folder(layout, Source(b"/usb/x", PLACE._replace(owner="ada")))
+    folder = source_folder(layout, ExtraSource(b"/usb/x", PLACE._replace(owner="ada")))
 
     assert (folder.owner_kind, folder.owner, folder.group_folder) == (kind, owner, group)
     assert (folder.title, folder.name) == ("Mice", "Day 1")
-    assert source_folder(layout, Source(b"/usb/x", PLACE)).owner_kind is OwnerKind.ACCOUNT
+    assert source_folder(layout, ExtraSource(b"/usb/x", PLACE)).owner_kind is OwnerKind.ACCOUNT
 
 
 def test_without_a_word_a_source_becomes_what_it_was(settings, tmp_path):
@@ -184,9 +184,9 @@ def test_what_earlier_runs_have_not_finished_is_carried_on(settings, tmp_path):
     roll = MemoryRoll()
     before = Sources(settings, roll)
     for place in ("usb/day 1", "usb/a.tif", "link"):
-        roll.record_source(Source(os.fsencode(tmp_path / place), PLACE))
+        roll.record_source(ExtraSource(os.fsencode(tmp_path / place), PLACE))
     roll.finish_source(os.fsencode(tmp_path / "link"))
-    roll.record_source(Source(b"/gone", PLACE))
+    roll.record_source(ExtraSource(b"/gone", PLACE))
 
     before.carry_on()
 
@@ -199,7 +199,7 @@ def test_what_earlier_runs_have_not_finished_is_carried_on(settings, tmp_path):
 
 def test_what_is_added_now_counts_before_what_it_holds(settings, tmp_path):
     roll = MemoryRoll()
-    roll.record_source(Source(os.fsencode(tmp_path / "usb" / "day 1"), PLACE))
+    roll.record_source(ExtraSource(os.fsencode(tmp_path / "usb" / "day 1"), PLACE))
     sources = Sources(settings, roll)
     sources.add(offer(tmp_path / "usb"))
     sources.carry_on()

@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.file_status import Amount, Times
+from mydata_like.core.file_status import Amount, StepTimes
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
 from mydata_like.store.file_queries import FileQueries
 from mydata_like.store.ledger import SqliteLedger
@@ -63,7 +63,7 @@ def test_a_file_is_as_ill_as_the_folder_above_it(file):
 
 def test_times_are_told_as_far_as_they_are_known(file):
     now = int(FakeClock().now().timestamp())
-    assert ask(file, lambda queries: queries.find(b"a/S/3")).times == Times(staged=now)
+    assert ask(file, lambda queries: queries.find(b"a/S/3")).times == StepTimes(staged=now)
     assert ask(file, lambda queries: queries.find(b"none")) is None
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import (
     UNSENT,
     DatasetId,
@@ -12,8 +13,7 @@ from mydata_like.core.model import (
     LocalFile,
     Outcome,
 )
-from mydata_like.core.sources import Destination, Source
-from mydata_like.core.views import Table, View
+from mydata_like.core.queries import Table, View
 from mydata_like.store.file_queries import FileQueries
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.listing import Listing
@@ -23,7 +23,7 @@ from tests.fakes.clock import FakeClock
 WHY = Problem("file.unreadable", "It cannot be read.")
 PATTERN = Problem("skipped.pattern", "A pattern leaves it out.")
 NO_OWNER = Problem("skipped.owner", "The server knows no such user.")
-SOURCE = Source(b"/usb/a", Destination("ada", "mice", "day 1"))
+SOURCE = ExtraSource(b"/usb/a", Destination("ada", "mice", "day 1"))
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from mydata_like.core.errors import Problem
+from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
-from mydata_like.core.sources import Destination, Source
 from mydata_like.store.ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 
@@ -20,7 +20,7 @@ PATTERN = Problem("skipped.pattern", "A pattern leaves it out.")
 @pytest.fixture
 def ledger(tmp_path):
     with SqliteLedger.open(tmp_path / "ledger.db", b"/data", FakeClock()) as opened:
-        opened.record_source(Source(b"/usb/a", PLACE))
+        opened.record_source(ExtraSource(b"/usb/a", PLACE))
         yield opened
 
 
@@ -34,7 +34,7 @@ def test_what_a_source_becomes_is_remembered_until_it_is_added_anew(ledger):
     assert ledger.find_destination(b"/usb/a") == PLACE
     assert ledger.find_destination(b"/usb") is None
 
-    ledger.record_source(Source(b"/usb/a", PLACE._replace(owner="bob")))
+    ledger.record_source(ExtraSource(b"/usb/a", PLACE._replace(owner="bob")))
     (known,) = ledger.find_sources()
     assert (known.destination.owner, known.finished) == ("bob", None)
 
@@ -62,7 +62,7 @@ def test_a_removed_source_is_forgotten_with_what_is_not_well_in_it(tmp_path):
     paths = [b"/usb/Day", b"/usb/Day/a", b"/usb/Day 2/a", b"alice/a"]
     with SqliteLedger.open(tmp_path / "ledger.db", b"/data", FakeClock()) as ledger:
         for path in (b"/usb/Day", b"/usb/Day 2"):
-            ledger.record_source(Source(path, Destination("", "Mice", "Day")))
+            ledger.record_source(ExtraSource(path, Destination("", "Mice", "Day")))
         ledger.record_outcomes([Outcome(path, 5, 0, "found", problem) for path in paths])
         ledger.record_folders([FolderSums(b"/usb/Day", "Day", "Mice", "", "", 2, 10)])
 
@@ -79,7 +79,7 @@ def test_what_is_left_of_a_source_is_measured(tmp_path):
     unsent = Problem("waiting.unsent", "It is not sent yet.", "")
     ignored = Problem("skipped.ignored", "Nobody wants it.", "")
     with SqliteLedger.open(tmp_path / "ledger.db", b"/data", FakeClock()) as ledger:
-        ledger.record_source(Source(b"/usb/Day", Destination("", "Mice", "Day")))
+        ledger.record_source(ExtraSource(b"/usb/Day", Destination("", "Mice", "Day")))
         (source,) = ledger.find_sources()
         assert ledger.measure_source(source).open_files is None
 

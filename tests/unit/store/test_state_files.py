@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import Problem, SettingsError
-from mydata_like.core.freeing import Freed
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.store.state_files import (
     ApprovalState,
@@ -297,7 +297,7 @@ def test_a_line_that_was_cut_off_does_not_spoil_the_next_visit(file, clock):
 def freed(name):
     """A file that is deleted."""
     entry = Entry(name, 3, 0, EntryState.VERIFIED, DatasetId(1), "0" * 32)
-    return Freed(name, 3, entry, DatafileId(5))
+    return DeletedFile(name, 3, entry, DatafileId(5))
 
 
 def test_deletions_are_found_again_and_those_taken_back_are_not(file, clock):

@@ -5,13 +5,7 @@ import tracemalloc
 
 import pytest
 
-from mydata_like.core.model import (
-    Dataset,
-    DatasetId,
-    LocalFile,
-    Registered,
-    Wanted,
-)
+from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Registered
 from mydata_like.store.stock import Stock
 
 ODD = ["it's", "µ\N{MICROSCOPE}", "lone \ud800", "nul \0", "", "a/b"]
@@ -26,7 +20,7 @@ def stock(request):
 
 def a_file(number):
     file = LocalFile(b"/d/x/%d" % number, b"x/%d" % number, b"", b"%d" % number, 2**62, -1, 1, 2)
-    wanted = Wanted(file, Dataset(DatasetId(1), "x"), f"x-1/{number}")
+    wanted = FileToSend(file, Dataset(DatasetId(1), "x"), f"x-1/{number}")
     return Registered(wanted, f"{number:032x}")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mydata_like.core.errors import Cancelled, Problem, RunError, SettingsError
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
-from mydata_like.core.views import ProblemGroup, Table, View
+from mydata_like.core.queries import ProblemGroup, Table, View
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.listing import Listing
 from mydata_like.store.rows import PastRun

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.system.holder import Holder
 from mydata_like.system.lease import EXPIRY, Lease
 from mydata_like.system.lock import is_local, lock_data_directory
@@ -294,7 +294,7 @@ def test_a_lock_that_is_a_pipe_is_not_waited_for(data):
     look = (
         "import os, sys\n"
         "from mydata_like.core.errors import AlreadyRunningError\n"
-        "from mydata_like.core.shards import WHOLE\n"
+        "from mydata_like.core.data_directory import WHOLE\n"
         "from mydata_like.system.holder import Holder\n"
         "from mydata_like.system.lease import Lease\n"
         "from tests.fakes.clock import FakeClock\n"

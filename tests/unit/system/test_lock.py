@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError, RunError
-from mydata_like.core.shards import WHOLE, Shard
 from mydata_like.system.lock import find_shards, is_locked, lock_data_directory
 from tests.fakes.clock import FakeClock
 

@@ -8,8 +8,8 @@ from hashlib import md5
 
 import pytest
 
+from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import Cancelled, FileChangedError
-from mydata_like.core.freeing import Freed
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.store.state_files import DeletionLogFile
@@ -184,7 +184,7 @@ def test_what_is_written_while_files_are_deleted_is_never_lost(tmp_path):
             row = entry(file.name)
             with premises.hold(row) as held:
                 held.measure(CancelFlag())
-                noted.note(Freed(row.key, 1000, row, DatafileId(1)))
+                noted.note(DeletedFile(row.key, 1000, row, DatafileId(1)))
                 with suppress(FileChangedError):
                     held.delete()
                     deleted += 1

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.model import ArchiveMember, Dataset, DatasetId, Layout, Payload, Wanted
+from mydata_like.core.model import ArchiveMember, Dataset, DatasetId, FileToSend, Layout, Payload
 from mydata_like.engine.scan import Scan
 from mydata_like.server.client import Client
 from mydata_like.server.http_upload import HttpTransport
@@ -53,7 +53,7 @@ def scanned(place):
 
 
 def member_of(file):
-    return describe_member(Wanted(file, DATASET, "Set%201-7/file"))
+    return describe_member(FileToSend(file, DATASET, "Set%201-7/file"))
 
 
 def send_batch(place, file, **options):
@@ -109,7 +109,7 @@ def test_http_sends_nothing_of_it(place, scanned):
     with web_server() as web:
         client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
         transport = HttpTransport(client, lambda wanted: open_content(describe_member(wanted)))
-        wanted = Wanted(scanned(SMALL), DATASET, "remote")
+        wanted = FileToSend(scanned(SMALL), DATASET, "remote")
         (fate,) = transport.open_channel().send(
             Payload(1, (wanted,), batched=False), lambda _: None
         )
@@ -121,7 +121,7 @@ def test_http_sends_nothing_of_it(place, scanned):
 
 def test_an_archive_has_nothing_of_it(place, scanned):
     small = scanned(SMALL)
-    wanted = Wanted(small, DATASET, "Set%201-7/Set 1.tar")
+    wanted = FileToSend(small, DATASET, "Set%201-7/Set 1.tar")
     inside = (ArchiveMember(small, b"Set 1/file"),)
 
     with open_content(describe_member(wanted)._replace(inside=inside)) as source:

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.files import ArchiveMember, LocalFile, Reading
+from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
 from mydata_like.ssh.remote import Rung
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.protocol import (

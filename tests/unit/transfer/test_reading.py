@@ -10,7 +10,7 @@ import pytest
 
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.model import LocalFile
-from mydata_like.core.openat import Folders
+from mydata_like.core.openat import FolderCache
 from mydata_like.transfer.caching import LARGE
 from mydata_like.transfer.reading import CHUNK, open_source, read_checksum
 from mydata_like.transfer.tiny import read_tiny
@@ -49,7 +49,7 @@ def file(tmp_path):
 
 
 def read_at_once(member):
-    with Folders() as folders:
+    with FolderCache() as folders:
         return read_tiny(member, folders)
 
 

@@ -4,8 +4,8 @@ from threading import Thread
 
 import pytest
 
-from mydata_like.core.bandwidth import Bucket
-from mydata_like.core.spent import Spent
+from mydata_like.core.channel_time import TimeByCause
+from mydata_like.core.token_bucket import TokenBucket
 from mydata_like.ssh.session import Finished
 from mydata_like.transfer.metered import MeteredSession
 from mydata_like.transfer.timesheet import Timesheet
@@ -66,7 +66,7 @@ class Desk:
 
     def carry(self, **times):
         """Return what a payload spent: read for 3 s, hashed for 2 s, sent to this server."""
-        session = MeteredSession(Server(self.hands, **times), Bucket(), self.sheet)
+        session = MeteredSession(Server(self.hands, **times), TokenBucket(), self.sheet)
         before = self.sheet.spent
         self.sheet.begin()
         stream = session.start(b"take")
@@ -79,13 +79,13 @@ class Desk:
 
 
 def rounded(spent):
-    return Spent(*(round(seconds, 6) for seconds in spent))
+    return TimeByCause(*(round(seconds, 6) for seconds in spent))
 
 
 def test_every_second_counts_once_and_for_what_it_was_needed():
     spent = Desk().carry(write=(0.5, 0.25, 4.0), finish=1.0)
 
-    assert spent == Spent(source=3.0, hash=2.0, cipher=0.5, line=0.25, server=5.0)
+    assert spent == TimeByCause(source=3.0, hash=2.0, cipher=0.5, line=0.25, server=5.0)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_every_second_counts_once_and_for_what_it_was_needed():
 def test_an_answer_that_comes_as_soon_as_it_can_is_a_matter_of_the_way(start, channels, server):
     spent = Desk().carry(start=start, write=(0.0, 0.0, 0.1), finish=1.0)
 
-    assert spent == rounded(Spent(source=3.0, hash=2.0, channels=channels, server=server))
+    assert spent == rounded(TimeByCause(source=3.0, hash=2.0, channels=channels, server=server))
 
 
 def test_what_was_spent_adds_up_over_payloads_and_counts_nothing_between_them():
@@ -114,21 +114,21 @@ def test_a_payload_under_way_is_known_until_now():
     desk = Desk()
     desk.sheet.begin()
     desk.hands.toil(2.0)
-    assert desk.sheet.spent == Spent(hash=2.0)
+    assert desk.sheet.spent == TimeByCause(hash=2.0)
     desk.hands.wait(1.0)
-    assert desk.sheet.spent == Spent(hash=2.0, source=1.0)
+    assert desk.sheet.spent == TimeByCause(hash=2.0, source=1.0)
 
 
 def test_a_channel_waits_for_what_other_threads_of_its_payload_wait_for():
     desk = Desk()
-    session = MeteredSession(Server(desk.hands, write=(0.0, 8.0, 0.0)), Bucket(), desk.sheet)
+    session = MeteredSession(Server(desk.hands, write=(0.0, 8.0, 0.0)), TokenBucket(), desk.sheet)
     desk.sheet.begin()
     stripe = Thread(target=lambda: session.start(b"take").write(b"bytes"))
     stripe.start()
     stripe.join()
     desk.sheet.end()
 
-    assert desk.sheet.spent == Spent(line=8.0)
+    assert desk.sheet.spent == TimeByCause(line=8.0)
 
 
 def test_what_another_thread_computes_meanwhile_is_no_waiting_for_the_disk():
@@ -139,7 +139,7 @@ def test_what_another_thread_computes_meanwhile_is_no_waiting_for_the_disk():
     def read_ahead():
         desk.hands.wait(1.0)
         desk.hands.toil(3.0)
-        assert desk.sheet.spent == Spent()
+        assert desk.sheet.spent == TimeByCause()
 
     reader = Thread(target=read_ahead)
     reader.start()
@@ -147,7 +147,7 @@ def test_what_another_thread_computes_meanwhile_is_no_waiting_for_the_disk():
     desk.hands.work = 0.0  # each thread has a clock of its own
     desk.sheet.end()
 
-    assert desk.sheet.spent == Spent(hash=3.0, source=1.0)
+    assert desk.sheet.spent == TimeByCause(hash=3.0, source=1.0)
 
 
 def test_what_is_made_within_something_timed_is_no_part_of_it():
@@ -160,12 +160,12 @@ def test_what_is_made_within_something_timed_is_no_part_of_it():
         yield b"two"
 
     desk.sheet.begin()
-    with desk.sheet.timed(lambda waited: Spent(line=waited)):
+    with desk.sheet.timed(lambda waited: TimeByCause(line=waited)):
         for _ in desk.sheet.apart(make()):
             desk.hands.wait(0.5)
     desk.sheet.end()
 
-    assert desk.sheet.spent == Spent(hash=2.0, source=3.0, line=1.0)
+    assert desk.sheet.spent == TimeByCause(hash=2.0, source=3.0, line=1.0)
 
 
 def test_being_held_back_by_a_bandwidth_is_told_apart():

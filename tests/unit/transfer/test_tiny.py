@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.core.openat import Folders
+from mydata_like.core.openat import FolderCache
 from mydata_like.transfer.tiny import TINY, Fetched, fetch_ahead, read_tiny
 from tests.unit.transfer.test_reading import md5, seen, settle_keeping_times
 
@@ -26,7 +26,7 @@ def files(tmp_path):
 
 @pytest.fixture
 def folders():
-    with Folders() as folders:
+    with FolderCache() as folders:
         yield folders
 
 

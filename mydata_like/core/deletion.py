@@ -1,11 +1,66 @@
-"""Whether all data is safe: one answer from all that is known, for every view."""
+"""What freeing space is about: local files, what becomes of them, and what it needs of the disk."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from enum import StrEnum
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from mydata_like.core.errors import Problem
-from mydata_like.core.model import NO_RISK, AtRisk
+from mydata_like.core.model import NO_RISK, AtRisk, DatafileId, Entry
+from mydata_like.core.ports import CancelSignal
+
+
+class CleanupCandidate(NamedTuple):
+    """A local file whose deletion is asked for; with a problem it is kept without a question."""
+
+    key: bytes
+    size: int
+    problem: Problem | None = None
+
+
+class DeletedFile(NamedTuple):
+    """A local file that was deleted, or would have been, and where its bytes are."""
+
+    key: bytes
+    size: int
+    entry: Entry
+    datafile: DatafileId
+
+
+class KeptFile(NamedTuple):
+    """A local file that stays, and why."""
+
+    key: bytes
+    size: int
+    problem: Problem
+
+
+class OpenFile(Protocol):
+    """One local file, open, whose name still leads to it."""
+
+    def measure(self, cancel: CancelSignal) -> str:
+        """Read it to its end and return the checksum; raises `ItemError` where it changed."""
+
+    def delete(self) -> None:
+        """Delete exactly this file, unless it has changed since `measure`; raises `ItemError`."""
+
+
+class FileSystem(Protocol):
+    """The local files."""
+
+    def hold(self, entry: Entry) -> AbstractContextManager[OpenFile]:
+        """Open the file that the ledger speaks of; raises `ItemError` where it is another one."""
+
+
+class DeletionLog(Protocol):
+    """What lasts of every deletion."""
+
+    def note(self, freed: DeletedFile) -> None:
+        """Keep that a file is about to be deleted."""
+
+    def take_back(self, freed: DeletedFile, problem: Problem) -> None:
+        """Keep that it was not."""
+
 
 STOPPED = "run.interrupted"  # the code of a run that the user ended early
 PARTIAL_REASONS = frozenset(("source", "folder"))  # of runs that do not look at everything
@@ -50,7 +105,7 @@ class RunSums(NamedTuple):
         return bool(self.failed) or self.problem not in ("", STOPPED)
 
 
-class Evidence(NamedTuple):
+class SafetyEvidence(NamedTuple):
     """What is known: `last` is the newest run that ended, `whole` the newest over everything.
 
     `cut_off` says that a run was cut off since, `sources` how many added folders are unfinished.
@@ -65,7 +120,7 @@ class Evidence(NamedTuple):
     data_problem: Problem | None = None
 
 
-def judge_safety(evidence: Evidence) -> Safety:
+def judge_safety(evidence: SafetyEvidence) -> Safety:
     """Return how safe the data is; where anything is missing for SAFE, it is not SAFE."""
     last, whole = evidence.last, evidence.whole
     if evidence.data_problem is not None or (last is not None and last.went_wrong):

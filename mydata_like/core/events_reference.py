@@ -1,6 +1,6 @@
 """The parts of docs/events.md that list every event and every code of a problem.
 
-python -m mydata_like.core.reference docs/events.md
+python -m mydata_like.core.events_reference docs/events.md
 """
 
 import inspect

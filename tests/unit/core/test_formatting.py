@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mydata_like.core.format import format_json, format_lines, format_path, format_text
+from mydata_like.core.formatting import format_json, format_lines, format_path, format_text
 
 CONTROL = ("Cc", "Cf", "Cs", "Zl", "Zp")
 TEXT = st.text(st.characters(exclude_categories=()) | st.characters(categories=CONTROL))

@@ -11,7 +11,7 @@ _CREDIT: Final = 0.1  # seconds of delay that may be made up for
 _GLANCE: Final = 0.1  # seconds of one wait
 
 
-class Bucket:
+class TokenBucket:
     """Lets its senders together send no more than so many bytes a second; 0 sets no limit.
 
     A leaky bucket kept as the time at which the next bytes are due. While a sender waits,

@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import SourceError
-from mydata_like.core.format import format_path
+from mydata_like.core.formatting import format_path
 
 LONGEST_NAME: Final = 400  # characters; the server's own limit of titles
 
@@ -21,14 +21,14 @@ class Destination(NamedTuple):
     dataset: str
 
 
-class Offer(NamedTuple):
+class SourceRequest(NamedTuple):
     """A folder or file that is to be carried; without a destination as it was or is called."""
 
     path: bytes
     destination: Destination | None = None
 
 
-class Source(NamedTuple):
+class ExtraSource(NamedTuple):
     """A folder or file outside of the data directory, and what it becomes.
 
     `path` is absolute, with `/` between its names: what the keys of its files begin with.

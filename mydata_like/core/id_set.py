@@ -5,7 +5,7 @@ from collections.abc import Iterable
 BITS = 64  # ids in a block
 
 
-class Ids:
+class IdSet:
     """A set of ids that only grows."""
 
     def __init__(self) -> None:

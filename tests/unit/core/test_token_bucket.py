@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.core.bandwidth import Bucket
+from mydata_like.core.token_bucket import TokenBucket
 
 MB = 1_000_000
 
@@ -15,7 +15,7 @@ class Bench:
         self.lag = lag  # seconds that every sleep takes too long
         self.naps = []
         self.at = {}  # what happens after so many naps
-        self.bucket = Bucket(self.look, monotonic=lambda: self.now, sleep=self.sleep)
+        self.bucket = TokenBucket(self.look, monotonic=lambda: self.now, sleep=self.sleep)
         self.bucket.limit(rate)
 
     def sleep(self, seconds):

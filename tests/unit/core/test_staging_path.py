@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mydata_like.core.staging import staged_path
+from mydata_like.core.staging_path import staged_path
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=300)
 ODD = st.text(st.sampled_from("a. ~%0/\n\té漢"), max_size=300)

@@ -4,7 +4,7 @@ from operator import add, sub
 from typing import NamedTuple, Self
 
 
-class Spent(NamedTuple):
+class TimeByCause(NamedTuple):
     """Seconds of channels, in all, by what they were needed for."""
 
     source: float = 0.0  # waiting for the disk here
@@ -36,4 +36,4 @@ class Spent(NamedTuple):
         return type(self)(*(seconds * factor for seconds in self))
 
 
-NOTHING_SPENT = Spent()
+NOTHING_SPENT = TimeByCause()

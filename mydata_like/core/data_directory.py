@@ -1,13 +1,8 @@
-"""Splits a data directory among runs that do not talk to one another.
-
-The unit is what becomes one experiment: a server lets two programs that look at the same time
-make the same experiment twice, so all its datasets are one shard's. Experiments whose titles are
-the same stay together, since only the server knows whether their owners are.
-"""
+"""The names of the lock files that a run keeps in the data directory."""
 
 import hashlib
 import re
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from mydata_like.core.model import DatasetFolder
 
@@ -51,3 +46,26 @@ class Shard(NamedTuple):
 
 
 WHOLE = Shard(1, 1)
+
+
+_NAME: Final = re.compile(rb"\.mydata-like(-[0-9a-z-]+)?\.lock")
+_SHARD: Final = re.compile(r"\.mydata-like-(\d+)-of-(\d+)\.lock")
+
+
+def lock_name(shard: Shard) -> str:
+    """Return the name of the lock file of a shard, or of the whole."""
+    part = "" if shard == WHOLE else f"-{shard.number}-of-{shard.total}"
+    return f".mydata-like{part}.lock"
+
+
+def read_lock_name(name: str) -> Shard | None:
+    """Return what a file of this name locks, None where it is no lock."""
+    if name == lock_name(WHOLE):
+        return WHOLE
+    found = _SHARD.fullmatch(name)
+    return Shard(int(found[1]), int(found[2])) if found else None
+
+
+def is_lock_name(name: bytes) -> bool:
+    """Return whether a file of this name is one of ours: it is no data."""
+    return _NAME.fullmatch(name) is not None
