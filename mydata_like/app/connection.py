@@ -13,8 +13,8 @@ from mydata_like.engine.datasets import Identity
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import Client
 from mydata_like.server.uploader import Uploaders
+from mydata_like.settings.atomic_write import read_plain, write_private
 from mydata_like.settings.schema import Settings, find_missing
-from mydata_like.settings.writing import read_plain, write_private
 from mydata_like.store.paths import Places
 from mydata_like.store.secrets import Secret
 from mydata_like.system.machine import describe_machine

@@ -8,13 +8,12 @@ from typing import Literal, NamedTuple
 from mydata_like.app.importing import Kept, Present
 from mydata_like.app.settings import find_places, find_sources
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.file import read_settings_file
-from mydata_like.settings.legacy_file import read_legacy_file
-from mydata_like.settings.policy import load_settings as load_layers
-from mydata_like.settings.policy import preview_settings
-from mydata_like.settings.problems import InvalidSettingsError
-from mydata_like.settings.text import plain_value
+from mydata_like.settings.fields import InvalidSettingsError, plain_value
+from mydata_like.settings.layers import load_settings as load_layers
+from mydata_like.settings.layers import preview_settings
+from mydata_like.settings.mydata_cfg import read_legacy_file
+from mydata_like.settings.settings_file import read_settings_file
+from mydata_like.settings.validate import check_values
 
 PERSONAL = frozenset({"instrument.uuid", "transfer.key_file", "advanced.state_directory"})
 

@@ -17,13 +17,13 @@ from mydata_like.app.settings import (
     store_api_key,
 )
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.draft import ApiKeyChange, Draft
-from mydata_like.settings.file import edit_text, read_settings_file
-from mydata_like.settings.legacy_rules import Becoming
-from mydata_like.settings.policy import read_layers
+from mydata_like.settings.atomic_write import write_private
+from mydata_like.settings.fields import format_value
+from mydata_like.settings.layers import read_layers
+from mydata_like.settings.mydata_cfg import Conversion
+from mydata_like.settings.pending_changes import ApiKeyChange, PendingChanges
 from mydata_like.settings.schema import Settings, settings_by_key
-from mydata_like.settings.text import format_value
-from mydata_like.settings.writing import write_private
+from mydata_like.settings.settings_file import edit_text, read_settings_file
 from mydata_like.store.secrets import Owner, Secret
 
 AUTOSTART: Final = "window.start_at_login"  # which takes effect when it is saved
@@ -57,14 +57,14 @@ class Proposal(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def open_draft(config: Path | None) -> Draft:
+def open_draft(config: Path | None) -> PendingChanges:
     """Return the settings for editing; what is wrong in the files is part of the draft."""
     sources = find_sources(config)
     seen = _read(sources.user)
     # Settings that are wrong are shown and mended without what the server sets.
     with suppress(SettingsError):
         sources = load_settings(config).sources
-    return Draft(read_layers(sources), seen)
+    return PendingChanges(read_layers(sources), seen)
 
 
 def save_edition(config: Path | None, edition: Edition) -> None:
@@ -159,7 +159,7 @@ def _remark(takeover: Takeover) -> Iterator[str]:
         now, offered = (format_value(setting, value) for value in (kept.value, kept.offered))
         yield f"{kept.key} stays {now or '(empty)'}; MyData has {offered or '(empty)'}."
     for old in takeover.keys:
-        if old.becoming in (Becoming.UNUSABLE, Becoming.UNKNOWN):
+        if old.becoming in (Conversion.UNUSABLE, Conversion.UNKNOWN):
             yield f"{old.name} is left out: {old.reason}."
     if takeover.secret is None and takeover.secret_problem:
         yield takeover.secret_problem

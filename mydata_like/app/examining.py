@@ -33,9 +33,9 @@ from mydata_like.doctor.looks import FULL, QUICK, Effort
 from mydata_like.doctor.staging import Staging
 from mydata_like.doctor.subject import Subject
 from mydata_like.server.client import Query
-from mydata_like.settings.policy import Source
+from mydata_like.settings.layers import Layer
 from mydata_like.settings.schema import Settings
-from mydata_like.settings.transfer import Transfer
+from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.paths import Places
 from mydata_like.store.state_files import (
@@ -132,7 +132,7 @@ class SpeedTest:
         """Return what the person's file says of these settings; None where it says nothing."""
         given = load_settings(self._order.config).given
         by_source = {key: {one.source: one.value for one in given.get(key, ())} for key in changes}
-        return {key: values.get(Source.USER) for key, values in by_source.items()}
+        return {key: values.get(Layer.USER) for key, values in by_source.items()}
 
     def carry(self) -> Iterator[Measured]:
         """Yield how fast files go with the settings as they are."""

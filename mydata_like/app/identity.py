@@ -6,8 +6,8 @@ from pathlib import Path
 from mydata_like.app.connection import ensure_uuid, uuid_file
 from mydata_like.app.settings import find_places, load_settings, prepare_places, save_settings
 from mydata_like.core.errors import SettingsError
+from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.schema import Settings
-from mydata_like.settings.writing import write_private
 from mydata_like.ssh.keys import create_key
 
 

@@ -14,21 +14,21 @@ from mydata_like.app.settings import (
     save_settings,
 )
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.draft import KeyStore
-from mydata_like.settings.legacy import OldKey, translate
-from mydata_like.settings.legacy_file import (
+from mydata_like.settings.fields import InvalidSettingsError, plain_value
+from mydata_like.settings.layers import Layer, LayerSources, Loaded, preview_settings
+from mydata_like.settings.layers import load_settings as load_layers
+from mydata_like.settings.mydata_cfg import (
+    Conversion,
     LegacyFile,
+    LegacyKey,
     blank_key,
     key_places,
     read_legacy_file,
+    translate,
 )
-from mydata_like.settings.legacy_rules import Becoming
-from mydata_like.settings.policy import Loaded, Source, Sources, preview_settings
-from mydata_like.settings.policy import load_settings as load_layers
-from mydata_like.settings.problems import InvalidSettingsError
+from mydata_like.settings.pending_changes import KeyStore
 from mydata_like.settings.schema import Settings, find_missing
-from mydata_like.settings.text import plain_value
+from mydata_like.settings.validate import check_values
 from mydata_like.ssh.keys import load_key
 from mydata_like.store.paths import Places
 from mydata_like.store.secrets import Owner, Secret, SecretSources
@@ -61,7 +61,7 @@ class Takeover:
     """What would be taken over from a MyData.cfg, and what would not; nothing is done yet."""
 
     file: LegacyFile
-    keys: tuple[OldKey, ...]
+    keys: tuple[LegacyKey, ...]
     changes: Mapping[str, object]  # of the user's settings file, by dotted key
     kept: tuple[Kept, ...]
     ssh_key: OldSshKey | None
@@ -148,7 +148,7 @@ class Present:
         self._own = {
             key: plain_value(loaded.settings.value(key))
             for key, given in loaded.given.items()
-            if any(entry.source is Source.USER and not entry.ignored for entry in given)
+            if any(entry.source is Layer.USER and not entry.ignored for entry in given)
         }
         # Identity and key may have been made at an earlier start, and be approved.
         uuid = find_uuid(loaded.settings, places)
@@ -183,7 +183,7 @@ def _check_each(values: Mapping[str, object]) -> Iterable[tuple[str, object]]:
         yield key, "" if value == "" else plain_value(settings.value(key))
 
 
-def _take_wrong_out(sources: Sources, changes: dict[str, object]) -> dict[str, str]:
+def _take_wrong_out(sources: LayerSources, changes: dict[str, object]) -> dict[str, str]:
     """Remove the changes that do not go together with other settings; return why, by key."""
     wrong: dict[str, str] = {}
     while True:
@@ -200,10 +200,10 @@ def _take_wrong_out(sources: Sources, changes: dict[str, object]) -> dict[str, s
             return wrong
 
 
-def _mark_wrong(keys: Iterable[OldKey], wrong: Mapping[str, str]) -> Iterable[OldKey]:
+def _mark_wrong(keys: Iterable[LegacyKey], wrong: Mapping[str, str]) -> Iterable[LegacyKey]:
     for old in keys:
         if old.setting in wrong:
-            yield old._replace(becoming=Becoming.UNUSABLE, reason=wrong[old.setting])
+            yield old._replace(becoming=Conversion.UNUSABLE, reason=wrong[old.setting])
         else:
             yield old
 

@@ -5,8 +5,8 @@ from mydata_like.core.formatting import format_size
 from mydata_like.core.ports import Clock
 from mydata_like.engine.limits import Planned, find_planned
 from mydata_like.engine.restraint import judge_hours, judge_program
-from mydata_like.settings.limits import Limits
-from mydata_like.settings.timetable import parse_period
+from mydata_like.settings.schedule_section import parse_period
+from mydata_like.settings.transfer_sections import Limits
 from mydata_like.system.load import SystemLoad
 
 

@@ -11,7 +11,7 @@ from mydata_like.core.errors import ItemError, Problem, UploaderError
 from mydata_like.core.events import Event, FileSkipped, FolderSkipped, Notice
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.server.uploader import UploaderRecord
-from mydata_like.settings.policy import Loaded
+from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import Places
 from mydata_like.store.state_files import ServerSettings, first_seen, load_record, save_record

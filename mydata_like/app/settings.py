@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Problem, SettingsError, UploaderError
 from mydata_like.core.events import Event, Notice
-from mydata_like.settings.draft import KeyStore
-from mydata_like.settings.file import edit_settings_file
-from mydata_like.settings.policy import Loaded, Sources, preview_settings
-from mydata_like.settings.policy import load_settings as load_layers
-from mydata_like.settings.problems import InvalidSettingsError, SettingProblem
+from mydata_like.settings.fields import InvalidSettingsError, SettingProblem
+from mydata_like.settings.layers import LayerSources, Loaded, preview_settings
+from mydata_like.settings.layers import load_settings as load_layers
+from mydata_like.settings.pending_changes import KeyStore
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.server_layer import ServerLayer, read_server_layer
+from mydata_like.settings.settings_file import edit_settings_file
 from mydata_like.store.environment import environment
 from mydata_like.store.environment import hand_over as hand_over
 from mydata_like.store.modes import correct_modes
@@ -125,7 +125,7 @@ def _read_layer(kept: ServerSettings, here: Settings) -> ServerLayer:
 
 def find_legacy() -> Path | None:
     """Return the MyData.cfg of this computer, if MyData has been used here."""
-    from mydata_like.settings.legacy_file import usual_places
+    from mydata_like.settings.mydata_cfg import usual_places
 
     places = usual_places(os.environ, sys.platform, Path.home())
     return next((place for place in places if place.is_file()), None)
@@ -157,7 +157,9 @@ def save_settings(config: Path | None, changes: Mapping[str, object]) -> tuple[S
     return after
 
 
-def _find_problems(sources: Sources, changes: Mapping[str, object]) -> tuple[SettingProblem, ...]:
+def _find_problems(
+    sources: LayerSources, changes: Mapping[str, object]
+) -> tuple[SettingProblem, ...]:
     try:
         preview_settings(sources, changes)
     except InvalidSettingsError as error:
@@ -195,10 +197,10 @@ def _warn_of_open_locks(loaded: Loaded) -> Loaded:
     return replace(loaded, warnings=(*loaded.warnings, warning))
 
 
-def find_sources(config: Path | None, assignments: Sequence[str] = ()) -> Sources:
+def find_sources(config: Path | None, assignments: Sequence[str] = ()) -> LayerSources:
     """Return where the settings of this installation come from."""
     places = find_places(config)
-    return Sources(
+    return LayerSources(
         user=places.config_file,
         managed=places.managed_file,
         environment=environment(),

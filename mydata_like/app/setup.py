@@ -20,7 +20,7 @@ from mydata_like.core.ports import CancelSignal
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import Client
 from mydata_like.server.meaning import MovedError
-from mydata_like.settings.policy import Loaded
+from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Server, Settings
 from mydata_like.settings.values import complete_address, is_loopback
 from mydata_like.ssh.keys import ensure_key

@@ -15,7 +15,7 @@ from mydata_like.app.settings import (
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
-from mydata_like.settings.policy import ServerDecision
+from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import Settings, find_missing
 from mydata_like.store.rows import PastRun as PastRun
 from mydata_like.store.state_files import Heartbeat as Heartbeat

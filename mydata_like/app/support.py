@@ -19,9 +19,9 @@ from mydata_like.app.state import look_at_state
 from mydata_like.core.errors import RunError, UploaderError
 from mydata_like.core.events import Event
 from mydata_like.core.formatting import format_size
-from mydata_like.settings.policy import Explanation, Loaded
+from mydata_like.settings.fields import format_value
+from mydata_like.settings.layers import Loaded, SettingSource
 from mydata_like.settings.schema import Settings, iter_settings
-from mydata_like.settings.text import format_value
 from mydata_like.store.environment import API_KEY, environment
 from mydata_like.system.logreading import parse_line, read_end
 from mydata_like.system.logs import Redaction
@@ -143,7 +143,7 @@ def _describe_settings(loaded: Loaded, *, names: bool) -> Iterator[str]:
         yield from (f"warning: {warning}\n" for warning in loaded.warnings)
 
 
-def _show_value(entry: Explanation, *, names: bool) -> str:
+def _show_value(entry: SettingSource, *, names: bool) -> str:
     text = format_value(entry.setting, entry.value)
     section = entry.setting.key.partition(".")[0]
     telling = isinstance(entry.value, str | Path | tuple)

@@ -4,16 +4,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from mydata_like.app.importing import Takeover
-from mydata_like.settings.legacy import OldKey
-from mydata_like.settings.legacy_rules import Becoming
+from mydata_like.settings.fields import format_value
+from mydata_like.settings.mydata_cfg import Conversion, LegacyKey
 from mydata_like.settings.schema import settings_by_key
-from mydata_like.settings.text import format_value
 
 _HEADINGS = {
-    Becoming.CHANGED: "Taken over with a difference:",
-    Becoming.LEFT: "Not needed any more:",
-    Becoming.UNUSABLE: "Not taken over; look at these:",
-    Becoming.UNKNOWN: "Unknown to MyData too:",
+    Conversion.CHANGED: "Taken over with a difference:",
+    Conversion.LEFT: "Not needed any more:",
+    Conversion.UNUSABLE: "Not taken over; look at these:",
+    Conversion.UNKNOWN: "Unknown to MyData too:",
 }
 
 
@@ -41,7 +40,7 @@ def _heading(heading: str, lines: Iterable[str]) -> Iterator[Paragraph]:
         yield Paragraph(heading, found)
 
 
-def _sentences(keys: Iterable[OldKey]) -> Iterator[str]:
+def _sentences(keys: Iterable[LegacyKey]) -> Iterator[str]:
     """Yield each reason once, with all keys that it is for."""
     names_by_reason: dict[str, list[str]] = {}
     for old in keys:

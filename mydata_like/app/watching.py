@@ -29,7 +29,7 @@ from mydata_like.engine.schedule import Rule
 from mydata_like.engine.watching import FOLDER, Duties, Ended, Plan, Watch
 from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import WorkerGroup
-from mydata_like.settings.policy import Loaded
+from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.store.state_files import SCHEDULE, TimestampStore, find_file
 from mydata_like.system.changes import FolderChanges

@@ -48,7 +48,7 @@ from mydata_like.engine.progress import Totals
 
 if TYPE_CHECKING:
     from mydata_like.app.state import State
-    from mydata_like.settings.policy import ServerDecision
+    from mydata_like.settings.layers import ServerDecision
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from mydata_like.cli.report import print_line
 from mydata_like.cli.settings import problems_told, source_text, tell_warnings
 from mydata_like.core.errors import UploaderError
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.settings.policy import Source
+from mydata_like.settings.fields import format_value
+from mydata_like.settings.layers import Layer
 from mydata_like.settings.schema import Settings
-from mydata_like.settings.text import format_value
 
 
 def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
@@ -34,7 +34,7 @@ def fetch(config: ConfigOption = None, assignments: SetOption = None) -> None:
     layer = loaded.sources.server
     for key in sorted(layer.values) if layer else ():
         entry = loaded.explain(key)
-        theirs = next(given for given in entry.given if given.source is Source.SERVER)
+        theirs = next(given for given in entry.given if given.source is Layer.SERVER)
         counts = "" if entry.winner is theirs else f" (does not count: {source_text(entry)})"
         print_line(f"{key} = {format_value(entry.setting, theirs.value)}{counts}")
     tell_warnings(loaded)

@@ -23,9 +23,9 @@ from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.report import describe_decision, print_line, print_lines
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.formatting import format_json, format_text
-from mydata_like.settings.policy import Explanation, Given, Loaded, Source, find_setting
+from mydata_like.settings.fields import format_value, parse_value, plain_value
+from mydata_like.settings.layers import Layer, Loaded, ResolvedValue, SettingSource, find_setting
 from mydata_like.settings.schema import find_missing, iter_settings
-from mydata_like.settings.text import format_value, parse_value, plain_value
 
 
 class SettingsCommands(LazyGroup):
@@ -184,23 +184,23 @@ def tell_warnings(loaded: Loaded) -> None:
         print_line(f"Warning: {warning}", err=True)
 
 
-def _value_text(entry: Explanation) -> str:
+def _value_text(entry: SettingSource) -> str:
     return format_value(entry.setting, entry.value)
 
 
-def source_text(entry: Explanation) -> str:
+def source_text(entry: SettingSource) -> str:
     """Return where a value comes from."""
     locked = ", locked" if entry.locked_by else ""
-    origin = f" ({entry.winner.origin})" if entry.winner.source is Source.SERVER else ""
+    origin = f" ({entry.winner.origin})" if entry.winner.source is Layer.SERVER else ""
     return f"{entry.winner.source}{origin}{locked}"
 
 
-def _place(given: Given) -> str:
+def _place(given: ResolvedValue) -> str:
     place = f"{given.origin}, line {given.line}" if given.line else given.origin
     return f" ({place})" if place else ""
 
 
-def _as_json(entry: Explanation) -> dict[str, object]:
+def _as_json(entry: SettingSource) -> dict[str, object]:
     secret = entry.setting.about.secret
     return {
         "value": _value_text(entry) if secret else plain_value(entry.value),
@@ -211,7 +211,7 @@ def _as_json(entry: Explanation) -> dict[str, object]:
     }
 
 
-def _explanation_lines(entry: Explanation) -> Iterator[str]:
+def _explanation_lines(entry: SettingSource) -> Iterator[str]:
     setting = entry.setting
     yield f"{setting.key}: {setting.about.label}"
     yield f"  {setting.about.help}"

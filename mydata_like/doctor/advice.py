@@ -23,7 +23,7 @@ from mydata_like.doctor.verdict import (
     is_short_of_processors,
     predict,
 )
-from mydata_like.settings.transfer import Transfer
+from mydata_like.settings.transfer_sections import Transfer
 
 _WORTH: Final = 1.05  # times as fast is the least that is worth a change
 _CLEARLY: Final = 1.15  # times as fast is what a run climbs for

@@ -29,7 +29,7 @@ from mydata_like.doctor.floods import slice_up
 from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.pump import Tick
 from mydata_like.doctor.verdict import TINY
-from mydata_like.settings.transfer import Transfer
+from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.ssh.links import NO_CHANNEL
 from mydata_like.transfer.channel import CUT
 

@@ -53,7 +53,7 @@ from mydata_like.doctor.staging import (
     name_files,
 )
 from mydata_like.doctor.subject import Subject
-from mydata_like.settings.transfer import Transfer
+from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.remote import Rung, probe
 from mydata_like.ssh.session import Session

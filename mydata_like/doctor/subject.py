@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mydata_like.doctor.api import Questions
 from mydata_like.doctor.staging import Staging
-from mydata_like.settings.transfer import Transfer
+from mydata_like.settings.transfer_sections import Transfer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Ledger
 from mydata_like.core.staging_path import staged_path
-from mydata_like.settings.archive import Archive, ArchiveRule, Scope, parse_archive_rule
+from mydata_like.settings.transfer_sections import Archive, ArchiveRule, Scope, parse_archive_rule
 
 Open = FileToSend | Staged | Registered
 

@@ -8,8 +8,8 @@ from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.channels import Channels
 from mydata_like.engine.climb import Climb
 from mydata_like.engine.workers import Lock
-from mydata_like.settings.limits import Limits as Settings
-from mydata_like.settings.timetable import parse_speed
+from mydata_like.settings.schedule_section import parse_speed
+from mydata_like.settings.transfer_sections import Limits as Settings
 
 BY_HAND = "a person asked for it"
 

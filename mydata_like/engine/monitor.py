@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.engine.schedule import Rule, next_start
-from mydata_like.settings.monitor import Monitor as MonitorSettings
-from mydata_like.settings.timetable import WEEKDAYS
+from mydata_like.settings.schedule_section import WEEKDAYS
+from mydata_like.settings.sections import Monitor as MonitorSettings
 
 _WEEK: Final = timedelta(days=7)
 _MORNING: Final = time(9, 0)

@@ -9,8 +9,8 @@ from mydata_like.core.errors import Problem
 from mydata_like.core.events import Notice
 from mydata_like.core.ports import Emit, SystemLoad
 from mydata_like.engine.retry import Gate
-from mydata_like.settings.limits import Limits
-from mydata_like.settings.timetable import WEEKDAYS, Period, find_end, parse_period
+from mydata_like.settings.schedule_section import WEEKDAYS, Period, find_end, parse_period
+from mydata_like.settings.transfer_sections import Limits
 
 LOOK: Final = 3.0  # seconds between two looks
 STEADY: Final = 30.0  # seconds for which a verdict on pressure lasts at least

@@ -9,7 +9,7 @@ from PySide6.QtCore import QByteArray, QObject, QSettings, QTimer, Slot
 from PySide6.QtWidgets import QHeaderView, QSplitter
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import make_private_file
+from mydata_like.settings.atomic_write import make_private_file
 
 HOME = "MYDATA_LIKE_HOME"  # as of `app`, which is too heavy for the window's first moment
 

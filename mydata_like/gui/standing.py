@@ -11,7 +11,7 @@ from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.state import PastRun
-from mydata_like.settings.policy import Loaded, ServerDecision
+from mydata_like.settings.layers import Loaded, ServerDecision
 from mydata_like.settings.schema import Settings
 
 

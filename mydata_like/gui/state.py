@@ -11,7 +11,7 @@ from mydata_like.core.events import RunFinished, RunProgressed, StagesMeasured
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.engine.progress import NO_PROGRESS
-from mydata_like.settings.policy import ServerDecision
+from mydata_like.settings.layers import ServerDecision
 
 
 class Phase(StrEnum):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mydata_like.core.errors import HostKeyError
-from mydata_like.settings.writing import (
+from mydata_like.settings.atomic_write import (
     PRIVATE_FILE,
     make_private_folder,
     read_plain,

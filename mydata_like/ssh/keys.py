@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import (
+from mydata_like.settings.atomic_write import (
     PRIVATE_FILE,
     make_private_folder,
     require_plain,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mydata_like.core.errors import Problem
-from mydata_like.settings.writing import PRIVATE_FILE, PRIVATE_FOLDER
+from mydata_like.settings.atomic_write import PRIVATE_FILE, PRIVATE_FOLDER
 from mydata_like.store.paths import Places
 from mydata_like.store.state_files import NAMES
 

@@ -10,7 +10,7 @@ from typing import Final, Self
 from platformdirs import PlatformDirs
 from platformdirs.api import PlatformDirsABC
 
-from mydata_like.settings.writing import make_private_folder
+from mydata_like.settings.atomic_write import make_private_folder
 
 HOME: Final = "MYDATA_LIKE_HOME"  # names a folder for all of the program's own files
 _NAME = "mydata-like"

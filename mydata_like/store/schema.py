@@ -10,7 +10,7 @@ from time import monotonic
 
 from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.ports import Clock
-from mydata_like.settings.writing import make_private_file, require_plain
+from mydata_like.settings.atomic_write import make_private_file, require_plain
 
 logger = logging.getLogger(__name__)
 

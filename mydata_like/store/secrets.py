@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.values import server_origin
-from mydata_like.settings.writing import write_private
 from mydata_like.store.environment import API_KEY
 
 CREDENTIAL = "mydata-like-api-key"

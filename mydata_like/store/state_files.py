@@ -23,8 +23,13 @@ from mydata_like.core.errors import Problem, RunError, SettingsError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import LONGEST_FILE, parse_json, parse_moment
 from mydata_like.core.ports import Clock
-from mydata_like.settings.loading import load_json, load_limited
-from mydata_like.settings.writing import make_private_file, require_plain, write_private
+from mydata_like.settings.atomic_write import (
+    load_json,
+    load_limited,
+    make_private_file,
+    require_plain,
+    write_private,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import ensure_folder
+from mydata_like.settings.atomic_write import ensure_folder
 from mydata_like.system.service import MARK, Definition, is_ours
 
 _PATIENCE: Final = 60.0  # seconds that a command of the system may take

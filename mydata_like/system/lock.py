@@ -25,7 +25,7 @@ from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError, RunError, SettingsError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.ports import Clock
-from mydata_like.settings.writing import (
+from mydata_like.settings.atomic_write import (
     PRIVATE_FILE,
     ensure_folder,
     require_plain,

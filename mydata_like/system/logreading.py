@@ -9,7 +9,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.log_line import LogLine
-from mydata_like.settings.writing import require_plain
+from mydata_like.settings.atomic_write import require_plain
 from mydata_like.system.logs import FILES
 
 MOST_AT_ONCE: Final = 4_000_000  # bytes that are read at once of what has come

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.formatting import format_json, format_lines, format_text
-from mydata_like.settings.writing import make_private_file
+from mydata_like.settings.atomic_write import make_private_file
 
 logger = logging.getLogger(__name__)
 

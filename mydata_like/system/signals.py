@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from mydata_like import __version__
 from mydata_like.core.errors import Problem, SettingsError
+from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.values import is_loopback
-from mydata_like.settings.writing import write_private
 
 _PATIENCE: Final = (5.0, 10.0)  # seconds to connect, and to answer
 _HEADERS: Final = {"User-Agent": f"mydata-like/{__version__}"}

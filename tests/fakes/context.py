@@ -12,7 +12,7 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.shares import Shares
 from mydata_like.engine.sources import Sources
-from mydata_like.settings import limits as settings
+from mydata_like.settings import transfer_sections as settings
 from mydata_like.settings.schema import Settings
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.roll import MemoryRoll

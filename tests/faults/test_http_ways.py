@@ -10,8 +10,8 @@ import pytest
 from mydata_like.core.errors import ServerUnavailableError, SettingsError
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import Client
-from mydata_like.settings.checking import check_values
 from mydata_like.settings.schema import Server
+from mydata_like.settings.validate import check_values
 from mydata_like.ssh.race import NoAnswerError, connect_first
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import reply, web_server

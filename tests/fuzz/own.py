@@ -10,7 +10,7 @@ from mydata_like.gui.speed_test.report import read_reports
 from mydata_like.gui.tray.instance import parse_call
 from mydata_like.server.registering import is_from_the_application
 from mydata_like.server.wire import Reply
-from mydata_like.settings.legacy import translate
+from mydata_like.settings.mydata_cfg import translate
 from mydata_like.store.rows import moment, parse_archive, parse_entry, parse_run
 from mydata_like.transfer.pipe import Pipe
 from mydata_like.transfer.protocol import Done, Fate, Said

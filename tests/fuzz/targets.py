@@ -25,9 +25,9 @@ from mydata_like.server.records import (
 from mydata_like.server.replies import find_server_address
 from mydata_like.server.seat import Seat
 from mydata_like.server.wire import Reply
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.file import read_settings_file
-from mydata_like.settings.legacy_file import read_legacy_file
+from mydata_like.settings.mydata_cfg import read_legacy_file
+from mydata_like.settings.settings_file import read_settings_file
+from mydata_like.settings.validate import check_values
 from mydata_like.ssh.hosts import known_keys
 from mydata_like.ssh.keys import PublicKey, create_key, load_key
 from mydata_like.ssh.session import Endpoint

@@ -47,7 +47,7 @@ from mydata_like.gui.window import Window
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step import Readiness
 from mydata_like.gui.wizard.takeover import TakeoverSheet
-from mydata_like.settings.policy import ServerDecision, find_setting
+from mydata_like.settings.layers import ServerDecision, find_setting
 from tests.gui.speed_records import a_record, costly_encryption, keep
 
 # Each on a tab of its own.

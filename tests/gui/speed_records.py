@@ -24,7 +24,7 @@ from mydata_like.doctor.findings import (
     flooded,
     local,
 )
-from mydata_like.settings.transfer import Transfer
+from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.store.state_files import add_speed_test
 
 BEGAN = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)

@@ -15,8 +15,8 @@ from mydata_like.gui.settings.dialog import SettingsDialog
 from mydata_like.gui.settings.drawer import Drawer
 from mydata_like.gui.settings.starts import describe_starts, find_starts
 from mydata_like.gui.window import Window
-from mydata_like.settings.draft import Draft
-from mydata_like.settings.policy import Sources, read_layers
+from mydata_like.settings.layers import LayerSources, read_layers
+from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.schema import Schedule, Settings
 from tests.gui.conftest import DEADLINE
 
@@ -143,8 +143,8 @@ def test_a_reset_takes_the_setting_out_of_the_file(qtbot, dialog, config):
 def test_a_locked_setting_is_read_only_and_says_who_locked_it(qtbot, dialog, tmp_path):
     managed = tmp_path / "managed.toml"
     managed.write_text('[transfer]\nchannels = 3\n[locked]\nkeys = ["transfer.*"]\nby = "IT"\n')
-    sources = Sources(user=tmp_path / "none.toml", managed=managed, environment={})
-    dialog.panes.show_draft(Draft(read_layers(sources)))
+    sources = LayerSources(user=tmp_path / "none.toml", managed=managed, environment={})
+    dialog.panes.show_draft(PendingChanges(read_layers(sources)))
 
     row = dialog.panes.find_row("transfer.channels")
     assert row.source.startswith("Locked by IT (")

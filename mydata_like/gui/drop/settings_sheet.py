@@ -15,8 +15,8 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import LARGE, PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.settings import terms
+from mydata_like.settings.fields import format_value
 from mydata_like.settings.schema import settings_by_key
-from mydata_like.settings.text import format_value
 
 if TYPE_CHECKING:
     from mydata_like.app.copying import Copying

@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QVBoxLayout, QWidget
 from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.state import RunState
-from mydata_like.settings.phrases import CONTEXT
-from mydata_like.settings.policy import ServerDecision
+from mydata_like.settings.layers import ServerDecision
+from mydata_like.settings.schema import CONTEXT
 
 LONGEST = 200  # characters of a value
 
-look_up = QCoreApplication.translate  # for the schema's texts: see settings/phrases.py
+look_up = QCoreApplication.translate  # for the schema's texts: see settings/schema.py
 
 
 class SetByServer(QFrame):

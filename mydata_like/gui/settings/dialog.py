@@ -27,8 +27,8 @@ from mydata_like.gui.settings.notice import Notice
 from mydata_like.gui.settings.panes import Panes
 from mydata_like.gui.settings.signs import fit_to_screen
 from mydata_like.gui.settings.starts import Starts
-from mydata_like.settings.draft import Draft
-from mydata_like.settings.problems import InvalidSettingsError
+from mydata_like.settings.fields import InvalidSettingsError
+from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.schema import settings_by_key
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class SettingsDialog(QDialog):
         self._wanted = ""  # the key to show first
         self._unsaved: Mapping[str, object] = {}  # from last time
         self._busy = True
-        self.draft = Draft()
+        self.draft = PendingChanges()
         self.key_row = KeyRow(desk.controller.config, desk.tasks)
         self.starts = Starts()
         asides = {"server.username": self.key_row, "schedule.to_time": self.starts}
@@ -151,7 +151,7 @@ class SettingsDialog(QDialog):
         self._desk.tasks.run(read, self._take_draft, self._fail)
 
     @Slot(object)
-    def _take_draft(self, draft: Draft) -> None:
+    def _take_draft(self, draft: PendingChanges) -> None:
         """Show what was read; changes that were made before stand on top of it."""
         draft.take(self.draft.changes)
         self.draft = draft

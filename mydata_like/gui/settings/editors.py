@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from mydata_like.gui.settings import terms
-from mydata_like.settings.about import Setting
+from mydata_like.settings.fields import Setting
 
 LINES = 3  # that a list shows at least
 DIGITS = 3  # behind the point of a number

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.draft import ApiKeyChange, Draft
+from mydata_like.settings.pending_changes import ApiKeyChange, PendingChanges
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ class KeyPlace(NamedTuple):
     problem: str = ""
 
 
-def open_draft(config: Path | None) -> Draft:
+def open_draft(config: Path | None) -> PendingChanges:
     """Read the settings for editing."""
     from mydata_like.app import editing
 
     return editing.open_draft(config)
 
 
-def save(config: Path | None, draft: Draft, key: ApiKeyChange | None) -> None:
+def save(config: Path | None, draft: PendingChanges, key: ApiKeyChange | None) -> None:
     """Write what was changed, and store or delete the API key; raises SettingsError."""
     from mydata_like.app.editing import Edition, save_edition
 

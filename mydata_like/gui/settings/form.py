@@ -10,7 +10,7 @@ from mydata_like.gui.settings import terms
 from mydata_like.gui.settings.row import Row
 from mydata_like.gui.settings.signs import Aside
 from mydata_like.gui.settings.terms import Tab
-from mydata_like.settings.draft import Draft
+from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.schema import iter_settings
 
 HEADING = 1.2  # times the usual size of text
@@ -78,13 +78,13 @@ class Form(QWidget):
         """The rows, in their order."""
         return (row for section in self._sections for row in section.rows)
 
-    def show_draft(self, draft: Draft) -> None:
+    def show_draft(self, draft: PendingChanges) -> None:
         """Show the values of a draft."""
         for row in self.rows:
             row.show_draft(draft)
         self._show_relevance(draft)
 
-    def show_facts(self, draft: Draft) -> None:
+    def show_facts(self, draft: PendingChanges) -> None:
         """Show what is said about the values, while they are being edited."""
         for row in self.rows:
             row.show_facts(draft)
@@ -100,7 +100,7 @@ class Form(QWidget):
         row.reset_wanted.connect(self.reset_wanted)
         return row
 
-    def _show_relevance(self, draft: Draft) -> None:
+    def _show_relevance(self, draft: PendingChanges) -> None:
         for row in self.rows:
             row.setEnabled(is_used(row.key, draft))
 
@@ -116,7 +116,7 @@ _KINDS: Mapping[str, Iterable[object]] = {
 }
 
 
-def is_used(key: str, draft: Draft) -> bool:
+def is_used(key: str, draft: PendingChanges) -> bool:
     """Return whether a setting has any effect with the others as they are."""
     if key in _KINDS:
         return draft.value("schedule.kind") in _KINDS[key]

@@ -13,7 +13,7 @@ from mydata_like.gui.settings.errands import KeyPlace
 from mydata_like.gui.settings.row import CHANGED_MARK
 from mydata_like.gui.settings.signs import Aside, Sign
 from mydata_like.gui.tasks import Tasks
-from mydata_like.settings.draft import ApiKeyChange
+from mydata_like.settings.pending_changes import ApiKeyChange
 from mydata_like.settings.schema import Settings
 
 ASK_AFTER = 400  # milliseconds after the last change of server or account

@@ -17,7 +17,7 @@ from mydata_like.gui.settings.editors import (
     SwitchEditor,
     TextEditor,
 )
-from mydata_like.settings.about import Setting
+from mydata_like.settings.fields import Setting
 
 ACROSS = 3  # days that stand side by side
 

@@ -12,7 +12,7 @@ from mydata_like.gui.settings import terms
 from mydata_like.gui.settings.form import Form
 from mydata_like.gui.settings.row import Row
 from mydata_like.gui.settings.signs import Aside
-from mydata_like.settings.draft import Draft
+from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.schema import iter_settings
 
 
@@ -25,7 +25,7 @@ class Panes(QWidget):
         """`asides` stand after the setting whose key they have."""
         super().__init__(parent)
         self._asides = asides
-        self._draft = Draft()
+        self._draft = PendingChanges()
         self._leaves = terms.list_tabs()
         self._forms: dict[int, Form] = {}
         self._search = QLineEdit(self)
@@ -55,7 +55,7 @@ class Panes(QWidget):
         """The name of the tab that is shown."""
         return self._tabs.tabText(self._tabs.currentIndex()).replace("&", "")
 
-    def show_draft(self, draft: Draft) -> None:
+    def show_draft(self, draft: PendingChanges) -> None:
         """Show the values of a draft from now on."""
         self._draft = draft
         self._find_form(self._tabs.currentIndex())

@@ -9,9 +9,9 @@ from mydata_like.gui.look.palette import Status
 from mydata_like.gui.settings import terms
 from mydata_like.gui.settings.moments import make_editor
 from mydata_like.gui.settings.signs import QuietLabel, Sign, fits, lay_side_by_side
-from mydata_like.settings.about import Setting
-from mydata_like.settings.draft import Draft
-from mydata_like.settings.policy import Source
+from mydata_like.settings.fields import Setting
+from mydata_like.settings.layers import Layer
+from mydata_like.settings.pending_changes import PendingChanges
 
 CHANGED_MARK = "●"
 
@@ -53,12 +53,12 @@ class Row(QWidget):
         """What is said of where the value is from."""
         return self._source.text
 
-    def show_draft(self, draft: Draft) -> None:
+    def show_draft(self, draft: PendingChanges) -> None:
         """Show the value, and all that is said about it."""
         self.editor.show_value(draft.value(self.key))
         self.show_facts(draft)
 
-    def show_facts(self, draft: Draft) -> None:
+    def show_facts(self, draft: PendingChanges) -> None:
         """Show what is said about the value, which a person may be typing at the moment."""
         fixed_by = draft.fixed_by(self.key)
         self.editor.set_fixed(fixed=bool(fixed_by))
@@ -87,7 +87,7 @@ class Row(QWidget):
         )
         return fits(sought, " ".join(said))
 
-    def _describe(self, draft: Draft, fixed_by: str) -> tuple[str, str, Status | None]:
+    def _describe(self, draft: PendingChanges, fixed_by: str) -> tuple[str, str, Status | None]:
         """Return where the value is from, with the icon and the status that go with it."""
         winner = draft.winner(self.key)
         if fixed_by:
@@ -98,7 +98,7 @@ class Row(QWidget):
             said = self.tr("Changed")
             return f"{CHANGED_MARK} {said}", "", "working"
         said = self.tr("Changed: reset to %1")
-        if winner.source is Source.DEFAULT:
+        if winner.source is Layer.DEFAULT:
             said = self.tr("Changed: reset to the default")
         return f"{CHANGED_MARK} {said.replace('%1', terms.name_source(winner))}", "", "working"
 

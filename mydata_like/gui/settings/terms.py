@@ -7,13 +7,12 @@ from typing import Final, NamedTuple
 from PySide6.QtCore import QCoreApplication
 
 from mydata_like.gui.look import words
-from mydata_like.settings.about import Setting
-from mydata_like.settings.phrases import CONTEXT, short_unit
-from mydata_like.settings.policy import Given, Source
-from mydata_like.settings.schema import settings_by_key
+from mydata_like.settings.fields import Setting
+from mydata_like.settings.layers import Layer, ResolvedValue
+from mydata_like.settings.schema import CONTEXT, settings_by_key, short_unit
 
 translate = QCoreApplication.translate
-look_up = QCoreApplication.translate  # for the schema's texts: see settings/phrases.py
+look_up = QCoreApplication.translate  # for the schema's texts: see settings/schema.py
 
 
 _KEY: Final = re.compile(r"\b[a-z]+\.[a-z_]+\b")
@@ -96,21 +95,21 @@ def example_of(setting: Setting) -> str:
     return EXAMPLES.get(setting.key, "")
 
 
-def name_source(given: Given) -> str:
+def name_source(given: ResolvedValue) -> str:
     """Return where a value comes from."""
     return {
-        Source.DEFAULT: translate("settings", "Default"),
-        Source.MANAGED: translate("settings", "From the managed file"),
-        Source.SERVER: translate("settings", "From the server"),
-        Source.USER: translate("settings", "From your file"),
-        Source.ENVIRONMENT: translate("settings", "From the environment"),
-        Source.OPTION: translate("settings", "From the command line"),
+        Layer.DEFAULT: translate("settings", "Default"),
+        Layer.MANAGED: translate("settings", "From the managed file"),
+        Layer.SERVER: translate("settings", "From the server"),
+        Layer.USER: translate("settings", "From your file"),
+        Layer.ENVIRONMENT: translate("settings", "From the environment"),
+        Layer.OPTION: translate("settings", "From the command line"),
     }[given.source]
 
 
-def name_lock(given: Given, fixed_by: str) -> str:
+def name_lock(given: ResolvedValue, fixed_by: str) -> str:
     """Return who keeps a value from being changed here."""
-    if given.source in (Source.ENVIRONMENT, Source.OPTION):
+    if given.source in (Layer.ENVIRONMENT, Layer.OPTION):
         said = translate("settings", "Set by the environment variable %1")
     else:
         said = translate("settings", "Locked by %1")

@@ -13,7 +13,7 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.queries import Row, View
 from mydata_like.gui.tables.columns import Column
 from mydata_like.gui.tables.table_query import Open
-from mydata_like.settings.writing import PRIVATE_FILE
+from mydata_like.settings.atomic_write import PRIVATE_FILE
 
 AT_ONCE = 1000  # rows in memory
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would take for one

@@ -19,7 +19,7 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.parsing import parse_json
-from mydata_like.settings.writing import PRIVATE_FILE, make_private_folder, require_plain
+from mydata_like.settings.atomic_write import PRIVATE_FILE, make_private_folder, require_plain
 
 DEADLINE: Final = 2.0  # seconds in which the first instance has to answer
 _PAUSE: Final = 0.05  # seconds between two tries while the first instance is still starting

@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer
 
-from mydata_like.settings.writing import make_private_file
+from mydata_like.settings.atomic_write import make_private_file
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import NO_KEYRING
-from mydata_like.settings.draft import ApiKeyChange, KeyStore
+from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore
 
 if TYPE_CHECKING:
     from mydata_like.app.setup import Beginning

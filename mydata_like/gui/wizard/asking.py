@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mydata_like.core.events import Event
     from mydata_like.core.ports import CancelSignal
     from mydata_like.engine.workers import CancelFlag
-    from mydata_like.settings.draft import ApiKeyChange, KeyStore
+    from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore
     from mydata_like.settings.schema import Server, Settings
 
 

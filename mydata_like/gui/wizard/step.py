@@ -14,9 +14,9 @@ from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.tasks import TYPING, BackgroundTask
 from mydata_like.gui.wizard.verdict import Verdict
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.draft import ApiKeyChange
+from mydata_like.settings.pending_changes import ApiKeyChange
 from mydata_like.settings.schema import Settings
+from mydata_like.settings.validate import check_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -23,7 +23,7 @@ from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.settings import terms
 from mydata_like.gui.wizard import asking
 from mydata_like.gui.wizard.verdict import Verdict
-from mydata_like.settings.draft import KeyStore
+from mydata_like.settings.pending_changes import KeyStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

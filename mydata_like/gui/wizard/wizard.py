@@ -31,7 +31,7 @@ from mydata_like.gui.wizard.place import PlaceStep
 from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.trail import Trail
 from mydata_like.gui.wizard.verdict import Verdict
-from mydata_like.settings.text import plain_value
+from mydata_like.settings.fields import plain_value
 
 if TYPE_CHECKING:
     from mydata_like.app.setup import Beginning

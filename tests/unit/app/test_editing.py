@@ -16,8 +16,8 @@ from mydata_like.app.editing import (
 )
 from mydata_like.app.settings import Secret, load_settings
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.draft import ApiKeyChange
-from mydata_like.settings.problems import InvalidSettingsError
+from mydata_like.settings.fields import InvalidSettingsError
+from mydata_like.settings.pending_changes import ApiKeyChange
 
 FILE = """\
 # The file of the microscope.

@@ -11,7 +11,7 @@ from mydata_like.doctor.findings import TINY_FILES, carried, in_usual_batches
 from mydata_like.doctor.looks import QUICK, Budget
 from mydata_like.doctor.verdict import TINY
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.settings.transfer import Transfer
+from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.transfer.channel import CUT
 
 WISH = Wish("folder", channels=1, rate=1e6)

@@ -27,7 +27,7 @@ from mydata_like.doctor.findings import (
     local,
 )
 from mydata_like.doctor.verdict import Workload
-from mydata_like.settings.transfer import Transfer
+from mydata_like.settings.transfer_sections import Transfer
 
 MB = 1e6
 AES, CHACHA = "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"

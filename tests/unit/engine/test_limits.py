@@ -13,7 +13,7 @@ from mydata_like.engine.channels import Channels
 from mydata_like.engine.climb import Climb
 from mydata_like.engine.limits import Limits, find_planned
 from mydata_like.engine.retry import Gate
-from mydata_like.settings.limits import Limits as Settings
+from mydata_like.settings.transfer_sections import Limits as Settings
 from tests.fakes.clock import FakeClock
 
 MB = 1_000_000

@@ -7,7 +7,7 @@ import pytest
 
 from mydata_like.core.deletion import Safety
 from mydata_like.engine.monitor import Monitor, Week, describe_week
-from mydata_like.settings.monitor import Monitor as MonitorSettings
+from mydata_like.settings.sections import Monitor as MonitorSettings
 
 BERLIN = ZoneInfo("Europe/Berlin")
 WEDNESDAY = datetime(2026, 6, 3, 12, 0, tzinfo=UTC)

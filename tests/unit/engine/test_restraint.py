@@ -11,8 +11,8 @@ import pytest
 from mydata_like.core.events import Event, Notice, RunPaused
 from mydata_like.engine.restraint import STEADY, Restraint, Strain, judge_hours
 from mydata_like.engine.retry import Gate
-from mydata_like.settings.limits import Limits
-from mydata_like.settings.timetable import parse_period
+from mydata_like.settings.schedule_section import parse_period
+from mydata_like.settings.transfer_sections import Limits
 from tests.fakes.clock import FakeClock
 
 FRIDAY_NOON = datetime(2026, 11, 20, 12, 0, tzinfo=ZoneInfo("UTC"))

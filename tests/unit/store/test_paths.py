@@ -6,7 +6,7 @@ from platformdirs.macos import MacOS
 from platformdirs.unix import Unix
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.writing import make_private_folder
+from mydata_like.settings.atomic_write import make_private_folder
 from mydata_like.store.paths import Places, is_protected
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.model import StagingArea
-from mydata_like.settings.problems import InvalidSettingsError
+from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.endpoints import build_endpoints
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.file import edit_settings_file, edit_text, read_settings_file
-from mydata_like.settings.problems import InvalidSettingsError
+from mydata_like.settings.fields import InvalidSettingsError
+from mydata_like.settings.settings_file import edit_settings_file, edit_text, read_settings_file
 
 
 @pytest.fixture

@@ -3,10 +3,8 @@
 import json
 from collections.abc import Mapping
 
-from mydata_like.settings.problems import SettingProblem
+from mydata_like.settings.fields import Section, SettingProblem, plain_value
 from mydata_like.settings.schema import Settings
-from mydata_like.settings.section import Section
-from mydata_like.settings.text import plain_value
 
 
 def check_values(

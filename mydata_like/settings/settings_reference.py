@@ -1,17 +1,16 @@
 """The page about all settings, made from their one list.
 
-python -m mydata_like.settings.reference > docs/settings.md
+python -m mydata_like.settings.settings_reference > docs/settings.md
 """
 
 import sys
 from collections.abc import Iterator
 from itertools import groupby
 
-from mydata_like.settings.about import Setting
+from mydata_like.settings.fields import Setting, format_value
+from mydata_like.settings.layers import variable_of
 from mydata_like.settings.schema import Settings, iter_settings
 from mydata_like.settings.server_layer import FORBIDDEN, FORBIDDEN_VALUES, SHOWN, matches
-from mydata_like.settings.text import format_value
-from mydata_like.settings.variables import variable_of
 
 _OPENING = """\
 # Settings

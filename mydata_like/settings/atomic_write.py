@@ -6,9 +6,10 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mydata_like.core.errors import SettingsError
+from mydata_like.core.parsing import LONGEST_FILE, parse_json
 
 PRIVATE_FOLDER: Final = 0o700
 PRIVATE_FILE: Final = 0o600
@@ -125,3 +126,21 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def load_limited(path: Path, limit: int = LONGEST_FILE) -> bytes:
+    """Return what a file holds, at most `limit` bytes.
+
+    Raises as `require_plain` does, OSError where it cannot be read, ValueError where it is larger.
+    """
+    require_plain(path)
+    with path.open("rb") as stream:
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise ValueError(f"it is larger than {limit} bytes")
+    return content
+
+
+def load_json(path: Path) -> Any:
+    """Return the value of a small JSON file; raises as `load_limited` does."""
+    return parse_json(load_limited(path))

@@ -4,8 +4,8 @@ import datetime
 
 import pytest
 
-from mydata_like.settings.draft import Draft
-from mydata_like.settings.policy import Source, Sources, read_layers
+from mydata_like.settings.layers import Layer, LayerSources, read_layers
+from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.server_layer import ServerLayer
 
 
@@ -18,13 +18,13 @@ def write(tmp_path):
         for name, text in files.items():
             (tmp_path / name).write_text(text)
         layer = ServerLayer(server, "data.example.org", None) if server else None
-        sources = Sources(
+        sources = LayerSources(
             user=tmp_path / "user.toml",
             managed=tmp_path / "managed.toml",
             server=layer,
             environment=environment or {},
         )
-        return Draft(read_layers(sources))
+        return PendingChanges(read_layers(sources))
 
     return write_it
 
@@ -59,7 +59,7 @@ def test_a_reset_lets_the_other_layers_decide(write):
     draft.reset("transfer.channels")
 
     assert draft.value("transfer.channels") == 7
-    assert draft.winner("transfer.channels").source is Source.MANAGED
+    assert draft.winner("transfer.channels").source is Layer.MANAGED
     assert draft.changes == {"transfer.channels": None}
     assert not draft.is_own("transfer.channels")
 
@@ -77,7 +77,7 @@ def test_what_the_server_sets_is_told_as_from_there(write):
     draft = write(server={"transfer.channels": 4})
 
     assert draft.value("transfer.channels") == 4
-    assert draft.winner("transfer.channels").source is Source.SERVER
+    assert draft.winner("transfer.channels").source is Layer.SERVER
 
 
 def test_who_locks_a_setting_is_named_and_the_lock_holds(write):

@@ -2,8 +2,11 @@
 
 import datetime
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal, NamedTuple
+
+from mydata_like.settings.fields import FieldInfo, Section
+from mydata_like.settings.values import Range, once_each
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
@@ -35,7 +38,7 @@ class Period(NamedTuple):
         return datetime.datetime.combine(moment + datetime.timedelta(days=later), self.end)
 
 
-class Speed(NamedTuple):
+class SpeedPeriod(NamedTuple):
     """A bandwidth that counts within a period, in bytes a second; 0 is no limit."""
 
     period: Period
@@ -51,7 +54,7 @@ def parse_period(text: str) -> Period:
     return Period(_parse_days(first, last), _parse_time(*clock[:2]), _parse_time(*clock[2:]))
 
 
-def parse_speed(text: str) -> Speed:
+def parse_speed(text: str) -> SpeedPeriod:
     """Return the period and its bandwidth; the text ends in MB/s (10^6 bytes)."""
     period, _, number = text.strip().rpartition(" ")
     try:
@@ -60,7 +63,7 @@ def parse_speed(text: str) -> Speed:
         rate = -1.0
     if not 0 <= rate <= 100_000:
         raise ValueError('must end in a number of MB/s, as in "monday-friday 09:00-17:00 5"')
-    return Speed(parse_period(period), rate * 1e6)
+    return SpeedPeriod(parse_period(period), rate * 1e6)
 
 
 def find_end(periods: Sequence[Period], moment: datetime.datetime) -> datetime.datetime | None:
@@ -99,3 +102,92 @@ def _parse_time(hour: str, minute: str) -> datetime.time:
     if hours > 23 or minutes > 59:
         raise ValueError(f"{hour}:{minute} is no time of day")
     return datetime.time(hours, minutes)
+
+
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+
+
+def _check_local(time: datetime.time) -> datetime.time:
+    if time.tzinfo is not None:
+        raise ValueError("must be a local time without a zone, such as 18:30:00")
+    return time
+
+
+LocalTime = Annotated[datetime.time, _check_local]
+
+
+class Schedule(Section):
+    """When runs start by themselves."""
+
+    kind: Annotated[
+        Literal["manual", "startup", "saved", "once", "daily", "weekly", "timer", "watch"],
+        FieldInfo(
+            "Start runs",
+            "When runs start: by hand, with the program, when settings are saved, once, daily, "
+            "weekly, every so many minutes, or (watch) when new files have settled.",
+            legacy=("schedule_type",),
+        ),
+    ] = "manual"
+    date: Annotated[
+        datetime.date | None,
+        FieldInfo("Date", "The day of a run that starts once.", legacy=("scheduled_date",)),
+    ] = None
+    time: Annotated[
+        LocalTime,
+        FieldInfo(
+            "Time",
+            "The local time of day at which runs start once, daily or weekly.",
+            legacy=("scheduled_time",),
+        ),
+    ] = datetime.time(0, 0)
+    days: Annotated[
+        tuple[Weekday, ...],
+        once_each("day"),
+        FieldInfo(
+            "Days",
+            "The days of the week of weekly runs.",
+            legacy=(
+                "monday_checked",
+                "tuesday_checked",
+                "wednesday_checked",
+                "thursday_checked",
+                "friday_checked",
+                "saturday_checked",
+                "sunday_checked",
+            ),
+        ),
+    ] = ()
+    minutes: Annotated[
+        int,
+        Range(1, 1440),
+        FieldInfo(
+            "Every",
+            "The minutes from one start of the timer to the next; when watching, the longest time "
+            "between two scans.",
+            legacy=("timer_minutes",),
+            unit="min",
+        ),
+    ] = 15
+    from_time: Annotated[
+        LocalTime,
+        FieldInfo(
+            "From",
+            "The local time of day from which the timer, or the watch, starts runs.",
+            legacy=("timer_from_time",),
+        ),
+    ] = datetime.time(0, 0)
+    to_time: Annotated[
+        LocalTime,
+        FieldInfo(
+            "To",
+            "The local time of day until which the timer, or the watch, starts runs; "
+            "earlier than the start means past midnight.",
+            legacy=("timer_to_time",),
+        ),
+    ] = datetime.time(23, 59)
+
+    def conflicts(self) -> Iterator[tuple[str, str]]:
+        if self.kind == "once" and self.date is None:
+            yield "date", "must be given before schedule.kind can be once"
+        if self.kind == "weekly" and not self.days:
+            yield "days", "must name a day before schedule.kind can be weekly"

@@ -5,20 +5,42 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.about import Setting
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.file import SettingsFile, read_settings_file
-from mydata_like.settings.problems import InvalidSettingsError, SettingProblem, unknown_key
+from mydata_like.settings.fields import (
+    InvalidSettingsError,
+    Setting,
+    SettingProblem,
+    find_nearest,
+    format_value,
+    parse_value,
+    unknown_key,
+)
 from mydata_like.settings.schema import Settings, settings_by_key
 from mydata_like.settings.server_layer import SHOWN, ServerLayer, matches
-from mydata_like.settings.text import format_value, parse_value
-from mydata_like.settings.variables import variable_of, warn_of_variables
+from mydata_like.settings.settings_file import SettingsFile, read_settings_file
+from mydata_like.settings.validate import check_values
+
+PREFIX: Final = "MYDATA_LIKE_"
 
 
-class Source(StrEnum):
+def variable_of(key: str) -> str:
+    """Return the name of the environment variable that sets a key."""
+    return f"{PREFIX}{key.replace('.', '_').upper()}"
+
+
+def warn_of_variables(environment: Mapping[str, str]) -> Iterable[str]:
+    """Yield a warning for each variable that looks like a mistyped setting."""
+    known = {variable_of(key): key for key in settings_by_key()}
+    own = {f"{PREFIX}API_KEY", f"{PREFIX}HOME"}
+    for variable in sorted(environment.keys() - known.keys() - own):
+        nearest = find_nearest(variable, known) if variable.startswith(PREFIX) else None
+        if nearest:
+            yield f"{variable} sets nothing; did you mean {nearest}?"
+
+
+class Layer(StrEnum):
     """Where a value may come from, the weakest first."""
 
     DEFAULT = "default"
@@ -30,7 +52,7 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sources:
+class LayerSources:
     """All that settings are made of: files, server, environment, `section.key=value` texts."""
 
     user: Path
@@ -40,10 +62,10 @@ class Sources:
     assignments: Sequence[str] = ()
 
 
-class Given(NamedTuple):
+class ResolvedValue(NamedTuple):
     """A value that one layer gives to one setting, and where exactly it says so."""
 
-    source: Source
+    source: Layer
     value: object
     origin: str = ""
     line: int = 0
@@ -56,13 +78,13 @@ class Given(NamedTuple):
         return f"{self.origin}, line {self.line}" if self.line else self.origin
 
 
-class Explanation(NamedTuple):
+class SettingSource(NamedTuple):
     """Why a setting has its value: all layers that give one (weakest first), and the winner."""
 
     setting: Setting
     value: object
-    winner: Given
-    given: tuple[Given, ...]
+    winner: ResolvedValue
+    given: tuple[ResolvedValue, ...]
     locked_by: str  # empty where it is not locked
 
 
@@ -86,7 +108,7 @@ class Layers(NamedTuple):
     each locked key the file and who it names; `problems` are those of whole files.
     """
 
-    given: Mapping[str, tuple[Given, ...]]
+    given: Mapping[str, tuple[ResolvedValue, ...]]
     locked_by: Mapping[str, str]
     problems: tuple[SettingProblem, ...]
 
@@ -96,8 +118,8 @@ class Loaded:
     """Settings that are right, with what is known about where each value came from."""
 
     settings: Settings
-    sources: Sources
-    given: Mapping[str, tuple[Given, ...]]  # by key, weakest first, without the default
+    sources: LayerSources
+    given: Mapping[str, tuple[ResolvedValue, ...]]  # by key, weakest first, without the default
     locked_by: Mapping[str, str]  # by locked key: the file, and who it names
     warnings: tuple[str, ...] = ()
 
@@ -106,13 +128,13 @@ class Loaded:
         """The warnings about values of earlier versions."""
         return tuple(_warn_of_former(self.given))
 
-    def explain(self, key: str) -> Explanation:
+    def explain(self, key: str) -> SettingSource:
         """Tell where a setting's value came from; raises SettingsError for an unknown key."""
         setting = find_setting(key)
-        given = (Given(Source.DEFAULT, setting.default), *self.given.get(key, ()))
+        given = (ResolvedValue(Layer.DEFAULT, setting.default), *self.given.get(key, ()))
         winner = [entry for entry in given if not entry.ignored][-1]
         value = self.settings.value(key)
-        return Explanation(setting, value, winner, given, self.locked_by.get(key, ""))
+        return SettingSource(setting, value, winner, given, self.locked_by.get(key, ""))
 
     def find_server_decisions(self) -> Iterator[ServerDecision]:
         """Yield what the server decides otherwise than this computer and that is to be shown."""
@@ -122,7 +144,7 @@ class Loaded:
         for key in sorted(key for key in layer.values if matches(key, SHOWN)):
             setting, value, winner, *_ = self.explain(key)
             here = layer.here.value(key)
-            if winner.source is Source.SERVER and value != here:
+            if winner.source is Layer.SERVER and value != here:
                 texts = format_value(setting, value), format_value(setting, here)
                 yield ServerDecision(setting, *texts, winner.origin)
 
@@ -135,7 +157,7 @@ def find_setting(key: str) -> Setting:
     return setting
 
 
-def load_settings(sources: Sources) -> Loaded:
+def load_settings(sources: LayerSources) -> Loaded:
     """Read, merge and check all layers.
 
     Raises InvalidSettingsError with all that is wrong in any layer, and SettingsError
@@ -153,31 +175,31 @@ def load_settings(sources: Sources) -> Loaded:
         return replace(loaded, warnings=(*loaded.warnings, warning))
 
 
-def preview_settings(sources: Sources, changes: Mapping[str, object]) -> Loaded:
+def preview_settings(sources: LayerSources, changes: Mapping[str, object]) -> Loaded:
     """Return what `load_settings` would after these changes to the user's file (None removes).
 
     Raises as `load_settings` does, and SettingsError where a change concerns a locked key.
     """
     files = _read_files(sources)
     _refuse_locked(changes, _locks(files.values()))
-    user = files[Source.USER]
+    user = files[Layer.USER]
     values = {**user.values, **changes}
-    files[Source.USER] = user._replace(
+    files[Layer.USER] = user._replace(
         values={key: value for key, value in values.items() if value is not None},
         problems=tuple(problem for problem in user.problems if problem.key not in changes),
     )
     return _load(sources, files)
 
 
-def _read_files(sources: Sources) -> dict[Source, SettingsFile]:
+def _read_files(sources: LayerSources) -> dict[Layer, SettingsFile]:
     files = {}
     if sources.managed:
-        files[Source.MANAGED] = read_settings_file(sources.managed, managed=True)
-    files[Source.USER] = read_settings_file(sources.user)
+        files[Layer.MANAGED] = read_settings_file(sources.managed, managed=True)
+    files[Layer.USER] = read_settings_file(sources.user)
     return files
 
 
-def read_layers(sources: Sources) -> Layers:
+def read_layers(sources: LayerSources) -> Layers:
     """Return what all layers say, without judging any value.
 
     Raises SettingsError only for an option that would set a locked key.
@@ -185,21 +207,21 @@ def read_layers(sources: Sources) -> Layers:
     return _gather(sources, _read_files(sources))
 
 
-def _gather(sources: Sources, files: Mapping[Source, SettingsFile]) -> Layers:
+def _gather(sources: LayerSources, files: Mapping[Layer, SettingsFile]) -> Layers:
     locked_by = _locks(files.values())
     problems = [problem for file in files.values() for problem in file.problems]
     problems += _check_locks(files.values())
-    given: dict[str, tuple[Given, ...]] = {}
+    given: dict[str, tuple[ResolvedValue, ...]] = {}
     for key, entry in _read_layers(sources, files, problems):
-        if entry.source is Source.OPTION:
+        if entry.source is Layer.OPTION:
             _refuse_locked([key], locked_by)
-        ignored = key in locked_by and entry.source is not Source.MANAGED
+        ignored = key in locked_by and entry.source is not Layer.MANAGED
         current = _replace_former(key, entry)
         given[key] = (*given.get(key, ()), current._replace(ignored=ignored))
     return Layers(given, locked_by, tuple(problems))
 
 
-def _replace_former(key: str, given: Given) -> Given:
+def _replace_former(key: str, given: ResolvedValue) -> ResolvedValue:
     """Return a value of an earlier version as the one that counts in its place."""
     setting = settings_by_key().get(key)
     for text, now in setting.about.former if setting else ():
@@ -208,7 +230,7 @@ def _replace_former(key: str, given: Given) -> Given:
     return given
 
 
-def _load(sources: Sources, files: Mapping[Source, SettingsFile]) -> Loaded:
+def _load(sources: LayerSources, files: Mapping[Layer, SettingsFile]) -> Loaded:
     given, locked_by, found = _gather(sources, files)
     problems = list(found)
     counted = {
@@ -235,33 +257,33 @@ def _load(sources: Sources, files: Mapping[Source, SettingsFile]) -> Loaded:
 
 
 def _read_layers(
-    sources: Sources, files: Mapping[Source, SettingsFile], problems: list[SettingProblem]
-) -> Iterable[tuple[str, Given]]:
+    sources: LayerSources, files: Mapping[Layer, SettingsFile], problems: list[SettingProblem]
+) -> Iterable[tuple[str, ResolvedValue]]:
     """Yield what each layer gives, the weakest first; adds to the problems."""
     for source in _order(sources):
-        if source is Source.SERVER:
+        if source is Layer.SERVER:
             yield from _read_server(sources)
         else:
             file = files[source]
             for key, value in file.values.items():
-                yield key, Given(source, value, str(file.path), file.lines.get(key, 0))
+                yield key, ResolvedValue(source, value, str(file.path), file.lines.get(key, 0))
     for key, setting in settings_by_key().items():
         variable = variable_of(key)
         if variable in sources.environment:
             value = parse_value(setting, sources.environment[variable])
-            yield key, Given(Source.ENVIRONMENT, value, variable)
+            yield key, ResolvedValue(Layer.ENVIRONMENT, value, variable)
     yield from _read_assignments(sources.assignments, problems)
 
 
-def _read_server(sources: Sources) -> Iterable[tuple[str, Given]]:
+def _read_server(sources: LayerSources) -> Iterable[tuple[str, ResolvedValue]]:
     if sources.server:
         for key, value in sources.server.values.items():
-            yield key, Given(Source.SERVER, value, sources.server.origin)
+            yield key, ResolvedValue(Layer.SERVER, value, sources.server.origin)
 
 
 def _read_assignments(
     assignments: Iterable[str], problems: list[SettingProblem]
-) -> Iterable[tuple[str, Given]]:
+) -> Iterable[tuple[str, ResolvedValue]]:
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
         key = key.strip()
@@ -271,18 +293,21 @@ def _read_assignments(
             message = unknown_key(key, settings_by_key())
             problems.append(SettingProblem(key, message, "--set"))
         else:
-            yield key, Given(Source.OPTION, parse_value(settings_by_key()[key], text), "--set")
+            yield (
+                key,
+                ResolvedValue(Layer.OPTION, parse_value(settings_by_key()[key], text), "--set"),
+            )
 
 
-def _order(sources: Sources) -> Iterable[Source]:
+def _order(sources: LayerSources) -> Iterable[Layer]:
     """Yield the layers that are files or the server's, the weakest first."""
     if sources.managed:
-        yield Source.MANAGED
-    own = [Source.USER]
+        yield Layer.MANAGED
+    own = [Layer.USER]
     if sources.server:
         changed_at = sources.server.changed_at
         newer = changed_at is not None and changed_at.timestamp() > _changed_at(sources.user)
-        own.insert(1 if newer else 0, Source.SERVER)
+        own.insert(1 if newer else 0, Layer.SERVER)
     yield from own
 
 
@@ -321,13 +346,13 @@ def _refuse_locked(keys: Iterable[str], locked_by: Mapping[str, str]) -> None:
             )
 
 
-def _locate(problem: SettingProblem, entry: Given | None) -> SettingProblem:
+def _locate(problem: SettingProblem, entry: ResolvedValue | None) -> SettingProblem:
     if entry is None:
         return problem
     return problem._replace(origin=entry.origin, line=entry.line)
 
 
-def _warn_of_former(given: Mapping[str, Sequence[Given]]) -> Iterable[str]:
+def _warn_of_former(given: Mapping[str, Sequence[ResolvedValue]]) -> Iterable[str]:
     for key, entries in given.items():
         for entry in entries:
             if entry.former and not entry.ignored:
@@ -337,7 +362,9 @@ def _warn_of_former(given: Mapping[str, Sequence[Given]]) -> Iterable[str]:
                 )
 
 
-def _warn(given: Mapping[str, Sequence[Given]], locked_by: Mapping[str, str]) -> Iterable[str]:
+def _warn(
+    given: Mapping[str, Sequence[ResolvedValue]], locked_by: Mapping[str, str]
+) -> Iterable[str]:
     for key, entries in given.items():
         for entry in entries:
             if entry.ignored:

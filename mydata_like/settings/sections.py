@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from mydata_like.core.model import Layout
-from mydata_like.settings.about import About
-from mydata_like.settings.reading import Between
-from mydata_like.settings.section import Section
+from mydata_like.settings.fields import FieldInfo, Section
+from mydata_like.settings.schedule_section import Weekday
 from mydata_like.settings.values import (
     Age,
     Email,
     Line,
     OptionalPath,
     Proxy,
+    Range,
     Url,
     is_loopback,
     parse_url,
@@ -24,7 +24,7 @@ class Server(Section):
 
     url: Annotated[
         Url,
-        About(
+        FieldInfo(
             "Server address",
             "The web address of the MyTardis server, beginning with https://.",
             legacy=("mytardis_url",),
@@ -33,7 +33,7 @@ class Server(Section):
     ] = ""
     username: Annotated[
         Line,
-        About(
+        FieldInfo(
             "Account",
             "The MyTardis account that uploads, usually a facility manager's; "
             "its API key is kept apart from the settings.",
@@ -43,7 +43,7 @@ class Server(Section):
     ] = ""
     ca_file: Annotated[
         OptionalPath,
-        About(
+        FieldInfo(
             "Certificate authorities",
             "A PEM file with the certificate authorities to trust instead of the system's; "
             "needed where the server's certificate comes from an authority of your own.",
@@ -51,7 +51,7 @@ class Server(Section):
     ] = None
     proxy: Annotated[
         Proxy,
-        About(
+        FieldInfo(
             "Proxy",
             "The address of the proxy on the way to the server, as in "
             "http://proxy.example.org:3128; empty takes the system's, none goes directly. One "
@@ -60,7 +60,7 @@ class Server(Section):
     ] = ""
     allow_http: Annotated[
         bool,
-        About(
+        FieldInfo(
             "Allow unencrypted http",
             "Whether an http:// address is accepted for a server on another machine; "
             "everybody on the way can then read the API key.",
@@ -68,8 +68,8 @@ class Server(Section):
     ] = False
     connect_timeout: Annotated[
         float,
-        Between(0.1, 600),
-        About(
+        Range(0.1, 600),
+        FieldInfo(
             "Connection timeout",
             "How long to wait for the server to accept a connection; raise it on poor links.",
             legacy=("connection_timeout",),
@@ -78,8 +78,8 @@ class Server(Section):
     ] = 10.0
     read_timeout: Annotated[
         float,
-        Between(0.1, 3600),
-        About(
+        Range(0.1, 3600),
+        FieldInfo(
             "Silence timeout",
             "How long the server may say nothing in the middle of a request.",
             unit="s",
@@ -87,13 +87,13 @@ class Server(Section):
     ] = 30.0
     deadline: Annotated[
         float,
-        Between(0.1, 3600),
-        About("Request deadline", "How long one request may take altogether.", unit="s"),
+        Range(0.1, 3600),
+        FieldInfo("Request deadline", "How long one request may take altogether.", unit="s"),
     ] = 120.0
     write_timeout: Annotated[
         float,
-        Between(0.1, 7200),
-        About(
+        Range(0.1, 7200),
+        FieldInfo(
             "Change timeout",
             "How long a request that changes something on the server may take. One whose answer "
             "was lost is not sent again before that, as the server may still be working on it.",
@@ -102,8 +102,8 @@ class Server(Section):
     ] = 300.0
     requests: Annotated[
         int,
-        Between(1, 16),
-        About(
+        Range(1, 16),
+        FieldInfo(
             "Parallel requests",
             "How many requests to the server may run at once; lower it to spare a small server.",
             legacy=("max_verification_threads",),
@@ -122,7 +122,7 @@ class Instrument(Section):
 
     name: Annotated[
         Line,
-        About(
+        FieldInfo(
             "Instrument",
             "The name of the instrument as it shall appear on the server.",
             legacy=("instrument_name",),
@@ -131,7 +131,7 @@ class Instrument(Section):
     ] = ""
     facility: Annotated[
         Line,
-        About(
+        FieldInfo(
             "Facility",
             "The name of the facility on the server that runs the instrument.",
             legacy=("facility_name",),
@@ -140,7 +140,7 @@ class Instrument(Section):
     ] = ""
     contact_name: Annotated[
         Line,
-        About(
+        FieldInfo(
             "Contact name",
             "The person whom the server's administrators may ask about this uploader.",
             legacy=("contact_name",),
@@ -149,7 +149,7 @@ class Instrument(Section):
     ] = ""
     contact_email: Annotated[
         Email,
-        About(
+        FieldInfo(
             "Contact e-mail",
             "The e-mail address of the contact person.",
             legacy=("contact_email",),
@@ -158,7 +158,7 @@ class Instrument(Section):
     ] = ""
     uuid: Annotated[
         Line,
-        About(
+        FieldInfo(
             "Uploader identity",
             "The identity of this installation on the server; it is made at the first start, "
             "and two installations must never share one.",
@@ -172,7 +172,7 @@ class Data(Section):
 
     directory: Annotated[
         OptionalPath,
-        About(
+        FieldInfo(
             "Data directory",
             "The folder below which the instrument's data lie; nothing in it is ever changed.",
             legacy=("data_directory",),
@@ -181,7 +181,7 @@ class Data(Section):
     ] = None
     layout: Annotated[
         Layout,
-        About(
+        FieldInfo(
             "Layout",
             "What each level of folders below the data directory stands for.",
             legacy=("folder_structure",),
@@ -189,7 +189,7 @@ class Data(Section):
     ] = Layout.USERNAME_DATASET
     group_prefix: Annotated[
         Line,
-        About(
+        FieldInfo(
             "Group prefix",
             "Text put before the name of a user group's folder to get the group's name on "
             "the server; only for layouts with user groups.",
@@ -198,7 +198,7 @@ class Data(Section):
     ] = ""
     unknown_owners: Annotated[
         Literal["upload", "skip"],
-        About(
+        FieldInfo(
             "Folders of unknown owners",
             "Whether folders whose owner the server does not know are uploaded "
             "for the facility or skipped.",
@@ -212,7 +212,7 @@ class Filters(Section):
 
     owner: Annotated[
         Line,
-        About(
+        FieldInfo(
             "Owner contains",
             "Take only owners' folders whose name contains this text; empty takes all.",
             legacy=("user_filter",),
@@ -220,7 +220,7 @@ class Filters(Section):
     ] = ""
     experiment: Annotated[
         Line,
-        About(
+        FieldInfo(
             "Experiment contains",
             "Take only experiment folders whose name contains this text; empty takes all.",
             legacy=("experiment_filter",),
@@ -228,7 +228,7 @@ class Filters(Section):
     ] = ""
     dataset: Annotated[
         Line,
-        About(
+        FieldInfo(
             "Dataset contains",
             "Take only dataset folders whose name contains this text; empty takes all.",
             legacy=("dataset_filter",),
@@ -236,7 +236,7 @@ class Filters(Section):
     ] = ""
     ignore_older_than: Annotated[
         Age,
-        About(
+        FieldInfo(
             "Skip datasets older than",
             'Skip dataset folders older than this age, such as "6 months"; empty takes all.',
             legacy=("ignore_old_datasets", "ignore_interval_number", "ignore_interval_unit"),
@@ -244,7 +244,7 @@ class Filters(Section):
     ] = ""
     ignore_newer_than: Annotated[
         Age,
-        About(
+        FieldInfo(
             "Skip datasets newer than",
             'Skip dataset folders younger than this age, such as "2 days"; empty takes all.',
             legacy=(
@@ -256,8 +256,8 @@ class Filters(Section):
     ] = ""
     settle_seconds: Annotated[
         float,
-        Between(0, 30 * 86_400),
-        About(
+        Range(0, 30 * 86_400),
+        FieldInfo(
             "Settling time",
             "How long a file must not have changed before it is taken; raise it for an "
             "instrument that pauses while it writes.",
@@ -267,15 +267,15 @@ class Filters(Section):
     ] = 60.0
     includes: Annotated[
         tuple[Line, ...],
-        About("Include patterns", "Take only files that match one of these; empty takes all."),
+        FieldInfo("Include patterns", "Take only files that match one of these; empty takes all."),
     ] = ()
     excludes: Annotated[
         tuple[Line, ...],
-        About("Exclude patterns", "Leave out files that match one of these patterns."),
+        FieldInfo("Exclude patterns", "Leave out files that match one of these patterns."),
     ] = ()
     includes_file: Annotated[
         OptionalPath,
-        About(
+        FieldInfo(
             "File of include patterns",
             "A UTF-8 text file with include patterns, one a line.",
             legacy=("use_includes_file", "includes_file"),
@@ -283,7 +283,7 @@ class Filters(Section):
     ] = None
     excludes_file: Annotated[
         OptionalPath,
-        About(
+        FieldInfo(
             "File of exclude patterns",
             "A UTF-8 text file with exclude patterns, one a line.",
             legacy=("use_excludes_file", "excludes_file"),
@@ -291,7 +291,7 @@ class Filters(Section):
     ] = None
     default_ignores: Annotated[
         bool,
-        About(
+        FieldInfo(
             "Leave out system litter",
             "Whether files that systems and programs leave behind (Thumbs.db, .DS_Store, lock "
             "and temporary files) are left out.",
@@ -299,9 +299,177 @@ class Filters(Section):
     ] = True
     symlinks: Annotated[
         Literal["skip", "files", "within"],
-        About(
+        FieldInfo(
             "Symbolic links",
             "Whether links are skipped, followed to files, or followed to files and folders "
             "within the data directory.",
         ),
     ] = "skip"
+
+
+class Advanced(Section):
+    """What hardly anybody has to change."""
+
+    state_directory: Annotated[
+        OptionalPath,
+        FieldInfo(
+            "State directory",
+            "The folder for the ledger and other state; empty takes the system's usual place.",
+        ),
+    ] = None
+    log_level: Annotated[
+        Literal["DEBUG", "INFO", "WARNING", "ERROR"],
+        FieldInfo("Log level", "How much the log says; DEBUG helps to find a fault."),
+    ] = "INFO"
+    register_batch: Annotated[
+        int,
+        Range(1, 500),
+        FieldInfo("Records in a request", "How many records are made in one request at first."),
+    ] = 25
+    register_requests: Annotated[
+        int,
+        Range(1, 16),
+        FieldInfo("Parallel registrations", "How many requests that make records run at once."),
+    ] = 3
+    verify_interval: Annotated[
+        float,
+        Range(0.01, 3600),
+        FieldInfo(
+            "Verification interval",
+            "How long to wait at first before asking whether the server has verified files.",
+            legacy=("verification_delay",),
+            unit="s",
+        ),
+    ] = 1.0
+    verify_patience: Annotated[
+        float,
+        Range(0, 7 * 86_400),
+        FieldInfo(
+            "Verification patience",
+            "How long a run waits for the server's verification; "
+            "the next run asks again for what is left.",
+            unit="s",
+        ),
+    ] = 900.0
+    pause_patience: Annotated[
+        float,
+        Range(0, 7 * 86_400),
+        FieldInfo(
+            "Pause patience",
+            "How long a run waits while the server is away or the staging area is full, "
+            "before it ends.",
+            unit="s",
+        ),
+    ] = 600.0
+    full_check_days: Annotated[
+        float,
+        Range(0, 366),
+        FieldInfo(
+            "Full check",
+            "After how many days each datafile of the server is compared again with what is known "
+            "of it here; 0 does so in every run. In between, one question for each dataset shows "
+            "that none has gone.",
+            unit="days",
+        ),
+    ] = 7.0
+
+
+class Window(Section):
+    """How the program shows itself."""
+
+    start_at_login: Annotated[
+        bool,
+        FieldInfo(
+            "Start at login",
+            "Whether the program starts, in the tray, when somebody logs in.",
+            legacy=("start_automatically_on_login",),
+        ),
+    ] = False
+    opens: Annotated[
+        Literal["normal", "minimized", "maximized", "tray"],
+        FieldInfo(
+            "Window at the start",
+            "How the window shows itself when the program starts.",
+            legacy=("on_start_run",),
+        ),
+    ] = "normal"
+    theme: Annotated[
+        Literal["system", "light", "dark"],
+        FieldInfo(
+            "Colours",
+            "Whether the window is light or dark, or follows the system.",
+        ),
+    ] = "system"
+    language: Annotated[
+        Literal["system", "en", "de"],
+        FieldInfo(
+            "Language",
+            "The language of the window, from its next start on; messages of the engine and the "
+            "server stay English.",
+        ),
+    ] = "system"
+    close_to_tray: Annotated[
+        bool,
+        FieldInfo(
+            "Go on when the window is closed",
+            "Whether the program goes on in the tray, or as a small window where there is none, "
+            "when its window is closed; if not, closing quits.",
+        ),
+    ] = True
+    notify_finished: Annotated[
+        bool, FieldInfo("Tell of uploads", "Whether a message tells that files were uploaded.")
+    ] = True
+    notify_problem: Annotated[
+        bool,
+        FieldInfo("Tell of problems", "Whether a message tells of problems that need somebody."),
+    ] = True
+    notify_approval: Annotated[
+        bool,
+        FieldInfo(
+            "Tell of the approval",
+            "Whether a message tells that the uploader awaits its approval, and that it has it.",
+        ),
+    ] = True
+    notify_silence: Annotated[
+        bool,
+        FieldInfo(
+            "Tell of silence",
+            "Whether a message tells that no run has ended well for monitor.silent_hours.",
+        ),
+    ] = True
+
+
+class Monitor(Section):
+    """Signs of life, and the weekly notice."""
+
+    notice_day: Annotated[
+        Literal[Weekday, "never"],
+        FieldInfo(
+            "Weekly notice",
+            'The day of the weekly notice "all is well" or "nothing came".',
+        ),
+    ] = "monday"
+    signal_file: Annotated[
+        OptionalPath,
+        FieldInfo(
+            "Signal file",
+            "A file that is written after each run that ended well, for a monitor to look at.",
+        ),
+    ] = None
+    signal_url: Annotated[
+        Url,
+        FieldInfo(
+            "Signal address",
+            "A web address that is called after each run that ended well (a dead man's switch).",
+        ),
+    ] = ""
+    silent_hours: Annotated[
+        int,
+        Range(0, 8760),
+        FieldInfo(
+            "Silence",
+            "After how many hours in which no run ended well, without a problem or a failed file, "
+            "although one was tried, somebody is told; 0 never.",
+            unit="h",
+        ),
+    ] = 48

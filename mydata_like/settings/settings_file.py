@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.problems import InvalidSettingsError, SettingProblem, unknown_key
+from mydata_like.settings.atomic_write import require_plain, write_private
+from mydata_like.settings.fields import InvalidSettingsError, SettingProblem, unknown_key
 from mydata_like.settings.schema import settings_by_key
-from mydata_like.settings.writing import require_plain, write_private
 
 if TYPE_CHECKING:
     from tomlkit.items import Item

@@ -1,6 +1,6 @@
 """A settings file to begin with: every setting, explained, with its default; none of it counts yet.
 
-python -m mydata_like.settings.sample > docs/admin/settings.toml
+python -m mydata_like.settings.sample_file > docs/admin/settings.toml
 """
 
 import sys
@@ -12,7 +12,7 @@ from textwrap import wrap
 
 import tomlkit
 
-from mydata_like.settings.about import Setting
+from mydata_like.settings.fields import Setting
 from mydata_like.settings.schema import Settings, iter_settings
 
 _OPENING = """\

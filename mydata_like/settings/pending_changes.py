@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from datetime import date, time
 from typing import Final, Literal
 
-from mydata_like.settings.checking import check_values
-from mydata_like.settings.policy import Given, Layers, Source
-from mydata_like.settings.problems import SettingProblem
+from mydata_like.settings.fields import SettingProblem, plain_value
+from mydata_like.settings.layers import Layer, Layers, ResolvedValue
 from mydata_like.settings.schema import Settings, find_missing, settings_by_key
-from mydata_like.settings.text import plain_value
+from mydata_like.settings.validate import check_values
 
 NOBODY: Final = Layers({}, {}, ())
 # These stand above the user's file: what is written there does not count while they are set.
-_STRONGER: Final = (Source.ENVIRONMENT, Source.OPTION)
+_STRONGER: Final = (Layer.ENVIRONMENT, Layer.OPTION)
 
 
 KeyStore = Literal["keyring", "file"]
@@ -30,7 +29,7 @@ class ApiKeyChange:
     store: KeyStore = "keyring"
 
 
-class Draft:
+class PendingChanges:
     """What the layers say, with changes to the user's file that are not written yet."""
 
     def __init__(self, layers: Layers = NOBODY, seen: bytes = b"") -> None:
@@ -77,12 +76,12 @@ class Draft:
             return self._changes[key]
         return _plain(self.winner(key).value)
 
-    def winner(self, key: str) -> Given:
+    def winner(self, key: str) -> ResolvedValue:
         """Return what gives the setting its value, apart from a value that is not written yet."""
         given = [
             entry
             for entry in (*self._base(key), *self._layers.given.get(key, ()))
-            if not entry.ignored and not (entry.source is Source.USER and key in self._changes)
+            if not entry.ignored and not (entry.source is Layer.USER and key in self._changes)
         ]
         return given[-1]
 
@@ -135,11 +134,11 @@ class Draft:
     def _keys(self) -> frozenset[str]:
         return frozenset(self._layers.given.keys() | self._changes.keys())
 
-    def _base(self, key: str) -> tuple[Given]:
-        return (Given(Source.DEFAULT, settings_by_key()[key].default),)
+    def _base(self, key: str) -> tuple[ResolvedValue]:
+        return (ResolvedValue(Layer.DEFAULT, settings_by_key()[key].default),)
 
     def _in_file(self, key: str) -> bool:
-        return any(entry.source is Source.USER for entry in self._layers.given.get(key, ()))
+        return any(entry.source is Layer.USER for entry in self._layers.given.get(key, ()))
 
     def _check(self) -> tuple[Settings | None, Mapping[str, str]]:
         if self._checked is None:
