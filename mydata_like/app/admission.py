@@ -19,9 +19,14 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import ChannelChanged, Event, Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.server.approval import Approved
-from mydata_like.server.seat import Seat
-from mydata_like.server.uploader import Installation, Machine, PublicKey, UploaderRecord
+from mydata_like.server.machine_identity import MachineIdentity
+from mydata_like.server.uploader import (
+    Approved,
+    Installation,
+    MachineRecord,
+    RegisteredKey,
+    UploaderRecord,
+)
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.keys import KeyPair, ensure_key
 from mydata_like.store.paths import Places
@@ -45,14 +50,14 @@ class Applicant:
 
     installation: Installation
     pair: KeyPair
-    seat: Seat
+    seat: MachineIdentity
 
     @property
-    def public(self) -> PublicKey:
+    def public(self) -> RegisteredKey:
         """The key as the server is told, its fingerprint in both forms, ours first."""
         key = self.pair.public
         comment = f"mydata-like {self.installation.name}"
-        return PublicKey(key.line(comment), (key.fingerprint, key.md5_fingerprint))
+        return RegisteredKey(key.line(comment), (key.fingerprint, key.md5_fingerprint))
 
 
 def describe_applicant(connection: Connection, settings: Settings, places: Places) -> Applicant:
@@ -66,9 +71,9 @@ def describe_applicant(connection: Connection, settings: Settings, places: Place
         contact_email=settings.instrument.contact_email,
         data_path=str(settings.data.directory),
         account=connection.account.username,
-        machine=Machine(**asdict(describe_machine())),
+        machine=MachineRecord(**asdict(describe_machine())),
     )
-    seat = Seat.of(uuid, traits.hostname, traits.system, traits.interfaces)
+    seat = MachineIdentity.of(uuid, traits.hostname, traits.system, traits.interfaces)
     return Applicant(installation, pair, seat)
 
 
@@ -265,7 +270,7 @@ class Petition:
         )
 
 
-def _describe_copy(ours: Seat, theirs: Seat) -> Problem:
+def _describe_copy(ours: MachineIdentity, theirs: MachineIdentity) -> Problem:
     return Problem(
         "uploader.copied",
         f"This installation on {ours.hostname} has the identity of the one on {theirs.hostname}, "

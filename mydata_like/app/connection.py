@@ -11,7 +11,7 @@ from mydata_like.core.model import Facility, InstrumentRecord, User
 from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.engine.datasets import Identity
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.server.uploader import Uploaders
 from mydata_like.settings.atomic_write import read_plain, write_private
 from mydata_like.settings.schema import Settings, find_missing
@@ -24,7 +24,7 @@ from mydata_like.system.machine import describe_machine
 class Connection:
     """The server with what it told about us; closed by its owner."""
 
-    client: Client
+    client: ApiClient
     server: HttpServer
     resources: frozenset[str]
     account: User
@@ -43,7 +43,7 @@ def open_connection(
 
     A dry run makes nothing: an instrument that the server lacks has the id 0.
     """
-    client = Client(settings.server, key.reveal(), clock, cancel)
+    client = ApiClient(settings.server, key.reveal(), clock, cancel)
     server = HttpServer(client)
     try:
         resources = server.fetch_resources()

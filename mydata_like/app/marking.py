@@ -13,8 +13,8 @@ from mydata_like.core.data_directory import Shard
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, ItemError, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.engine.ticker import repeated
-from mydata_like.server.marks import EXPIRY, Mark, digest_folders
 from mydata_like.server.uploader import Installation, UploaderRecord
+from mydata_like.server.uploader_mark import EXPIRY, UploaderMark, digest_folders
 from mydata_like.settings.schema import Settings
 from mydata_like.store.paths import Places
 from mydata_like.store.state_files import parse_naive
@@ -31,7 +31,7 @@ class Marker:
     """Keeps the mark of one run with the server."""
 
     def __init__(
-        self, connection: Connection, installation: Installation, mirror: Mirror, mark: Mark
+        self, connection: Connection, installation: Installation, mirror: Mirror, mark: UploaderMark
     ) -> None:
         self._uploaders = connection.uploaders
         self._instrument = connection.instrument
@@ -99,7 +99,7 @@ class Marker:
                     raise _already_running(directory, mark)
 
 
-def _already_running(directory: bytes, mark: Mark) -> AlreadyRunningError:
+def _already_running(directory: bytes, mark: UploaderMark) -> AlreadyRunningError:
     return AlreadyRunningError(
         f"Another run is at work on {format_path(directory)}{mark.who}.",
         hint="Wait until it has ended, or stop it there. The mark of one that was killed ends "
@@ -123,7 +123,7 @@ def marked(
         return
     clock = SystemClock()
     holder = Holder.here(clock)
-    mark = Mark(folders, holder.describe(), holder.host, shard)
+    mark = UploaderMark(folders, holder.describe(), holder.host, shard)
     installation = describe_applicant(connection, settings, places).installation
     marker = Marker(connection, installation, open_mirror(settings, places, clock), mark)
     marker.take(root)

@@ -18,8 +18,8 @@ from mydata_like.core.errors import AccessDeniedError, Problem, SettingsError, U
 from mydata_like.core.model import Facility, OwnerKind, User
 from mydata_like.core.ports import CancelSignal
 from mydata_like.server.api import HttpServer
-from mydata_like.server.client import Client
-from mydata_like.server.meaning import MovedError
+from mydata_like.server.client import ApiClient
+from mydata_like.server.responses import MovedError
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Server, Settings
 from mydata_like.settings.values import complete_address, is_loopback
@@ -202,7 +202,7 @@ def _asked(login: Login, cancel: CancelSignal) -> Iterator[HttpServer]:
 
 @contextmanager
 def _opened(server: Server, key: str, cancel: CancelSignal) -> Iterator[HttpServer]:
-    client = Client(server, key, SystemClock(), cancel)
+    client = ApiClient(server, key, SystemClock(), cancel)
     client.attempts = ATTEMPTS
     try:
         yield HttpServer(client)

@@ -12,7 +12,7 @@ from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem
 from mydata_like.core.events import Notice
 from mydata_like.core.model import FileToSend, StagingArea
 from mydata_like.core.ports import Emit, Transport
-from mydata_like.server.chunked import ChunkedUpload
+from mydata_like.server.chunked_upload import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from mydata_like.server.wire import build_trust
+from mydata_like.server.http import build_trust
 from mydata_like.settings.schema import Server
 
 _HOST: Final = "localhost"

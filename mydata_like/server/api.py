@@ -1,11 +1,14 @@
 """`HttpServer`: what the engine asks of the upload server, said in MyTardis's REST API."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
-from mydata_like.core.errors import RejectedError, SettingsError
+import orjson
+
+from mydata_like.core.errors import RejectedError, SettingsError, TransientError, UnansweredError
 from mydata_like.core.model import (
     Datafile,
     DatafileId,
@@ -21,20 +24,19 @@ from mydata_like.core.model import (
     User,
 )
 from mydata_like.core.ports import ExperimentDraft
-from mydata_like.server.client import Client, Query
-from mydata_like.server.drafts import (
+from mydata_like.server.client import ApiClient, Query
+from mydata_like.server.get_or_create import GetOrCreate
+from mydata_like.server.http import HttpRequest, HttpResponse
+from mydata_like.server.http_upload import patience
+from mydata_like.server.responses import OtherBytesError, decode_json
+from mydata_like.server.serializers import (
+    Document,
+    ShapeError,
     acl_document,
     check_text,
+    expect,
     experiment_document,
     is_of_draft,
-    registration_document,
-)
-from mydata_like.server.http_upload import patience
-from mydata_like.server.meaning import OtherBytesError
-from mydata_like.server.once import Once
-from mydata_like.server.records import (
-    ShapeError,
-    expect,
     page_parser,
     parse_datafile,
     parse_dataset,
@@ -46,8 +48,65 @@ from mydata_like.server.records import (
     parse_set,
     parse_stats,
     parse_user,
+    registration_document,
 )
-from mydata_like.server.registering import send_registration
+
+
+def send_registration(client: ApiClient, documents: Sequence[Document]) -> None:
+    """Send the request once; only a 202 means that it happened.
+
+    Raises `RejectedError` where it did not, `TransientError` where nobody knows, and of these
+    `UnansweredError` where it may still be at work.
+    """
+    body, headers = _encode(documents), {"Content-Type": "application/json"}
+    request = HttpRequest("PATCH", "mydata_dataset_file/", body=body, headers=headers)
+    try:
+        reply = client.submit(request)
+    except TransientError as error:
+        raise _unknown(error) from error
+    if reply.status == 500 and is_from_the_application(reply):
+        _refuse(client, reply)
+    try:
+        client.check(reply, (202,))
+    except TransientError as error:
+        raise _unknown(error) from error
+    except RejectedError as error:
+        if error.problem_code == "server.forbidden":
+            raise
+        raise RejectedError(error.message, hint=error.hint, code="register.refused") from error
+
+
+def _encode(documents: Sequence[Document]) -> bytes:
+    """Return the JSON in plain ASCII, which no gateway on the way can read in another encoding."""
+    body = orjson.dumps({"objects": documents})
+    return body if body.isascii() else json.dumps({"objects": documents}).encode()
+
+
+def is_from_the_application(reply: HttpResponse) -> bool:
+    """Tell MyTardis's own 500, after which nothing is stored, from one of a proxy before it."""
+    try:
+        answer = decode_json(reply.body)
+    except ValueError:
+        return False
+    return isinstance(answer, dict) and "error_message" in answer
+
+
+def _refuse(client: ApiClient, reply: HttpResponse) -> NoReturn:
+    raise RejectedError(
+        f"The server did not take the records: {client.excerpt(reply)}",
+        hint="A record of that name may exist already, or the server cannot keep the name.",
+        code="register.refused",
+    )
+
+
+def _unknown(error: TransientError) -> TransientError:
+    kind = UnansweredError if isinstance(error, UnansweredError) else TransientError
+    return kind(
+        f"It is not known whether the server took the records. {error.message}",
+        code="register.unknown",
+        retry_after=error.retry_after,
+    )
+
 
 T = TypeVar("T")
 
@@ -57,9 +116,9 @@ _SET: Final = 300  # ids in one question: the server's request line ends at 4094
 class HttpServer:
     """The REST API of a MyTardis server with its MyData app; implements `ServerAPI`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ApiClient) -> None:
         self._client = client
-        self._once = Once(client)
+        self._once = GetOrCreate(client)
 
     def fetch_resources(self) -> frozenset[str]:
         resources = self._client.find("", parse_resources)

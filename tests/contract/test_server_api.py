@@ -19,10 +19,10 @@ from mydata_like.demo.approval import STAGING_BOX
 from mydata_like.demo.faults import EMPTY_LIST, Fault, Reset
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.server.api import HttpServer
-from mydata_like.server.chunked import ChunkedUpload
-from mydata_like.server.client import Client
+from mydata_like.server.chunked_upload import ChunkedUpload
+from mydata_like.server.client import ApiClient
 from mydata_like.server.http_upload import HttpTransport
-from mydata_like.server.uploader import Installation, Machine, PublicKey, Uploaders
+from mydata_like.server.uploader import Installation, MachineRecord, RegisteredKey, Uploaders
 from mydata_like.settings.schema import Server
 from mydata_like.transfer.reading import open_source
 from tests.fakes.clock import FakeClock
@@ -43,7 +43,7 @@ def embedded(tmp_path):
 def client(embedded):
     clock = FakeClock()
     settings = Server(url=embedded.url, username=embedded.username)
-    client = Client(settings, embedded.api_key, clock, clock.cancel())
+    client = ApiClient(settings, embedded.api_key, clock, clock.cancel())
     yield client
     client.close()
 
@@ -307,9 +307,9 @@ INSTALLATION = Installation(
     contact_email="ann@example.org",
     data_path="/data",
     account="demo",
-    machine=Machine(processor="p" * 500),
+    machine=MachineRecord(processor="p" * 500),
 )
-KEY = PublicKey("ssh-ed25519 AAAA scope", ("SHA256:abc", "MD5:aa:bb"))
+KEY = RegisteredKey("ssh-ed25519 AAAA scope", ("SHA256:abc", "MD5:aa:bb"))
 
 
 def test_an_uploader_asks_and_is_approved(client, embedded):
@@ -414,7 +414,7 @@ def test_a_dataset_of_strangers_is_no_empty_dataset(client, embedded):
     dataset = make_dataset(HttpServer(client))
     settings = Server(url=embedded.url, username="visitor")
     clock = FakeClock()
-    stranger = Client(settings, embedded.key_of("visitor"), clock, clock.cancel())
+    stranger = ApiClient(settings, embedded.key_of("visitor"), clock, clock.cancel())
 
     with pytest.raises(RejectedError):
         list(HttpServer(stranger).list_datafiles(DatasetId(dataset.id)))

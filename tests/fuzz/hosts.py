@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mydata_like.core.errors import RejectedError, SettingsError, UploaderError
 from mydata_like.doctor.pump import count_there
-from mydata_like.server.wire import Request, Wire
+from mydata_like.server.http import HttpClient, HttpRequest
 from mydata_like.settings.schema import Server
 from mydata_like.ssh import links, sftp_wire
 from mydata_like.ssh.agent import Agent
@@ -199,9 +199,11 @@ def _open_http(folder: Path) -> Parse:
             thread = threading.Thread(target=_answer, args=(listener, data))
             thread.start()
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            wire = Wire(Server(url=url, read_timeout=2.0), "key", SystemClock(), threading.Event())
+            wire = HttpClient(
+                Server(url=url, read_timeout=2.0), "key", SystemClock(), threading.Event()
+            )
             try:
-                return wire.exchange(Request("GET", "dataset/"))
+                return wire.exchange(HttpRequest("GET", "dataset/"))
             finally:
                 wire.close()
                 thread.join()

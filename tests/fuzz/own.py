@@ -8,8 +8,8 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.gui.engine import parse_line
 from mydata_like.gui.speed_test.report import read_reports
 from mydata_like.gui.tray.instance import parse_call
-from mydata_like.server.registering import is_from_the_application
-from mydata_like.server.wire import Reply
+from mydata_like.server.api import is_from_the_application
+from mydata_like.server.http import HttpResponse
 from mydata_like.settings.mydata_cfg import translate
 from mydata_like.store.rows import moment, parse_archive, parse_entry, parse_run
 from mydata_like.transfer.pipe import Pipe
@@ -101,7 +101,7 @@ TARGETS: Final = (
     Target(
         name="registration replies",
         samples=(to_json({"error_message": "IntegrityError", "traceback": ""}),),
-        open=plain(lambda data: is_from_the_application(Reply(500, {}, data))),
+        open=plain(lambda data: is_from_the_application(HttpResponse(500, {}, data))),
         has_json=True,
     ),
     Target(

@@ -7,10 +7,10 @@ from typing import Any
 
 from mydata_like.core.commands import parse_command
 from mydata_like.core.errors import Problem, UploaderError
-from mydata_like.server.approval import build_area, parse_approval
-from mydata_like.server.marks import Mark
-from mydata_like.server.meaning import Meaning
-from mydata_like.server.records import (
+from mydata_like.server.http import HttpResponse
+from mydata_like.server.machine_identity import MachineIdentity
+from mydata_like.server.responses import ResponseClassifier, find_server_address
+from mydata_like.server.serializers import (
     page_parser,
     parse_account,
     parse_datafile,
@@ -22,9 +22,8 @@ from mydata_like.server.records import (
     parse_set,
     parse_stats,
 )
-from mydata_like.server.replies import find_server_address
-from mydata_like.server.seat import Seat
-from mydata_like.server.wire import Reply
+from mydata_like.server.uploader import build_area, parse_approval
+from mydata_like.server.uploader_mark import UploaderMark
 from mydata_like.settings.mydata_cfg import read_legacy_file
 from mydata_like.settings.settings_file import read_settings_file
 from mydata_like.settings.validate import check_values
@@ -122,12 +121,12 @@ ANSWERS: Mapping[str, tuple[Callable[[Any], Any], object]] = {
 
 
 def _server(name: str, parse: Callable[[Any], Any], answer: object) -> Target:
-    meaning = Meaning("server", "secret", SystemClock())
+    meaning = ResponseClassifier("server", "secret", SystemClock())
     headers = {"Content-Type": "application/json"}
     return Target(
         name=f"server {name}",
         samples=(to_json(answer),),
-        open=plain(lambda data: meaning.decode(Reply(200, headers, data), parse)),
+        open=plain(lambda data: meaning.decode(HttpResponse(200, headers, data), parse)),
         declared=(UploaderError,),
         has_json=True,
     )
@@ -148,7 +147,9 @@ def _read_reply(data: bytes) -> object:
     headers = {"Retry-After": after.decode("latin-1"), "Location": target}
     find_server_address(target)
     code = int(status) if status.isdigit() and len(status) == 3 else 503
-    return Meaning("server", "secret", SystemClock()).check(Reply(code, headers, body), (200,))
+    return ResponseClassifier("server", "secret", SystemClock()).check(
+        HttpResponse(code, headers, body), (200,)
+    )
 
 
 # Archives
@@ -275,14 +276,14 @@ def _list_all() -> list[Target]:
         ),
         Target(
             name="uploader marks",
-            samples=(Mark(frozenset("a"), "me", "pc").format().encode(),),
-            open=of_text(Mark.parse),
+            samples=(UploaderMark(frozenset("a"), "me", "pc").format().encode(),),
+            open=of_text(UploaderMark.parse),
             has_json=True,
         ),
         Target(
             name="uploader seats",
-            samples=(Seat.of("u", "pc", "s", ["m"]).format(NOW).encode(),),
-            open=of_text(Seat.parse),
+            samples=(MachineIdentity.of("u", "pc", "s", ["m"]).format(NOW).encode(),),
+            open=of_text(MachineIdentity.parse),
             has_json=True,
         ),
         Target(

@@ -14,10 +14,10 @@ from mydata_like.core.errors import TransientError
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload
 from mydata_like.core.ports import SentFile
 from mydata_like.engine.writes import Writes
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
+from mydata_like.server.get_or_create import number_of
 from mydata_like.server.http_upload import HttpTransport
-from mydata_like.server.once import number_of
-from mydata_like.server.records import parse_datafile
+from mydata_like.server.serializers import parse_datafile
 from mydata_like.settings.schema import Server
 from mydata_like.transfer.reading import open_source
 from tests.fakes.clock import FakeClock
@@ -77,7 +77,7 @@ def open_file(file):
 @pytest.fixture
 def transport(web):
     clock = FakeClock()
-    client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+    client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
     yield HttpTransport(client, lambda wanted: open_file(wanted.file))
     client.close()
 

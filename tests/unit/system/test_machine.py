@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from mydata_like.server.uploader import Machine
+from mydata_like.server.uploader import MachineRecord
 from mydata_like.system.machine import (
     Interface,
     choose_interface,
@@ -46,7 +46,7 @@ def test_this_machine_can_be_described() -> None:
 def test_the_facts_are_those_that_the_server_keeps() -> None:
     facts = asdict(describe_machine())
 
-    assert asdict(Machine(**facts)) == facts
+    assert asdict(MachineRecord(**facts)) == facts
 
 
 def test_the_interface_that_reaches_the_world_is_told() -> None:

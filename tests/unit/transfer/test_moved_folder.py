@@ -12,7 +12,7 @@ import pytest
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.model import ArchiveMember, Dataset, DatasetId, FileToSend, Layout, Payload
 from mydata_like.engine.scan import Scan
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Data, Server, Settings
 from mydata_like.system.clock import SystemClock
@@ -107,7 +107,7 @@ def test_no_way_sends_it(place, scanned, send, size):
 def test_http_sends_nothing_of_it(place, scanned):
     clock = FakeClock()
     with web_server() as web:
-        client = Client(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
+        client = ApiClient(Server(url=web.url, username="facility"), "key", clock, clock.cancel())
         transport = HttpTransport(client, lambda wanted: open_content(describe_member(wanted)))
         wanted = FileToSend(scanned(SMALL), DATASET, "remote")
         (fate,) = transport.open_channel().send(

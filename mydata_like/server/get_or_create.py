@@ -8,17 +8,17 @@ from zlib import crc32
 
 from mydata_like.core.errors import Cancelled, RejectedError, TransientError, UnansweredError
 from mydata_like.core.model import DatasetId
-from mydata_like.server.client import Client
+from mydata_like.server.client import ApiClient
 
 T = TypeVar("T")
 
 _ATTEMPTS: Final = 3
 
 
-class Once:
+class GetOrCreate:
     """However many threads ask for the same thing, it is made once and all are given it."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ApiClient) -> None:
         self._client = client
         self._guard = threading.Lock()
         self._locks: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)

@@ -12,14 +12,14 @@ from datetime import datetime
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.parsing import parse_json, parse_moment
-from mydata_like.server.replies import plain
+from mydata_like.server.responses import plain
 
 KEY: Final = "mydata_like_computer"  # of the setting; MyData ignores what it does not know
 _ENOUGH: Final = 2  # of three traits: each of them may change in the life of a computer
 _NAME: Final = 64
 
 
-class Seat(NamedTuple):
+class MachineIdentity(NamedTuple):
     """A computer by its name and by digests of its system's id and its network interfaces.
 
     `system` is empty where it is unknown; `since` is the day on which the uploader came here.

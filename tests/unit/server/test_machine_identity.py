@@ -4,19 +4,19 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mydata_like.server.seat import Seat
+from mydata_like.server.machine_identity import MachineIdentity
 
 NOW = datetime(2027, 3, 1, 12, 30, tzinfo=UTC)
 HERE = ("SCOPE-PC", "id-1", ["aa", "bb"])
 
 
-def seat(hostname: str, system: str, interfaces: list[str]) -> Seat:
-    return Seat.of("0b6", hostname, system, interfaces)
+def seat(hostname: str, system: str, interfaces: list[str]) -> MachineIdentity:
+    return MachineIdentity.of("0b6", hostname, system, interfaces)
 
 
 def test_a_seat_is_read_as_it_was_written():
     written = seat(*HERE)
-    assert Seat.parse(written.format(NOW)) == written._replace(since="2027-03-01")
+    assert MachineIdentity.parse(written.format(NOW)) == written._replace(since="2027-03-01")
 
 
 def test_nothing_that_is_written_names_the_computers_ids():
@@ -34,7 +34,7 @@ def test_nothing_that_is_written_names_the_computers_ids():
     ],
 )
 def test_what_somebody_else_wrote_there_is_no_seat(text):
-    assert Seat.parse(text) is None
+    assert MachineIdentity.parse(text) is None
 
 
 @pytest.mark.parametrize(

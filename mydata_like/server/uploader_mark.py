@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self
 
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.parsing import parse_json
-from mydata_like.server.replies import plain
+from mydata_like.server.responses import plain
 
 KEY: Final = "mydata_like_at_work"  # what the names of these settings begin with
 EXPIRY: Final = timedelta(minutes=5)  # after which one that was not renewed counts no longer
@@ -21,7 +21,7 @@ _FOLDERS: Final = 8  # that are told of; one that both know is enough
 _WHO: Final = 160
 
 
-class Mark(NamedTuple):
+class UploaderMark(NamedTuple):
     """Digests of folders, who is at work on them, on which computer, and on which shard.
 
     `renewals` grows, so that the server takes note of each renewal.

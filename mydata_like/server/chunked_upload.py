@@ -15,18 +15,18 @@ from mydata_like.core.errors import RejectedError, TransientError, UnansweredErr
 from mydata_like.core.model import NO_CHECKSUM, Datafile, FileToSend
 from mydata_like.core.ports import Progress
 from mydata_like.core.token_bucket import TokenBucket
-from mydata_like.server.bodies import Source
-from mydata_like.server.client import Client, json_request
+from mydata_like.server.client import ApiClient, json_request
+from mydata_like.server.http import HttpRequest
 from mydata_like.server.http_upload import (
+    Body,
     adopt,
     draft_record,
     find_records,
     patience,
     read_checksum,
 )
-from mydata_like.server.records import expect
-from mydata_like.server.replies import plain
-from mydata_like.server.wire import Request
+from mydata_like.server.responses import plain
+from mydata_like.server.serializers import expect
 
 _NEVER: Final = "1970-01-01T00:00:00+00:00"
 _LARGEST: Final = 100 * 1024 * 1024
@@ -50,12 +50,12 @@ class _Slot(NamedTuple):
 class ChunkedUpload:
     """Carries one large file into the approved storage box `box`."""
 
-    def __init__(self, client: Client, box: str) -> None:
+    def __init__(self, client: ApiClient, box: str) -> None:
         self._client = client
         self._box = box
 
     def __call__(
-        self, wanted: FileToSend, source: Source, bucket: TokenBucket, progress: Progress
+        self, wanted: FileToSend, source: Body, bucket: TokenBucket, progress: Progress
     ) -> str:
         """Carry a file, or what of it is lacking, and return its checksum."""
         found = find_records(self._client, wanted)
@@ -97,7 +97,7 @@ class ChunkedUpload:
                 return _Slot(record.id, expect(row["replicas"][0], "id", int))
         return None
 
-    def _cut(self, slot: _Slot, source: Source) -> Iterator[tuple[int, bytes]]:
+    def _cut(self, slot: _Slot, source: Body) -> Iterator[tuple[int, bytes]]:
         """Yield what the server lacks, in chunks of the size that it wants."""
         status = self._ask_status(slot)
         chunk, position = bytearray(), 0
@@ -114,7 +114,7 @@ class ChunkedUpload:
         return self._client.fetch(f"mydata_upload/{slot.replica}/", _parse_status)
 
     def _send(self, slot: _Slot, start: int, chunk: "_Body", total: int) -> None:
-        request = Request(
+        request = HttpRequest(
             "POST",
             f"mydata_upload/{slot.replica}/upload/",
             body=chunk,
