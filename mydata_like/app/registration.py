@@ -15,8 +15,7 @@ from mydata_like.core.model import StagingArea
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings, Transfer
 from mydata_like.ssh.connect import fetch_host_key
-from mydata_like.ssh.hosts import accept_host_key, check_host_key
-from mydata_like.ssh.keys import PublicKey
+from mydata_like.ssh.keys import PublicKey, accept_host_key, check_host_key
 from mydata_like.ssh.session import Endpoint
 from mydata_like.system.clock import SystemClock
 

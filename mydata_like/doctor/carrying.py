@@ -30,7 +30,7 @@ from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.pump import Tick
 from mydata_like.doctor.verdict import TINY
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.ssh.links import NO_CHANNEL
+from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer.channel import CUT
 
 _LONG_AGO: Final = 1_000_000_000  # seconds since 1970: no later change of a file goes unnoticed

@@ -54,9 +54,9 @@ from mydata_like.doctor.staging import (
 )
 from mydata_like.doctor.subject import Subject
 from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.ssh.capabilities import HostCapabilities, probe
 from mydata_like.ssh.connect import connect
-from mydata_like.ssh.remote import Rung, probe
-from mydata_like.ssh.session import Session
+from mydata_like.ssh.session import SshSession
 from mydata_like.transfer.protocol import STREAMS
 from mydata_like.transfer.sessions import count_sessions
 
@@ -90,7 +90,7 @@ class Examination:
         self._unknown: list[str] = []
         self._here = NOT_TOLD
         self._about = About(NOT_TOLD, one_machine=False)
-        self._rung = Rung("")
+        self._rung = HostCapabilities("")
         self._round_trip = 0.0  # seconds; 0 where it is not known
         self._sessions = 1  # that a run would have
         self._cipher = ""
@@ -137,7 +137,11 @@ class Examination:
 
     def recall(self, found: Findings) -> None:
         """Take what an earlier test has found, so that `prove` can do without a new one."""
-        self._rung, self._here, self._sessions = Rung(found.rung), found.here, found.sessions
+        self._rung, self._here, self._sessions = (
+            HostCapabilities(found.rung),
+            found.here,
+            found.sessions,
+        )
         self._round_trip = found.value(Stage.NETWORK, ROUND_TRIP) or 0.0
         self._measured, self._unknown = list(found.measured), list(found.unknown)
 
@@ -160,7 +164,7 @@ class Examination:
             finally:
                 self._leave_nothing(staging, session, clean_by_shell)
 
-    def _leave_nothing(self, staging: Staging, session: Session, clean: Clean) -> None:
+    def _leave_nothing(self, staging: Staging, session: SshSession, clean: Clean) -> None:
         """Remove what was written on the server, and say where that was not possible."""
         if not leave_nothing(staging, session, clean):
             self._unknown.append(
@@ -215,7 +219,7 @@ class Examination:
             else:
                 self._unknown.append(_SCP_ONLY)
 
-    def _measure_by_shell(self, staging: Staging, session: Session) -> Iterator[Measured]:
+    def _measure_by_shell(self, staging: Staging, session: SshSession) -> Iterator[Measured]:
         host, budget = Host(session, staging.location, staging.folder.encode()), self._budget
         host.clean()
         try:
@@ -234,7 +238,7 @@ class Examination:
         finally:
             self._leave_nothing(staging, session, clean_by_shell)
 
-    def _measure_by_sftp(self, staging: Staging, session: Session) -> Iterator[Measured]:
+    def _measure_by_sftp(self, staging: Staging, session: SshSession) -> Iterator[Measured]:
         self._unknown.append(_WITHOUT_SHELL)
         clean_by_sftp(staging, session)
         self._round_trip = session.open_sftp().round_trip

@@ -30,8 +30,8 @@ from mydata_like.doctor.findings import (
 from mydata_like.doctor.looks import Budget
 from mydata_like.doctor.machine import find_aes
 from mydata_like.doctor.verdict import TINY
-from mydata_like.ssh.remote import quote
-from mydata_like.ssh.session import Session, Stream
+from mydata_like.ssh.capabilities import quote
+from mydata_like.ssh.session import SshSession, Stream
 
 _WINDOW: Final = 2 * 1024 * 1024  # bytes that OpenSSH's server takes ahead; its channels.h
 _PINGS: Final = 10
@@ -62,7 +62,7 @@ class About(NamedTuple):
 class Host:
     """A staging host with a shell; `folder` is what may be written below the location."""
 
-    def __init__(self, session: Session, location: bytes, folder: bytes) -> None:
+    def __init__(self, session: SshSession, location: bytes, folder: bytes) -> None:
         self._session = session
         self._enter = b"LC_ALL=C; cd -- %b && " % quote(location)
         self._folder = quote(folder)

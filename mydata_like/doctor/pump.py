@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.connect import connect
-from mydata_like.ssh.session import Endpoint, Session, Stream
+from mydata_like.ssh.session import Endpoint, SshSession, Stream
 from mydata_like.transfer.pipe import Pipe, take_standard_streams
 
 _PIECE: Final = 256 * 1024
@@ -127,7 +127,7 @@ class _Mouth:
         """Leave the stream to its session, which is closed next."""
 
 
-def _open_mouths(session: Session, flood: Flood) -> Iterator[_Mouth]:
+def _open_mouths(session: SshSession, flood: Flood) -> Iterator[_Mouth]:
     if not flood.files:
         for _ in range(flood.streams):
             yield _into_nothing(session.start(_NOTHING))

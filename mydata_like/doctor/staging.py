@@ -8,11 +8,11 @@ from mydata_like.core.errors import RejectedError, UploaderError
 from mydata_like.doctor.carrying import OpenTransport
 from mydata_like.doctor.host import Host
 from mydata_like.ssh.connect import connect
-from mydata_like.ssh.session import Endpoint, Session
+from mydata_like.ssh.session import Endpoint, SshSession
 
 _MOST: Final = 32  # channels that the settings allow
 
-Clean = Callable[["Staging", Session], None]
+Clean = Callable[["Staging", SshSession], None]
 
 
 class Staging(NamedTuple):
@@ -30,12 +30,12 @@ def name_files(staging: Staging) -> tuple[bytes, ...]:
     return tuple(b"%b-%d" % (prefix, number) for number in range(_MOST))
 
 
-def clean_by_shell(staging: Staging, session: Session) -> None:
+def clean_by_shell(staging: Staging, session: SshSession) -> None:
     """Remove whatever a test has left there."""
     Host(session, staging.location, staging.folder.encode()).clean()
 
 
-def clean_by_sftp(staging: Staging, session: Session) -> None:
+def clean_by_sftp(staging: Staging, session: SshSession) -> None:
     """Remove the files of floods, where there is no shell."""
     sftp = session.open_sftp()
     for name in name_files(staging):
@@ -43,7 +43,7 @@ def clean_by_sftp(staging: Staging, session: Session) -> None:
             sftp.remove(name)
 
 
-def leave_nothing(staging: Staging, session: Session, clean: Clean) -> bool:
+def leave_nothing(staging: Staging, session: SshSession, clean: Clean) -> bool:
     """Remove what was written there, over a new session where the old one broke.
 
     Return whether it is gone; what cannot be removed now is by the next test.

@@ -38,7 +38,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.settings.schema import Server
 from mydata_like.settings.values import DIRECT, is_loopback
-from mydata_like.ssh.race import NoAnswerError, connect_first
+from mydata_like.ssh.dialing import NoAnswerError, connect_first
 
 _ONCE: Final = Retry(0, read=False)  # whatever is sent again, we decide on
 _LONGEST_DIAL: Final = 60.0  # seconds, where a caller named none

@@ -10,8 +10,8 @@ from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
 from mydata_like.core.openat import FolderCache
-from mydata_like.ssh.links import MOST_OUTPUT
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.dialing import MOST_OUTPUT
 from mydata_like.ssh.session import Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.compression import excuse
@@ -41,7 +41,9 @@ class BatchSender:
     something went wrong: what a line that breaks has carried is proven then.
     """
 
-    def __init__(self, shells: Shells, location: bytes, rung: Rung, *, named: bool = False) -> None:
+    def __init__(
+        self, shells: Shells, location: bytes, rung: HostCapabilities, *, named: bool = False
+    ) -> None:
         self._shells = shells
         self._compression = shells.compression
         self._location = location

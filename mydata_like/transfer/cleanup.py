@@ -11,8 +11,8 @@ from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import RejectedError, TransientError
-from mydata_like.ssh.remote import quote
-from mydata_like.ssh.session import Session, SftpSession
+from mydata_like.ssh.capabilities import quote
+from mydata_like.ssh.session import SftpSession, SshSession
 from mydata_like.transfer.sealed import owner_mark
 from mydata_like.transfer.shell import MARK
 
@@ -73,7 +73,7 @@ def clean_up(
     return Removed(files, size, frozenset(clean))
 
 
-def open_remover(session: Session, rung: str, location: bytes, owner: str) -> Remover | None:
+def open_remover(session: SshSession, rung: str, location: bytes, owner: str) -> Remover | None:
     """Return what removes on a rung; None on one where nothing can be listed (scp)."""
     match rung:
         case "shell":
@@ -85,7 +85,7 @@ def open_remover(session: Session, rung: str, location: bytes, owner: str) -> Re
 
 
 class _ShellRemover:
-    def __init__(self, session: Session, location: bytes, mark: bytes) -> None:
+    def __init__(self, session: SshSession, location: bytes, mark: bytes) -> None:
         self._session = session
         self._location = location
         self._mark = mark

@@ -12,7 +12,7 @@ from threading import Semaphore, Thread
 from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.errors import RejectedError, TransientError, UploaderError
-from mydata_like.ssh.links import NO_CHANNEL
+from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer.protocol import LOST, Moving
 
 LARGE: Final = 32 * 1024 * 1024  # what is left to be sent of a file that is worth the trouble

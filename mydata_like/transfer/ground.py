@@ -1,6 +1,6 @@
 """The directories of the staging area, as scripts that run in them see it."""
 
-from mydata_like.ssh.remote import quote
+from mydata_like.ssh.capabilities import quote
 from mydata_like.ssh.session import Stream
 from mydata_like.transfer.protocol import Member
 from mydata_like.transfer.sealed import part_name

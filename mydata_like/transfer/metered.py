@@ -6,20 +6,28 @@ from contextlib import contextmanager
 from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.errors import RejectedError, TransientError
 from mydata_like.core.token_bucket import TokenBucket
-from mydata_like.ssh.links import NO_CHANNEL
-from mydata_like.ssh.session import Finished, Listed, Put, RemoteFile, Session, SftpSession, Stream
+from mydata_like.ssh.dialing import NO_CHANNEL
+from mydata_like.ssh.session import (
+    CommandResult,
+    RemoteEntry,
+    RemoteFile,
+    SftpSession,
+    SmallFile,
+    SshSession,
+    Stream,
+)
 from mydata_like.transfer.timesheet import Timesheet
 
 _STARTING = 2  # round trips that the start of a command takes
 
 
 class MeteredSession:
-    """A session whose streams and files are written through a bucket; see `Session`.
+    """A session whose streams and files are written through a bucket; see `SshSession`.
 
     Its host's rung is known, so a refusal concerns the moment: `TransientError`.
     """
 
-    def __init__(self, session: Session, bucket: TokenBucket, sheet: Timesheet) -> None:
+    def __init__(self, session: SshSession, bucket: TokenBucket, sheet: Timesheet) -> None:
         self._session = session
         self._bucket = bucket
         self._sheet = sheet
@@ -37,7 +45,7 @@ class MeteredSession:
             stream = self._session.start(command)
         return _MeteredStream(stream, self._bucket, self._sheet)
 
-    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
+    def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
         with self._sheet.timed(self._sheet.answer), _refused_for_now():
             return self._session.run(command, stdin)
 
@@ -79,7 +87,7 @@ class _MeteredStream:
         with self._sheet.timed(self._sheet.answer):
             return self._stream.read(size)
 
-    def finish(self) -> Finished:
+    def finish(self) -> CommandResult:
         with self._sheet.timed(self._sheet.answer):
             return self._stream.finish()
 
@@ -105,7 +113,7 @@ class _MeteredSftp:
     def round_trip(self) -> float:
         return self._sftp.round_trip
 
-    def put_all(self, puts: Iterable[Put]) -> Iterator[tuple[int, RejectedError | None]]:
+    def put_all(self, puts: Iterable[SmallFile]) -> Iterator[tuple[int, RejectedError | None]]:
         answers = self._sftp.put_all(self._sheet.apart(map(self._wait, puts)))
         while True:
             with self._sheet.timed(_for_line):
@@ -135,7 +143,7 @@ class _MeteredSftp:
         with self._sheet.timed(self._sheet.answer):
             return self._sftp.find_modified(path)
 
-    def list_files(self, path: bytes) -> list[Listed]:
+    def list_files(self, path: bytes) -> list[RemoteEntry]:
         with self._sheet.timed(self._sheet.answer):
             return self._sftp.list_files(path)
 
@@ -151,7 +159,7 @@ class _MeteredSftp:
         with self._sheet.timed(self._sheet.answer):
             self._sftp.remove(path)
 
-    def _wait(self, put: Put) -> Put:
+    def _wait(self, put: SmallFile) -> SmallFile:
         """Let a small file go when all of it may."""
         for _ in self._bucket.pieces(memoryview(put.content)):
             pass

@@ -20,7 +20,7 @@ from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import Emit
 from mydata_like.settings.schema import Transfer
-from mydata_like.ssh.links import NO_CHANNEL, REFUSED
+from mydata_like.ssh.dialing import NO_CHANNEL, REFUSED
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.channel import SshChannel
 from mydata_like.transfer.endpoints import build_endpoints

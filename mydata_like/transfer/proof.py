@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from mydata_like.core.errors import Problem, StagingError
 from mydata_like.core.formatting import format_path
-from mydata_like.ssh.remote import quote
+from mydata_like.ssh.capabilities import quote
 
 # What somebody has set for all tars of the host might leave members out and end well.
 _TAR: Final = {

@@ -20,7 +20,7 @@ from mydata_like.core.errors import (
     UploaderError,
 )
 from mydata_like.core.local_files import ArchiveMember, Reading
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
 
 _LATEST: Final = 253_402_300_799  # the last second of the year 9999
@@ -69,7 +69,7 @@ class Plan(_Message):
 
     endpoint: Endpoint
     location: bytes
-    rung: Rung | None = None
+    rung: HostCapabilities | None = None
     compress: bool = False  # where that pays
     named: bool = False  # prove what arrives before a line breaks, as one has
     find_zeros: bool = False  # and leave them out
@@ -141,7 +141,7 @@ Order = Join | Doing
 class Opened(_Message):
     """The worker's session stands, and grants the channel; the round trip is 0 where unknown."""
 
-    rung: Rung
+    rung: HostCapabilities
     stack: str
     cipher: str
     round_trip: float = 0.0

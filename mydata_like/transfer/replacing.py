@@ -6,7 +6,7 @@ from typing import Final
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
-from mydata_like.ssh.remote import quote
+from mydata_like.ssh.capabilities import quote
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, MISSING, Done, Fate, Move
 from mydata_like.transfer.shell import MARK, Shells, enter

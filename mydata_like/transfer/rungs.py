@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.remote import Rung
-from mydata_like.ssh.session import Session
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.session import SshSession
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.crew import Room
@@ -30,7 +30,7 @@ class Shared(NamedTuple):
     """What the channels of one session have in common."""
 
     location: bytes
-    rung: Rung
+    rung: HostCapabilities
     compression: Compression
     room: Room
     spares: SpareShells
@@ -38,7 +38,7 @@ class Shared(NamedTuple):
     find_zeros: bool
 
 
-def share(plan: Plan, rung: Rung) -> Shared:
+def share(plan: Plan, rung: HostCapabilities) -> Shared:
     """Return what the channels of a session that begins now will have in common."""
     compression = Compression(available=plan.compress and rung.zstd)
     return Shared(
@@ -52,7 +52,7 @@ def share(plan: Plan, rung: Rung) -> Shared:
     )
 
 
-def build_sender(session: Session, shared: Shared) -> Sender:
+def build_sender(session: SshSession, shared: Shared) -> Sender:
     """Return what carries a channel's payloads; raises where the host grants it nothing."""
     match shared.rung.rung:
         case "shell":
@@ -66,7 +66,7 @@ def build_sender(session: Session, shared: Shared) -> Sender:
 class ShellSender:
     """Carries payloads where there is a shell: batches by tar, the rest one by one."""
 
-    def __init__(self, session: Session, shared: Shared) -> None:
+    def __init__(self, session: SshSession, shared: Shared) -> None:
         self._room = shared.room
         self._shells = Shells(session, shared.compression, shared.spares)
         self._shells.open()

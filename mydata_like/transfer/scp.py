@@ -15,8 +15,8 @@ from contextlib import suppress
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
-from mydata_like.ssh.remote import build_scp
-from mydata_like.ssh.session import Session, Stream
+from mydata_like.ssh.capabilities import build_scp
+from mydata_like.ssh.session import SshSession, Stream
 from mydata_like.transfer.archive import ArchiveSource, open_content
 from mydata_like.transfer.proof import check_space, describe
 from mydata_like.transfer.protocol import LOST, Done, Fate, Member, Move, Moving, Task
@@ -33,7 +33,7 @@ class ScpSender:
 
     round_trip = 0.0
 
-    def __init__(self, session: Session, location: bytes) -> None:
+    def __init__(self, session: SshSession, location: bytes) -> None:
         self._session = session
         self._command = build_scp(location)
         self._buffer = bytearray(_CHUNK)

@@ -9,7 +9,7 @@ from threading import Condition
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import TransientError, UploaderError
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.process import WorkerProcess
 from mydata_like.transfer.protocol import STREAMS, Leave, Opened
@@ -60,7 +60,7 @@ class Sessions:
         start: Callable[[str], WorkerProcess],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.rungs: dict[str, Rung] = {}
+        self.rungs: dict[str, HostCapabilities] = {}
         self.round_trip = 0.0  # seconds, the shortest that a channel saw as it was opened
         self.broken = False
         self.closed = False

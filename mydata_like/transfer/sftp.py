@@ -9,7 +9,7 @@ from typing import Final
 
 from mydata_like.core.errors import FileChangedError, RejectedError, TransientError
 from mydata_like.core.openat import FolderCache
-from mydata_like.ssh.session import Put, Session
+from mydata_like.ssh.session import SmallFile, SshSession
 from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.crew import Room
 from mydata_like.transfer.proof import check_space, describe
@@ -28,7 +28,7 @@ class SftpSender:
     """Carries payloads over one SFTP session; knows which directories it has seen made."""
 
     def __init__(
-        self, session: Session, location: bytes, room: Room, *, find_zeros: bool = False
+        self, session: SshSession, location: bytes, room: Room, *, find_zeros: bool = False
     ) -> None:
         self._sftp = session.open_sftp()
         self._location = location
@@ -99,7 +99,7 @@ class SftpSender:
                 fates[index] = self._judge(index, members[index], error)
         sent: list[tuple[int, str]] = []  # in the order in which they go
 
-        def read(folders: FolderCache) -> Iterator[Put]:
+        def read(folders: FolderCache) -> Iterator[SmallFile]:
             for index in tiny:
                 if index in fates:
                     continue
@@ -111,7 +111,7 @@ class SftpSender:
                     continue
                 sent.append((index, checksum))
                 target = self._target(member)
-                yield Put(_part(target, member), target, content, _MODE, member.modified)
+                yield SmallFile(_part(target, member), target, content, _MODE, member.modified)
                 moving(member.size)
 
         with FolderCache() as folders:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from mydata_like.core.errors import RejectedError, UploaderError
-from mydata_like.ssh.session import Session, SftpSession
+from mydata_like.ssh.session import SftpSession, SshSession
 from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.crew import BLOCK, LARGE, Crew, Room
 from mydata_like.transfer.protocol import Member, Moving
@@ -24,7 +24,7 @@ class SftpStripes:
     """Writes large files over several SFTP sessions of one SSH session, where that is faster."""
 
     def __init__(
-        self, session: Session, sftp: SftpSession, room: Room, *, find_zeros: bool = False
+        self, session: SshSession, sftp: SftpSession, room: Room, *, find_zeros: bool = False
     ) -> None:
         self._session = session
         self._sftp = sftp

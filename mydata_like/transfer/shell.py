@@ -8,9 +8,9 @@ from threading import Lock, Thread
 from typing import Final
 
 from mydata_like.core.errors import TransientError, UploaderError
-from mydata_like.ssh.links import NO_CHANNEL
-from mydata_like.ssh.remote import quote
-from mydata_like.ssh.session import Finished, Session, Stream
+from mydata_like.ssh.capabilities import quote
+from mydata_like.ssh.dialing import NO_CHANNEL
+from mydata_like.ssh.session import CommandResult, SshSession, Stream
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.protocol import Moving
 
@@ -55,7 +55,7 @@ def make(directories: Iterable[bytes]) -> bytes:
     return b"mkdir -p -m 2770 -- %b || [ -w . ] || exit %d; " % (words, NO_GROUND)
 
 
-def finish_refused(stream: Stream, error: UploaderError) -> Finished:
+def finish_refused(stream: Stream, error: UploaderError) -> CommandResult:
     """Return how a script failed that ended before it had taken all it was sent.
 
     Raises `error`, the failure to send more, where it was the line and not the script.
@@ -101,7 +101,7 @@ class Shells:
 
     def __init__(
         self,
-        session: Session,
+        session: SshSession,
         compression: Compression | None = None,
         spares: "SpareShells | None" = None,
     ) -> None:
@@ -201,7 +201,7 @@ class SpareShells:
         self._granted = True
         self._waiting: set[_Shell] = set()
 
-    def start(self, session: Session) -> "_Shell | None":
+    def start(self, session: SshSession) -> "_Shell | None":
         """Have a shell start in the background; None where the host has no room for it."""
         with self._lock:
             if not self._granted:
@@ -230,7 +230,7 @@ class SpareShells:
 class _Shell(Thread):
     """A shell that starts, and then waits for its script; `spare` while another script runs."""
 
-    def __init__(self, session: Session, *, spare: bool = False) -> None:
+    def __init__(self, session: SshSession, *, spare: bool = False) -> None:
         super().__init__(name="shell", daemon=True)
         self._session = session
         self.spare = spare

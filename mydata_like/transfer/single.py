@@ -12,8 +12,8 @@ from itertools import chain
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, StagingError, TransientError
-from mydata_like.ssh.remote import Rung, quote
-from mydata_like.ssh.session import Finished, Stream
+from mydata_like.ssh.capabilities import HostCapabilities, quote
+from mydata_like.ssh.session import CommandResult, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.ahead import read_ahead
 from mydata_like.transfer.archive import ArchiveSource, Told, open_content
@@ -57,7 +57,7 @@ class SingleSender:
         self,
         shells: Shells,
         location: bytes,
-        rung: Rung,
+        rung: HostCapabilities,
         room: Room | None = None,
         *,
         find_zeros: bool = False,
@@ -88,7 +88,7 @@ class SingleSender:
             return self.send(index, member, moving, spare=spare)
         return self._conclude(index, member, told, finished)
 
-    def _send_plain(self, member: Member, moving: Moving) -> tuple[Told, Finished]:
+    def _send_plain(self, member: Member, moving: Moving) -> tuple[Told, CommandResult]:
         there = self._find_part(member)
         ratio = choose(self._compression, [member], member.size - there)
         if ratio is None and self._striped.suits(member.size - there):
@@ -120,7 +120,7 @@ class SingleSender:
 
     def _send_striped(
         self, member: Member, there: int, moving: Moving
-    ) -> tuple[Told, Finished] | None:
+    ) -> tuple[Told, CommandResult] | None:
         """Send by several streams; published by a script of its own."""
         sent = self._striped.send(member, there, moving)
         if sent is None or sent[1].status != 0:
@@ -156,7 +156,7 @@ class SingleSender:
                 moving(len(chunk))
             return Told.of(source)
 
-    def _send_sparse(self, member: Member, moving: Moving) -> tuple[Told, Finished] | None:
+    def _send_sparse(self, member: Member, moving: Moving) -> tuple[Told, CommandResult] | None:
         """Send what lies between holes or zeros; None where that is not less, or not understood.
 
         The file stays open from the first look on, so that it is seen when it changes meanwhile.
@@ -181,7 +181,7 @@ class SingleSender:
 
     def _send_extents(
         self, source: Source, member: Member, extents: Sequence[Extent], moving: Moving
-    ) -> tuple[Told, Finished]:
+    ) -> tuple[Told, CommandResult]:
         """Send these parts of a file; published by a second script.
 
         A tar stream is complete before its end is, so nothing can be held back.
@@ -217,7 +217,7 @@ class SingleSender:
         stream.close()
         self._ground.drop(member)
 
-    def _conclude(self, index: int, member: Member, told: Told, finished: Finished) -> Fate:
+    def _conclude(self, index: int, member: Member, told: Told, finished: CommandResult) -> Fate:
         if finished.status is None:
             raise TransientError("The staging host did not say how the file arrived.", code=LOST)
         self._ground.note(member, arrived=finished.status == 0)

@@ -11,8 +11,8 @@ from itertools import chain
 from typing import Final
 
 from mydata_like.core.errors import FileChangedError, RejectedError, UploaderError
-from mydata_like.ssh.remote import Rung
-from mydata_like.ssh.session import Finished, Stream
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.session import CommandResult, Stream
 from mydata_like.transfer.archive import Told, open_content
 from mydata_like.transfer.crew import FAR, LARGE, Crew, Room
 from mydata_like.transfer.ground import DROP, Ground
@@ -49,7 +49,7 @@ MEND: Final = (
 class StripedSender:
     """Sends large files by several streams where one would be slower."""
 
-    def __init__(self, shells: Shells, ground: Ground, rung: Rung, room: Room) -> None:
+    def __init__(self, shells: Shells, ground: Ground, rung: HostCapabilities, room: Room) -> None:
         self._shells = shells
         self._ground = ground
         self._room = room
@@ -62,7 +62,7 @@ class StripedSender:
             return False
         return FAR <= self._shells.find_round_trip(FAR) < math.inf
 
-    def send(self, member: Member, there: int, moving: Moving) -> tuple[Told, Finished] | None:
+    def send(self, member: Member, there: int, moving: Moving) -> tuple[Told, CommandResult] | None:
         """Send what follows the bytes that are there; its name is given to the file by others.
 
         None where this does not work here, or what is there is not ours.
@@ -89,7 +89,7 @@ class StripedSender:
             if error.finished.status == _UNWRITTEN:
                 self._ground.drop(member)
             return told, error.finished
-        return told, Finished(0, b"", b"")
+        return told, CommandResult(0, b"", b"")
 
     def _begin(
         self, member: Member, there: int, chunks: Iterator[memoryview], moving: Moving
@@ -116,7 +116,7 @@ class StripedSender:
 class _EndedError(RejectedError):
     """A script has ended that should have taken more."""
 
-    def __init__(self, finished: Finished) -> None:
+    def __init__(self, finished: CommandResult) -> None:
         super().__init__("The staging host's shell has ended.")
         self.finished = finished
 

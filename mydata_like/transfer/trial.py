@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from mydata_like.core.errors import AccessDeniedError, RejectedError, UploaderError
 from mydata_like.core.parsing import parse_count
+from mydata_like.ssh.capabilities import HostCapabilities, probe, quote
 from mydata_like.ssh.connect import connect
-from mydata_like.ssh.remote import Rung, probe, quote
-from mydata_like.ssh.session import Endpoint, Session
+from mydata_like.ssh.session import Endpoint, SshSession
 
 
 def require_let_in(endpoints: Iterable[Endpoint]) -> None:
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 class Visit:
     """A session with a staging host, to see what lies below a location."""
 
-    def __init__(self, session: Session, location: bytes) -> None:
+    def __init__(self, session: SshSession, location: bytes) -> None:
         self.session = session
         self._location = location
         self.rung = probe(session, location)
@@ -63,7 +63,7 @@ class Visit:
             return False
         return True
 
-    def _ask(self, path: bytes, rung: Rung) -> Found:
+    def _ask(self, path: bytes, rung: HostCapabilities) -> Found:
         where = quote(path)
         size = self.session.run(b"wc -c < " + where)
         said = self.session.run(rung.checksum + b" < " + where).output if rung.checksum else b""

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from mydata_like.core.errors import Problem, TransientError, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.token_bucket import TokenBucket
+from mydata_like.ssh.capabilities import HostCapabilities, probe
 from mydata_like.ssh.connect import connect, import_ahead
-from mydata_like.ssh.remote import Rung, probe
-from mydata_like.ssh.session import Session
+from mydata_like.ssh.session import SshSession
 from mydata_like.transfer.metered import MeteredSession
 from mydata_like.transfer.pipe import Pipe, take_standard_streams
 from mydata_like.transfer.protocol import (
@@ -60,7 +60,7 @@ _SWITCH: Final = 0.0002  # seconds a thread may keep the interpreter from the ot
 _BEAT: Final = 0.1  # seconds between two reports of progress
 
 
-Connect = Callable[[Plan], tuple[Session, Rung]]
+Connect = Callable[[Plan], tuple[SshSession, HostCapabilities]]
 Say = Callable[[int, Answer], None]  # on behalf of a channel
 
 
@@ -136,7 +136,7 @@ class _Worker:
         with self._speaking:
             self._pipe.send(Said(channel, answer))
 
-    def serve(self, session: Session, rung: Rung) -> None:
+    def serve(self, session: SshSession, rung: HostCapabilities) -> None:
         """Let channels join until one of them fails."""
         from mydata_like.transfer.rungs import share
 
@@ -145,7 +145,7 @@ class _Worker:
             arguments = channel, session, shared
             Thread(target=self._work, args=arguments, name="channel", daemon=True).start()
 
-    def _work(self, channel: "_Channel", session: Session, shared: "Shared") -> None:
+    def _work(self, channel: "_Channel", session: SshSession, shared: "Shared") -> None:
         """Be one channel; whatever ends it early reaches the engine as its answer."""
         try:
             self._carry_all(channel, session, shared)
@@ -158,7 +158,7 @@ class _Worker:
             finally:
                 self._coming.put(None)
 
-    def _carry_all(self, channel: "_Channel", session: Session, shared: "Shared") -> None:
+    def _carry_all(self, channel: "_Channel", session: SshSession, shared: "Shared") -> None:
         """Open a channel and carry its payloads; where it is refused, the others go on."""
         from mydata_like.transfer.rungs import build_sender
 
@@ -289,7 +289,7 @@ def _unexpected(error: BaseException) -> TransientError:
     return TransientError(f"A channel ended by {type(error).__name__}: {error}", code=LOST)
 
 
-def connect_by_ssh(plan: Plan) -> tuple[Session, Rung]:
+def connect_by_ssh(plan: Plan) -> tuple[SshSession, HostCapabilities]:
     """Return a session, and what its host allows."""
     session = connect(plan.endpoint)
     try:

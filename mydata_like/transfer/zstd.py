@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mydata_like.core.errors import FileChangedError
-from mydata_like.ssh.session import Finished, Stream
+from mydata_like.ssh.session import CommandResult, Stream
 from mydata_like.transfer import tar
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.protocol import Member
@@ -100,7 +100,7 @@ class Feed:
             self._untried += 1
             self._send_plain(store(piece))
 
-    def finish(self) -> Finished:
+    def finish(self) -> CommandResult:
         """End the stream, and return how the command did."""
         finished, seconds = self._time(self.stream.finish)
         if self._compressor is None or self._untried:

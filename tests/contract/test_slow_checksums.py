@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer import crew
 from mydata_like.transfer.crew import Room
 from mydata_like.transfer.sealed import part_name
@@ -24,7 +24,7 @@ pytestmark = needs_sshd
 MIB = 1 << 20
 THERE = 64 * MIB  # of the file, when the line broke
 STALL = 2.0  # seconds of silence that end a session; the host hashes for three
-BY_ONE = Rung("shell", checksum=b"md5sum")
+BY_ONE = HostCapabilities("shell", checksum=b"md5sum")
 BY_SEVERAL = BY_ONE._replace(tar="gnu")  # whose dd writes at any place
 
 SLOW = """

@@ -12,7 +12,7 @@ from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
 from mydata_like.settings.schema import Server
 from mydata_like.settings.validate import check_values
-from mydata_like.ssh.race import NoAnswerError, connect_first
+from mydata_like.ssh.dialing import NoAnswerError, connect_first
 from tests.fakes.clock import FakeClock
 from tests.fakes.web import reply, web_server
 

@@ -13,10 +13,10 @@ from mydata_like.core.errors import RejectedError, SettingsError, UploaderError
 from mydata_like.doctor.pump import count_there
 from mydata_like.server.http import HttpClient, HttpRequest
 from mydata_like.settings.schema import Server
-from mydata_like.ssh import links, sftp_wire
+from mydata_like.ssh import dialing, sftp_protocol
 from mydata_like.ssh.agent import Agent
-from mydata_like.ssh.remote import probe
-from mydata_like.ssh.session import Endpoint, Finished
+from mydata_like.ssh.capabilities import probe
+from mydata_like.ssh.session import CommandResult, Endpoint
 from mydata_like.ssh.sftp import Sftp
 from mydata_like.system.clock import SystemClock
 from mydata_like.transfer.ground import Ground
@@ -49,11 +49,11 @@ class _Answering:
     def read_ready(self) -> bytes:
         return self._said.read(1000)
 
-    def finish(self) -> Finished:
+    def finish(self) -> CommandResult:
         output = bytearray()
         while more := self.read(1 << 20):
-            links.keep_output(ENDPOINT, output, more)
-        return Finished(0, bytes(output), b"")
+            dialing.keep_output(ENDPOINT, output, more)
+        return CommandResult(0, bytes(output), b"")
 
     def close(self) -> None:
         """Do nothing."""
@@ -79,8 +79,8 @@ class _Session:
     def start(self, command: bytes) -> _Answering:
         return _Answering(self._said)
 
-    def run(self, command: bytes, stdin: bytes = b"") -> Finished:
-        return Finished(0, self._said, b"")
+    def run(self, command: bytes, stdin: bytes = b"") -> CommandResult:
+        return CommandResult(0, self._said, b"")
 
     def open_sftp(self) -> Any:
         raise RejectedError("There is no SFTP.")
@@ -93,7 +93,7 @@ def _use_sftp(data: bytes) -> bytes:
     sftp = Sftp(_Answering(data, ENDLESS))
     sftp.find_size(b"/a")
     content = sftp.read_file(b"/a")
-    sftp_wire.read_size(sftp.receive())
+    sftp_protocol.read_size(sftp.receive())
     return content
 
 
@@ -102,20 +102,23 @@ def _packet(kind: int, body: bytes) -> bytes:
 
 
 GREETING = _packet(
-    2, b"\0\0\0\3" + sftp_wire.pack(b"posix-rename@openssh.com") + sftp_wire.pack(b"1")
+    2, b"\0\0\0\3" + sftp_protocol.pack(b"posix-rename@openssh.com") + sftp_protocol.pack(b"1")
 )
 ATTRIBUTES = b"\0\0\0\1" + (12).to_bytes(8, "big")
 SFTP = GREETING + b"".join(
     _packet(kind, number.to_bytes(4, "big") + body)
     for number, (kind, body) in enumerate(
         (
-            (sftp_wire.ATTRIBUTES, ATTRIBUTES),
-            (sftp_wire.ATTRIBUTES, ATTRIBUTES),
-            (sftp_wire.HANDLE, sftp_wire.pack(b"h")),
-            (sftp_wire.DATA, sftp_wire.pack(b"content")),
-            (sftp_wire.STATUS, b"\0\0\0\1" + sftp_wire.pack(b"end") + sftp_wire.pack(b"")),
-            (sftp_wire.STATUS, b"\0\0\0\0" + sftp_wire.pack(b"") + sftp_wire.pack(b"")),
-            (sftp_wire.ATTRIBUTES, ATTRIBUTES),
+            (sftp_protocol.ATTRIBUTES, ATTRIBUTES),
+            (sftp_protocol.ATTRIBUTES, ATTRIBUTES),
+            (sftp_protocol.HANDLE, sftp_protocol.pack(b"h")),
+            (sftp_protocol.DATA, sftp_protocol.pack(b"content")),
+            (
+                sftp_protocol.STATUS,
+                b"\0\0\0\1" + sftp_protocol.pack(b"end") + sftp_protocol.pack(b""),
+            ),
+            (sftp_protocol.STATUS, b"\0\0\0\0" + sftp_protocol.pack(b"") + sftp_protocol.pack(b"")),
+            (sftp_protocol.ATTRIBUTES, ATTRIBUTES),
         ),
         1,
     )
@@ -212,9 +215,9 @@ def _open_http(folder: Path) -> Parse:
 
 
 REPLY: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-KEY: Final = sftp_wire.pack(sftp_wire.pack(b"ssh-ed25519") + sftp_wire.pack(bytes(32)))
-AGENT: Final = sftp_wire.pack(b"\x0c\0\0\0\1" + KEY + sftp_wire.pack(b"a comment")) + (
-    sftp_wire.pack(b"\x0e" + sftp_wire.pack(sftp_wire.pack(b"ssh-ed25519") + bytes(68)))
+KEY: Final = sftp_protocol.pack(sftp_protocol.pack(b"ssh-ed25519") + sftp_protocol.pack(bytes(32)))
+AGENT: Final = sftp_protocol.pack(b"\x0c\0\0\0\1" + KEY + sftp_protocol.pack(b"a comment")) + (
+    sftp_protocol.pack(b"\x0e" + sftp_protocol.pack(sftp_protocol.pack(b"ssh-ed25519") + bytes(68)))
 )
 FACTS: Final = b"""extracted 4096
 tar tar (GNU tar) 1.34
@@ -255,7 +258,7 @@ def _list_all() -> list[Target]:
         Target(
             name="SSH agent",
             samples=(AGENT,),
-            others=(sftp_wire.pack(b"\5"), sftp_wire.pack(b"\x0c\xff\xff\xff\xff")),
+            others=(sftp_protocol.pack(b"\5"), sftp_protocol.pack(b"\x0c\xff\xff\xff\xff")),
             open=_open_agent,
             declared=(OSError, SettingsError),
             slow=True,

@@ -27,8 +27,7 @@ from mydata_like.server.uploader_mark import UploaderMark
 from mydata_like.settings.mydata_cfg import read_legacy_file
 from mydata_like.settings.settings_file import read_settings_file
 from mydata_like.settings.validate import check_values
-from mydata_like.ssh.hosts import known_keys
-from mydata_like.ssh.keys import PublicKey, create_key, load_key
+from mydata_like.ssh.keys import PublicKey, create_key, known_keys, load_key
 from mydata_like.ssh.session import Endpoint
 from mydata_like.store.ledger import SqliteLedger
 from mydata_like.store.state_files import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer import tar
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.shell import Shells
@@ -18,7 +18,7 @@ from tests.fakes.session import LocalSession
 
 pytestmark = pytest.mark.process
 
-SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
+SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 
 
 def ignore(_: int) -> None: ...

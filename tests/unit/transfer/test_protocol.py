@@ -10,7 +10,7 @@ import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.local_files import ArchiveMember, LocalFile, Reading
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.protocol import (
     Allowance,
@@ -67,7 +67,7 @@ MESSAGES = [
     Task((), False),
     Moves(()),
     Allowance(0),
-    Opened(Rung("sftp"), "", ""),
+    Opened(HostCapabilities("sftp"), "", ""),
     Moved(0),
     Done(()),
     Done((), broken=True),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.links import NO_CHANNEL
+from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.ssh.sftp import Sftp
 from mydata_like.transfer.crew import BLOCK, FAR, LARGE, Room
 from mydata_like.transfer.protocol import Task

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import StagingError, TransientError
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer import crew
 from mydata_like.transfer.protocol import Task
 from mydata_like.transfer.scp import ScpSender
@@ -21,7 +21,7 @@ from tests.fakes.session import LocalSession
 
 pytestmark = pytest.mark.process
 
-SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
+SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 LARGE = 20 << 20
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import StagingError, TransientError
-from mydata_like.ssh.links import NO_CHANNEL
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
+from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer import crew
 from mydata_like.transfer.crew import Room
 from mydata_like.transfer.sealed import part_name
@@ -19,7 +19,7 @@ from tests.fakes.session import LocalSession, SlowToAnswer
 
 pytestmark = pytest.mark.process
 
-SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
+SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 SIZE = crew.LARGE + (9 << 20) + 12_345
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mydata_like.core.channel_time import TimeByCause
 from mydata_like.core.token_bucket import TokenBucket
-from mydata_like.ssh.session import Finished
+from mydata_like.ssh.session import CommandResult
 from mydata_like.transfer.metered import MeteredSession
 from mydata_like.transfer.timesheet import Timesheet
 
@@ -48,7 +48,7 @@ class Server:
 
     def finish(self):
         self.hands.wait(self.times[2])
-        return Finished(0, b"", b"")
+        return CommandResult(0, b"", b"")
 
     def read_ready(self):
         return b""

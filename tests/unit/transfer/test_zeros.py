@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mydata_like.core.errors import FileChangedError, TransientError
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.sftp import Sftp
 from mydata_like.transfer.crew import BLOCK, LARGE, Room
 from mydata_like.transfer.protocol import Task
@@ -23,7 +23,7 @@ from tests.fakes.place import MODIFIED, checksum
 from tests.fakes.session import LocalSession
 from tests.unit.transfer.test_reading import seen
 
-SHELL = Rung("shell", tar="gnu", checksum=b"md5sum")
+SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum")
 SERVER = Path("/usr/lib/openssh/sftp-server")
 SIZE = 24 << 20
 DATA = 3 << 20

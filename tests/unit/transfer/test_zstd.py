@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mydata_like.core.errors import StagingError, TransientError
-from mydata_like.ssh.remote import Rung
+from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.transfer.batch import BatchSender
 from mydata_like.transfer.compression import Compression
 from mydata_like.transfer.sealed import part_name
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("zstd"), reason="needs zstd"),
 ]
 
-SHELL = Rung("shell", tar="gnu", checksum=b"md5sum", zstd=True)
+SHELL = HostCapabilities("shell", tar="gnu", checksum=b"md5sum", zstd=True)
 MIB = 1 << 20
 NUMBERS = b"".join(b"%d,%d;" % (n, n * n % 1013) for n in range(MIB // 8)) * 20
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.ssh import links
+from mydata_like.ssh import dialing
 
 _GLANCE: Final = 0.1  # seconds of one wait
 _UNHEARD: Final = 0.5  # seconds that what has come waits to be taken in, at most
@@ -68,7 +68,7 @@ def _without_frames(error: Exception) -> Exception:
     return error
 
 
-class Vigil(ABC):
+class SharedSocket(ABC):
     """A connection whose library takes turns, and whose socket many threads may wait for."""
 
     def __init__(self, line: socket.socket) -> None:
@@ -174,7 +174,7 @@ class Vigil(ABC):
             waiter.called.clear()
             return
         if in_all:
-            links.hurry(self._line)
+            dialing.hurry(self._line)
         try:
             moved = self._watch(seconds, writable=pending)
         finally:
@@ -186,7 +186,7 @@ class Vigil(ABC):
 
     def _watch(self, seconds: float, *, writable: bool) -> bool:
         """Wait for the socket or the bell; return whether it was the socket."""
-        ready = links.wait_ready(self._line, self._bell, writable=writable, seconds=seconds)
+        ready = dialing.wait_ready(self._line, self._bell, writable=writable, seconds=seconds)
         with suppress(BlockingIOError):
             self._bell.recv(4096)
         return ready
@@ -211,7 +211,7 @@ class Vigil(ABC):
             self._rope.send(b"\0")
 
 
-def _tend(line: "weakref.ref[Vigil]", gone: Event) -> None:
+def _tend(line: "weakref.ref[SharedSocket]", gone: Event) -> None:
     """Take in what has come, now and then; whoever uses a broken line finds that out."""
     with suppress(UploaderError):
         while not gone.wait(_UNHEARD) and (vigil := line()) is not None:

@@ -3,7 +3,7 @@
 import pytest
 
 from mydata_like.core.errors import TransientError
-from mydata_like.ssh.vigil import _Waiter
+from mydata_like.ssh.shared_socket import _Waiter
 
 
 def refuse():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mydata_like.ssh.remote import build_scp, quote
+from mydata_like.ssh.capabilities import build_scp, quote
 
 SHELLS = [
     command for command in (["/bin/sh"], ["bash"], ["busybox", "sh"]) if shutil.which(command[0])

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import RejectedError, StagingError, TransientError
 from mydata_like.core.formatting import format_path
 from mydata_like.core.parsing import parse_count
-from mydata_like.ssh.session import Finished, Session, Stream
+from mydata_like.ssh.session import CommandResult, SshSession, Stream
 
 _NO_GROUND: Final = 92  # the location cannot be entered
 _NO_FILES: Final = 93  # it takes no files
@@ -34,7 +34,7 @@ _PLAIN: Final = frozenset(
 )
 
 
-class Rung(NamedTuple):
+class HostCapabilities(NamedTuple):
     """The best rung that works, and what there is on it.
 
     `rung` is `shell`, `scp` or `sftp`; `why` says how that was found. `tar` is `gnu`, `bsd`,
@@ -68,7 +68,7 @@ def build_scp(location: bytes) -> bytes:
     return b"scp -r -p -t -- " + (folder if _PLAIN.issuperset(folder) else quote(folder))
 
 
-def probe(session: Session, location: bytes) -> Rung:
+def probe(session: SshSession, location: bytes) -> HostCapabilities:
     """Return the best rung that works below this location, made where it is missing.
 
     Raises `StagingError` where none does or the location takes no files.
@@ -89,7 +89,7 @@ def probe(session: Session, location: bytes) -> Rung:
     )
 
 
-def _probe_shell(session: Session, location: bytes) -> Rung:
+def _probe_shell(session: SshSession, location: bytes) -> HostCapabilities:
     """Try a shell; what its login scripts print before our own words does not matter."""
     token = os.urandom(8).hex().encode()
     nonce = b"mydata-" + token + b' it\'s 5$ "now"! `x` \\'
@@ -103,7 +103,7 @@ def _probe_shell(session: Session, location: bytes) -> Rung:
         raise _no_files(location, finished.errors)
     facts = dict(line.partition(b" ")[::2] for line in said[:_ANSWER].splitlines())
     tar = _flavour(facts)
-    return Rung(
+    return HostCapabilities(
         "shell",
         f"a shell answers, {f'{tar} tar extracts' if tar else 'without a tar that extracts'}",
         tar,
@@ -165,7 +165,7 @@ def _cpus(facts: dict[bytes, bytes]) -> int | None:
     return count if 0 < count < 10_000 else None
 
 
-def _probe_scp(session: Session, location: bytes) -> Rung:
+def _probe_scp(session: SshSession, location: bytes) -> HostCapabilities:
     """Try scp; its protocol cannot remove, so the sample has one name and is tiny."""
     stream = session.start(build_scp(location))
     try:
@@ -178,7 +178,7 @@ def _probe_scp(session: Session, location: bytes) -> Rung:
     finally:
         stream.close()
     _remove_sample(session, location)
-    return Rung("scp", "scp takes files")
+    return HostCapabilities("scp", "scp takes files")
 
 
 def _expect_ready(stream: Stream, location: bytes) -> None:
@@ -191,7 +191,7 @@ def _expect_ready(stream: Stream, location: bytes) -> None:
     raise RejectedError(_saying(stream.finish(), said))
 
 
-def _remove_sample(session: Session, location: bytes) -> None:
+def _remove_sample(session: SshSession, location: bytes) -> None:
     """Remove what the probe of scp wrote, where SFTP is allowed as well."""
     try:
         sftp = session.open_sftp()
@@ -200,7 +200,7 @@ def _remove_sample(session: Session, location: bytes) -> None:
         return
 
 
-def _probe_sftp(session: Session, location: bytes) -> Rung:
+def _probe_sftp(session: SshSession, location: bytes) -> HostCapabilities:
     sftp = session.open_sftp()
     target = b"%b-%b" % (_sample_path(location), os.urandom(8).hex().encode())  # others probe, too
     part = target + b".part"
@@ -218,14 +218,14 @@ def _probe_sftp(session: Session, location: bytes) -> Rung:
         raise _no_files(location, error.message.encode()) from error
     if size != len(_SAMPLE):
         raise _no_files(location, b"what was written is not there")
-    return Rung("sftp", "SFTP takes files")
+    return HostCapabilities("sftp", "SFTP takes files")
 
 
 def _sample_path(location: bytes) -> bytes:
     return location.rstrip(b"/") + b"/" + _SAMPLE_NAME.encode()
 
 
-def _saying(finished: Finished, before: bytes = b"") -> str:
+def _saying(finished: CommandResult, before: bytes = b"") -> str:
     """Return what a host said instead of what was hoped for, fit for a message."""
     said = finished.errors.strip() or (before + finished.output).strip()
     text = format_path(b" ".join(said[:_ANSWER].split()))[:_SAYING]

@@ -39,7 +39,7 @@ class EndedError(TransientError):
         super().__init__("The server ended SFTP.", code="link.lost")
 
 
-class Answer(NamedTuple):
+class SftpReply(NamedTuple):
     """What the server says to the request of this number."""
 
     kind: int
@@ -70,7 +70,7 @@ def build_description(path: bytes, mode: int, modified: float) -> tuple[int, byt
     return SETSTAT, pack(path) + fields
 
 
-def read_size(answer: Answer) -> int:
+def read_size(answer: SftpReply) -> int:
     """Return the size that attributes tell; 0 where they do not, -1 where these are none."""
     if answer.kind != ATTRIBUTES:
         return -1
@@ -110,7 +110,7 @@ def split_attributes(packet: bytes) -> tuple[Attributes, bytes]:
     return Attributes(size, mode, modified), rest
 
 
-def read_names(answer: Answer) -> list[tuple[bytes, Attributes]]:
+def read_names(answer: SftpReply) -> list[tuple[bytes, Attributes]]:
     """Return the entries of a directory that an answer names."""
     (count,) = struct.unpack_from(">I", answer.body)
     rest, entries = answer.body[4:], []
@@ -122,7 +122,7 @@ def read_names(answer: Answer) -> list[tuple[bytes, Attributes]]:
     return entries
 
 
-def check_size(answer: Answer, path: bytes, size: int) -> None:
+def check_size(answer: SftpReply, path: bytes, size: int) -> None:
     """Return if a file has this size; raises `RejectedError`."""
     if answer.kind == ATTRIBUTES and read_size(answer) != size:
         message = f"{format_path(path)} was not written to its end by the server."
@@ -152,14 +152,14 @@ def read_extensions(greeting: bytes) -> frozenset[bytes]:
     return frozenset(texts[::2])  # every other one is a version
 
 
-def read_code(answer: Answer) -> int:
+def read_code(answer: SftpReply) -> int:
     """Return the code of an answer that is a status."""
     if answer.kind != STATUS:
         raise confused()
     return int.from_bytes(answer.body[:4], "big")
 
 
-def rejected(answer: Answer, path: bytes) -> RejectedError:
+def rejected(answer: SftpReply, path: bytes) -> RejectedError:
     """Return the error of a refused request, in the server's words."""
     said = format_path(split(answer.body[4:])[0])[:200].rstrip(".") or "refused"
     code = "staging.denied" if read_code(answer) == DENIED else "staging.refused"
