@@ -31,7 +31,7 @@ from mydata_like.store.paths import Places
 from mydata_like.store.state_files import DELETIONS, DeletionLogFile, find_file
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.premises import Grounds, Premises
-from mydata_like.transfer.unarchive import TarArchives
+from mydata_like.transfer.archive_reader import TarArchives
 
 OUTSIDE = Problem(
     "free.outside",

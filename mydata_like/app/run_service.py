@@ -74,9 +74,9 @@ from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
 from mydata_like.system.lease import Lease
 from mydata_like.system.load import measure_idle
-from mydata_like.transfer.reading import read_checksum
+from mydata_like.transfer.archive_reader import TarArchives
+from mydata_like.transfer.file_source import read_checksum
 from mydata_like.transfer.sessions import count_cpus
-from mydata_like.transfer.unarchive import TarArchives
 
 LOOK_FOR = 30.0  # seconds of looking at what is there where a run cannot begin
 SWITCH_INTERVAL = 0.0005  # seconds a thread may keep those that send from going on

@@ -18,12 +18,11 @@ from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
 from mydata_like.store.paths import Places
 from mydata_like.system.clock import SystemClock
-from mydata_like.transfer.archive import ArchiveSource, open_content
+from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.channel import describe_member
-from mydata_like.transfer.endpoints import build_endpoints
-from mydata_like.transfer.pool import SshTransport
-from mydata_like.transfer.reading import Source
-from mydata_like.transfer.trial import require_let_in
+from mydata_like.transfer.file_source import FileSource
+from mydata_like.transfer.pool import SshTransport, build_endpoints
+from mydata_like.transfer.probe_file import require_let_in
 
 HTTP_CHANNELS = 4
 
@@ -147,5 +146,5 @@ def _over_http(
     return Staging(transport, area.box if area else "")
 
 
-def _open(wanted: FileToSend) -> Source | ArchiveSource:
+def _open(wanted: FileToSend) -> FileSource | ArchiveSource:
     return open_content(describe_member(wanted))

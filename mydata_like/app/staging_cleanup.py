@@ -26,11 +26,11 @@ from mydata_like.store.state_files import (
     find_file,
 )
 from mydata_like.store.unsent import Unsent, find_unsent
-from mydata_like.transfer.cleanup import AGE, Left, Removed, clean_up, open_remover
-from mydata_like.transfer.parts import RESUMABLE
-from mydata_like.transfer.protocol import Member
-from mydata_like.transfer.sealed import owner_mark, part_name
-from mydata_like.transfer.trial import visit
+from mydata_like.transfer.held_back_tail import owner_mark, part_name
+from mydata_like.transfer.probe_file import visit
+from mydata_like.transfer.remote_cleanup import AGE, Leftover, Removed, clean_up, open_remover
+from mydata_like.transfer.single_file import RESUMABLE
+from mydata_like.transfer.worker_messages import Member
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class _Wanted:
         self._mark = owner_mark(owner)
         self._names: dict[bytes, set[bytes]] = defaultdict(set)  # by folder
 
-    def has(self, folder: bytes, left: Left) -> bool:
+    def has(self, folder: bytes, left: Leftover) -> bool:
         if folder not in self._names:
             text = folder.decode("utf-8", "surrogateescape")
             for one in self._unsent:

@@ -19,7 +19,7 @@ from mydata_like.core.ports import CancelSignal, SentFile, Transport
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.ssh.session import Endpoint
 from mydata_like.system.clock import SystemClock
-from mydata_like.transfer.trial import Visit, visit
+from mydata_like.transfer.probe_file import Visit, visit
 
 PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app makes
 _SIZE: Final = 100_000

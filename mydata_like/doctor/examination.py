@@ -57,8 +57,8 @@ from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.ssh.capabilities import HostCapabilities, probe
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import SshSession
-from mydata_like.transfer.protocol import STREAMS
 from mydata_like.transfer.sessions import count_sessions
+from mydata_like.transfer.worker_messages import STREAMS
 
 _COUNTS: Final = (1, 2, 4, 8)
 _SESSIONS: Final = 3  # of which the best counts for a cipher, to a host that is so close:

@@ -13,7 +13,7 @@ from mydata_like.doctor.findings import Cost
 from mydata_like.doctor.looks import Budget
 from mydata_like.doctor.pump import Answer, Flood, Flooded, Ready, Refused, Tick, Worked
 from mydata_like.ssh.session import Endpoint
-from mydata_like.transfer.process import build_command, start_process
+from mydata_like.transfer.worker_process import build_command, start_process
 
 PUMP: Final = "--speed-test-pump"  # to the program itself, where that is all there is
 _WARM: Final = 0.25  # of a flood, in which windows and buffers fill, says nothing

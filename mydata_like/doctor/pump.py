@@ -19,7 +19,7 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.core.parsing import parse_count
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import Endpoint, SshSession, Stream
-from mydata_like.transfer.pipe import Pipe, take_standard_streams
+from mydata_like.transfer.worker_messages import Pipe, take_standard_streams
 
 _PIECE: Final = 256 * 1024
 _SWITCH: Final = 0.0002  # seconds, as in a channel worker

@@ -26,7 +26,7 @@ from mydata_like.doctor.findings import (
     carried,
     in_usual_batches,
 )
-from mydata_like.transfer.crew import FAR, LARGE
+from mydata_like.transfer.multi_stream import FAR, LARGE
 
 TINY: Final = 3_000  # bytes of a tiny file: half of those in an archive of instruments are smaller
 _EXPLAINED: Final = 0.7  # of the time that the whole takes; a part that takes so much is the cause

@@ -11,23 +11,23 @@ from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import FileToSend, Payload, Replacement
 from mydata_like.core.ports import Emit, Progress, SentFile, UnsentFile
 from mydata_like.core.staging_path import aside_path
-from mydata_like.transfer.process import WorkerProcess
-from mydata_like.transfer.protocol import (
-    Allowance,
-    Cut,
-    Done,
-    Fate,
+from mydata_like.transfer.worker_messages import (
+    BytesSent,
+    CancelTask,
     Member,
-    Move,
-    Moved,
-    Moves,
-    Task,
+    MemberResult,
+    RateLimit,
+    RenameTask,
+    RenameTasks,
+    SendTask,
+    TaskResult,
 )
+from mydata_like.transfer.worker_process import WorkerProcess
 
 CUT: Final = "file.cancelled"
 
 
-class Workers(Protocol):
+class WorkerPool(Protocol):
     """The pool as its channels see it; `patience` is how long a worker may say nothing.
 
     `mark` is the uploader's, for temporary names.
@@ -58,7 +58,7 @@ class SshChannel:
     A failure ends its session, and the other channels of it; the next send opens another.
     """
 
-    def __init__(self, workers: Workers, number: int) -> None:
+    def __init__(self, workers: WorkerPool, number: int) -> None:
         self._workers = workers
         self._number = number
         self._worker: WorkerProcess | None = None
@@ -88,14 +88,16 @@ class SshChannel:
         """Put what was laid aside into its place, as `core.ports.Channel` promises."""
         mark = self._workers.mark
         moves = (_make_move(it, files.get(it.key), mark) for it in replacements)
-        return self._order(Moves(tuple(moves)), _ignore)
+        return self._order(RenameTasks(tuple(moves)), _ignore)
 
     def discard(self, replacements: Sequence[Replacement]) -> None:
         """Remove what was laid aside."""
         moves = (_make_move(it, None)._replace(target=b"") for it in replacements)
-        self._order(Moves(tuple(moves)), _ignore)
+        self._order(RenameTasks(tuple(moves)), _ignore)
 
-    def _order(self, order: Task | Moves, progress: Progress) -> list[SentFile | UnsentFile]:
+    def _order(
+        self, order: SendTask | RenameTasks, progress: Progress
+    ) -> list[SentFile | UnsentFile]:
         """Have the worker do something, and return the fates it tells."""
         worker = self._join()
         try:
@@ -121,7 +123,7 @@ class SshChannel:
         self._cut = True
         with suppress(TransientError):  # a worker that has ended carries nothing
             if self._worker is not None:
-                self._worker.tell(self._number, Cut())
+                self._worker.tell(self._number, CancelTask())
 
     def close(self) -> None:
         """Give the channel up, when it carries nothing."""
@@ -138,17 +140,19 @@ class SshChannel:
             self._tell_rate()
         return self._worker
 
-    def _carry(self, worker: WorkerProcess, task: Task | Moves, progress: Progress) -> Done:
-        parts = task.members if isinstance(task, Task) else task.moves
+    def _carry(
+        self, worker: WorkerProcess, task: SendTask | RenameTasks, progress: Progress
+    ) -> TaskResult:
+        parts = task.members if isinstance(task, SendTask) else task.moves
         size = sum(part.size for part in parts)
         worker.tell(self._number, task)
         if self._cut:
-            worker.tell(self._number, Cut())  # again: it may have come before the task
+            worker.tell(self._number, CancelTask())  # again: it may have come before the task
         while True:
             answer = worker.hear(self._number, self._workers.patience)
-            assert isinstance(answer, Done | Moved)
+            assert isinstance(answer, TaskResult | BytesSent)
             self._count(answer.spent)
-            if isinstance(answer, Done):
+            if isinstance(answer, TaskResult):
                 return answer
             progress(min(answer.bytes, size))
 
@@ -159,7 +163,7 @@ class SshChannel:
     def _tell_rate(self) -> None:
         with self._pacing, suppress(TransientError):  # one that has ended needs no limit
             if self._worker is not None:
-                self._worker.tell(self._number, Allowance(self._rate))
+                self._worker.tell(self._number, RateLimit(self._rate))
 
     def _give_up(self, worker: WorkerProcess, error: UploaderError) -> None:
         host = self._workers.host_of(worker)
@@ -170,15 +174,17 @@ class SshChannel:
         )
 
 
-def _make_task(payload: Payload, mark: bytes, *, spare: bool) -> Task:
+def _make_task(payload: Payload, mark: bytes, *, spare: bool) -> SendTask:
     members = tuple(describe_member(wanted, mark) for wanted in payload.members)
-    return Task(members, payload.batched, spare)
+    return SendTask(members, payload.batched, spare)
 
 
-def _make_move(replacement: Replacement, wanted: FileToSend | None, mark: bytes = b"") -> Move:
+def _make_move(
+    replacement: Replacement, wanted: FileToSend | None, mark: bytes = b""
+) -> RenameTask:
     target = _encode(replacement.remote)
     member = wanted and describe_member(wanted, mark)._replace(remote=target, aside=False)
-    return Move(_encode(replacement.staged), target, replacement.size, member)
+    return RenameTask(_encode(replacement.staged), target, replacement.size, member)
 
 
 def _encode(path: str) -> bytes:
@@ -209,7 +215,7 @@ def describe_member(wanted: FileToSend, mark: bytes = b"") -> Member:
     )
 
 
-def _tell(fate: Fate) -> SentFile | UnsentFile:
+def _tell(fate: MemberResult) -> SentFile | UnsentFile:
     if fate.problem is None:
         return SentFile(fate.place, fate.checksum, inside=fate.inside)
     return UnsentFile(fate.place, fate.problem, fate.again)

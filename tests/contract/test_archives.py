@@ -9,7 +9,7 @@ import pytest
 
 from mydata_like.core.model import FileToSend, LocalFile, Payload
 from mydata_like.core.ports import SentFile
-from mydata_like.transfer.archive import measure_archive
+from mydata_like.transfer.archive_writer import measure_archive
 from tests.archives import NAME, members_of
 from tests.sshd_fixture import needs_sshd
 from tests.staging import DATASET, Staging

@@ -24,7 +24,7 @@ from mydata_like.server.client import ApiClient
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.server.uploader import Installation, MachineRecord, RegisteredKey, Uploaders
 from mydata_like.settings.schema import Server
-from mydata_like.transfer.reading import open_source
+from mydata_like.transfer.file_source import open_source
 from tests.fakes.clock import FakeClock
 from tests.fakes.server import ScriptedServer
 from tests.settled import settle

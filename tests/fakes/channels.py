@@ -10,9 +10,9 @@ from typing import NoReturn
 from mydata_like.core.errors import AccessDeniedError, RejectedError, TransientError
 from mydata_like.ssh.capabilities import HostCapabilities
 from mydata_like.ssh.session import SshSession, Stream
-from mydata_like.transfer.protocol import Plan
-from mydata_like.transfer.shell import WAITING
+from mydata_like.transfer.remote_shell import WAITING
 from mydata_like.transfer.worker import work
+from mydata_like.transfer.worker_messages import WorkerConfig
 from tests.fakes.session import LocalSession
 
 REFUSALS = {
@@ -94,7 +94,7 @@ def main() -> None:
     work(connect)
 
 
-def connect(plan: Plan) -> tuple[SshSession, HostCapabilities]:
+def connect(plan: WorkerConfig) -> tuple[SshSession, HostCapabilities]:
     host = plan.endpoint.host
     if host in REFUSALS:
         raise REFUSALS[host]

@@ -14,13 +14,13 @@ from mydata_like.core.errors import StagingError, TransientError
 from mydata_like.core.events import ChannelChanged
 from mydata_like.core.model import Payload
 from mydata_like.core.ports import SentFile
-from mydata_like.transfer import crew
+from mydata_like.transfer import multi_stream
 from tests.fakes.place import checksum
 from tests.faults.tcpproxy import TcpProxy
 from tests.sshd_fixture import kill_commands, let_start_no_more, needs_limits
 from tests.staging import Staging, single, wanted
 
-LARGE = crew.LARGE - (1 << 20)  # for one stream, however far a busy machine seems to be
+LARGE = multi_stream.LARGE - (1 << 20)  # for one stream, however far a busy machine seems to be
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,11 @@ from mydata_like.ssh.capabilities import probe
 from mydata_like.ssh.session import CommandResult, Endpoint
 from mydata_like.ssh.sftp import Sftp
 from mydata_like.system.clock import SystemClock
-from mydata_like.transfer.ground import Ground
-from mydata_like.transfer.parts import Parts
-from mydata_like.transfer.proof import judge
-from mydata_like.transfer.protocol import Member, Move
-from mydata_like.transfer.replacing import replace_by_shell
-from mydata_like.transfer.shell import Shells, read_answer
+from mydata_like.transfer.batch_verification import judge
+from mydata_like.transfer.file_replacement import replace_by_shell
+from mydata_like.transfer.remote_shell import RemoteDirs, Shells, read_answer
+from mydata_like.transfer.single_file import PartialFiles
+from mydata_like.transfer.worker_messages import Member, RenameTask
 from tests.fuzz.target import Parse, Target, plain
 
 MEMBER_NAMES: Final = [b"a", b"b c", b"d"]
@@ -149,11 +148,11 @@ MEMBER: Final = Member(b"/a", 20_000_000, 1, 1, 1, b"a/b")
 
 
 def _find_parts(data: bytes) -> object:
-    return Parts(Ground(Shells(_Session(data)), b"/data")).find(MEMBER) or True
+    return PartialFiles(RemoteDirs(Shells(_Session(data)), b"/data")).find(MEMBER) or True
 
 
 def _replace(data: bytes) -> object:
-    moves = [Move(b"a", b"b", 1), Move(b"c", b"", 1)]
+    moves = [RenameTask(b"a", b"b", 1), RenameTask(b"c", b"", 1)]
     return replace_by_shell(Shells(_Session(data)), b"/data", moves)
 
 

@@ -47,8 +47,8 @@ from mydata_like.system.clock import SystemClock
 from mydata_like.system.holder import Holder
 from mydata_like.system.logreading import parse_line, read_end
 from mydata_like.transfer import tar
-from mydata_like.transfer.archive import INDEX_HEAD, INDEX_TAIL
-from mydata_like.transfer.unarchive import TarArchives
+from mydata_like.transfer.archive_reader import TarArchives
+from mydata_like.transfer.archive_writer import INDEX_HEAD, INDEX_TAIL
 from tests.fuzz.hosts import TARGETS as HOST_TARGETS
 from tests.fuzz.own import TARGETS as OWN_TARGETS
 from tests.fuzz.target import (

@@ -53,7 +53,7 @@ def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
 
 @pytest.mark.process
 def test_a_channel_worker_imports_no_library_before_its_plan():
-    modules = imported("import mydata_like.transfer.process, mydata_like.transfer.worker")
+    modules = imported("import mydata_like.transfer.worker_process, mydata_like.transfer.worker")
 
     assert not modules & LIBRARIES
 

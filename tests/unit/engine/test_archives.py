@@ -33,7 +33,7 @@ from mydata_like.core.model import (
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.engine.archives import Verdict, judge_archive
 from mydata_like.transfer import tar
-from mydata_like.transfer.unarchive import TarArchives
+from mydata_like.transfer.archive_reader import TarArchives
 from tests.archives import members_of, write
 from tests.unit.engine import test_check, test_register, test_send, test_verify
 from tests.unit.engine.files import (

@@ -19,7 +19,7 @@ from mydata_like.engine import bundle as module
 from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.run import count_files
 from mydata_like.settings.transfer_sections import Archive as Settings
-from mydata_like.transfer.unarchive import TarArchives
+from mydata_like.transfer.archive_reader import TarArchives
 from tests.fakes.ledger import MemoryLedger
 from tests.unit.engine.files import DATASET, MODIFIED_NS, a_folder, a_record, a_staged, a_wanted
 

@@ -33,7 +33,7 @@ from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.engine.knowledge import Knowledge
 from mydata_like.engine.retry import Gate
 from mydata_like.settings.schema import Data
-from mydata_like.transfer.unarchive import TarArchives
+from mydata_like.transfer.archive_reader import TarArchives
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.server import ACCOUNT, FACILITY, ScriptedServer

@@ -7,7 +7,7 @@ from mydata_like.core.model import Payload, Registered
 from mydata_like.engine.choices import Choices
 from mydata_like.engine.pack import Pack
 from mydata_like.settings.schema import Transfer
-from mydata_like.transfer.unarchive import TarArchives
+from mydata_like.transfer.archive_reader import TarArchives
 from tests.fakes.clock import FakeClock
 from tests.fakes.source import ListSource
 from tests.unit.engine.files import a_record, a_staged, a_wanted

@@ -19,7 +19,7 @@ from mydata_like.server.get_or_create import number_of
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.server.serializers import parse_datafile
 from mydata_like.settings.schema import Server
-from mydata_like.transfer.reading import open_source
+from mydata_like.transfer.file_source import open_source
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 from tests.fakes.web import page, reply, reset, web_server

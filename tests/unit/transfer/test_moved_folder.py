@@ -16,15 +16,15 @@ from mydata_like.server.client import ApiClient
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Data, Server, Settings
 from mydata_like.system.clock import SystemClock
-from mydata_like.transfer.archive import open_content
+from mydata_like.transfer.archive_writer import open_content
 from mydata_like.transfer.channel import describe_member
-from mydata_like.transfer.crew import LARGE
-from mydata_like.transfer.reading import read_checksum
-from mydata_like.transfer.tiny import TINY
+from mydata_like.transfer.file_source import read_checksum
+from mydata_like.transfer.multi_stream import LARGE
+from mydata_like.transfer.small_files import TINY
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import MODIFIED
 from tests.fakes.web import web_server
-from tests.unit.transfer import test_batch, test_sftp_striped, test_single, test_striped
+from tests.unit.transfer import test_batch_sender, test_sftp_striped, test_single, test_striped
 
 DATASET = Dataset(DatasetId(7), "Set 1")
 SMALL = 1000
@@ -57,7 +57,7 @@ def member_of(file):
 
 
 def send_batch(place, file, **options):
-    return test_batch.send(place, [member_of(file)], **options).fates[0]
+    return test_batch_sender.send(place, [member_of(file)], **options).fates[0]
 
 
 def send_whole(place, file):

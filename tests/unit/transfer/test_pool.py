@@ -23,7 +23,7 @@ from mydata_like.core.model import Payload, StagingArea
 from mydata_like.core.ports import SentFile, UnsentFile
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import SshTransport
-from mydata_like.transfer.process import build_command
+from mydata_like.transfer.worker_process import build_command
 from tests.fakes.place import checksum
 from tests.staging import single, wanted
 
@@ -462,7 +462,7 @@ from pathlib import Path
 from mydata_like.core.model import StagingArea
 from mydata_like.settings.schema import Transfer
 from mydata_like.transfer.pool import SshTransport
-from mydata_like.transfer.process import build_command
+from mydata_like.transfer.worker_process import build_command
 if __name__ == "__main__":
     area = StagingArea(box="b", location="/nowhere", username="me", hosts=("here",))
     transport = SshTransport(area, Transfer(), key_file=Path("k"), known_hosts=Path("k"),
