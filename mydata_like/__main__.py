@@ -56,7 +56,7 @@ def show(words: list[str] | None = None) -> None:
 
 
 def _take_private() -> None:
-    from mydata_like.store.environment import take_private
+    from mydata_like.state.paths import take_private
 
     take_private()
 
@@ -75,9 +75,9 @@ def open_window(config: "Path | None", paths: "tuple[Path, ...]", *, hidden: boo
     """Open the window of a settings file, the usual one by default; return the exit code."""
     from mydata_like.gui.launch_options import LaunchOptions
     from mydata_like.gui.start import start
-    from mydata_like.store.paths import Places
+    from mydata_like.state.paths import StatePaths
 
-    places = Places.chosen(os.environ, config)
+    places = StatePaths.chosen(os.environ, config)
     folders = (places.state, places.logs)
     return start(LaunchOptions(config, places.config_file, *folders, paths, hidden=hidden))
 

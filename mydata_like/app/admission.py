@@ -29,13 +29,8 @@ from mydata_like.server.uploader import (
 )
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.keys import KeyPair, ensure_key
-from mydata_like.store.paths import Places
-from mydata_like.store.state_files import (
-    ApprovalState,
-    PendingApproval,
-    load_approval,
-    save_record,
-)
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import ApprovalState, PendingApproval, load_approval, save_record
 from mydata_like.system.machine import describe_machine, find_traits
 
 logger = logging.getLogger(__name__)
@@ -60,7 +55,7 @@ class Applicant:
         return RegisteredKey(key.line(comment), (key.fingerprint, key.md5_fingerprint))
 
 
-def describe_applicant(connection: Connection, settings: Settings, places: Places) -> Applicant:
+def describe_applicant(connection: Connection, settings: Settings, places: StatePaths) -> Applicant:
     """Return who asks; the key is made where there is none."""
     pair = ensure_key(settings.transfer.key_file or places.key_file)
     uuid, traits = ensure_uuid(settings, places), find_traits()

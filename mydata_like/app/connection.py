@@ -15,8 +15,8 @@ from mydata_like.server.client import ApiClient
 from mydata_like.server.uploader import Uploaders
 from mydata_like.settings.atomic_write import read_plain, write_private
 from mydata_like.settings.schema import Settings, find_missing
-from mydata_like.store.paths import Places
-from mydata_like.store.secrets import Secret
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.secrets import Secret
 from mydata_like.system.machine import describe_machine
 
 
@@ -98,12 +98,12 @@ def choose_facility(facilities: Sequence[Facility], name: str) -> Facility:
     )
 
 
-def uuid_file(settings: Settings, places: Places) -> Path:
+def uuid_file(settings: Settings, places: StatePaths) -> Path:
     """Return where the identity is kept that the settings do not tell."""
     return find_state(settings, places) / "uploader-uuid"
 
 
-def ensure_uuid(settings: Settings, places: Places) -> str:
+def ensure_uuid(settings: Settings, places: StatePaths) -> str:
     """Return this installation's identity, made at the first start and kept beside the state."""
     found = find_uuid(settings, places)
     if found:
@@ -113,7 +113,7 @@ def ensure_uuid(settings: Settings, places: Places) -> str:
     return made
 
 
-def find_uuid(settings: Settings, places: Places) -> str:
+def find_uuid(settings: Settings, places: StatePaths) -> str:
     """Return this installation's identity; empty where it has none yet."""
     if settings.instrument.uuid:
         return settings.instrument.uuid

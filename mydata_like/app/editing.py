@@ -24,7 +24,7 @@ from mydata_like.settings.mydata_cfg import Conversion
 from mydata_like.settings.pending_changes import ApiKeyChange, PendingChanges
 from mydata_like.settings.schema import Settings, settings_by_key
 from mydata_like.settings.settings_file import edit_text, read_settings_file
-from mydata_like.store.secrets import Owner, Secret
+from mydata_like.state.secrets import Owner, Secret
 
 AUTOSTART: Final = "window.start_at_login"  # which takes effect when it is saved
 CHANGED_ELSEWHERE: Final = "settings.changed-elsewhere"

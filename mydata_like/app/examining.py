@@ -32,18 +32,13 @@ from mydata_like.doctor.findings import LATENCIES, Findings, Machine, Measured
 from mydata_like.doctor.looks import FULL, QUICK, Effort
 from mydata_like.doctor.staging import Staging
 from mydata_like.doctor.subject import Subject
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.client import Query
 from mydata_like.settings.layers import Layer
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.paths import Places
-from mydata_like.store.state_files import (
-    SPEED_TESTS,
-    add_speed_test,
-    find_file,
-    read_speed_tests,
-)
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import SPEED_TESTS, add_speed_test, find_file, read_speed_tests
 from mydata_like.system.clock import SystemClock
 
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, with the uploader's uuid behind it
@@ -234,7 +229,7 @@ def _find_staging(
     ), ""
 
 
-def _recall_records(settings: Settings, places: Places) -> Iterator[float]:
+def _recall_records(settings: Settings, places: StatePaths) -> Iterator[float]:
     """Yield how many files a second each run brought to the server that waited for its API."""
     root = os.fsencode(settings.data.directory or Path())
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, SystemClock())

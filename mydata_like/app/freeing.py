@@ -24,11 +24,11 @@ from mydata_like.core.errors import NotApprovedError, Problem, RunError, Setting
 from mydata_like.engine.free import Free
 from mydata_like.engine.proving import Proof
 from mydata_like.engine.reverify import Reverification, Reverify
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.paths import Places
-from mydata_like.store.state_files import DELETIONS, DeletionLogFile, find_file
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import DELETIONS, DeletionLogFile, find_file
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.premises import Grounds, Premises
 from mydata_like.transfer.archive_reader import TarArchives
@@ -144,7 +144,7 @@ def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> Gr
     return Grounds(premises)
 
 
-def _open_ledger(settings: Settings, places: Places, root: Path) -> SqliteLedger:
+def _open_ledger(settings: Settings, places: StatePaths, root: Path) -> SqliteLedger:
     name = os.fsencode(root)
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, name), name, SystemClock())
     if ledger is None:
@@ -175,7 +175,7 @@ def _require_encryption(settings: Settings) -> None:
         )
 
 
-def _require_box(connection: Connection, settings: Settings, places: Places) -> str:
+def _require_box(connection: Connection, settings: Settings, places: StatePaths) -> str:
     """Return the storage box in which files stay; refuse where nobody gave us one."""
     try:
         approved = open_petition(connection, settings, places, ignore).look()

@@ -30,8 +30,8 @@ from mydata_like.settings.pending_changes import KeyStore
 from mydata_like.settings.schema import Settings, find_missing
 from mydata_like.settings.validate import check_values
 from mydata_like.ssh.keys import load_key
-from mydata_like.store.paths import Places
-from mydata_like.store.secrets import Owner, Secret, SecretSources
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.secrets import Owner, Secret, SecretSources
 
 _UUID, _KEY_FILE = "instrument.uuid", "transfer.key_file"
 # A key that has these faults is still the one that is approved: better to stop and have it
@@ -142,7 +142,7 @@ def _require_legacy() -> Path:
 class Present:
     """The settings as they are, and which of them a person has decided."""
 
-    def __init__(self, loaded: Loaded, places: Places) -> None:
+    def __init__(self, loaded: Loaded, places: StatePaths) -> None:
         self._locked_by = loaded.locked_by
         self._settings = loaded.settings
         self._own = {

@@ -16,11 +16,11 @@ from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.ports import Clock
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.root import Root, reason
+from mydata_like.ledger.sql import PastRunRow
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.paths import Places
-from mydata_like.store.rows import PastRun
-from mydata_like.store.state_files import DELETIONS, find_file, load_deletions
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
 from mydata_like.system.lock import find_shards, is_locked
 
 RUNS_LOOKED_AT = 100  # for the newest one over everything, and those that were cut off since
@@ -31,7 +31,7 @@ class ShardState(NamedTuple):
 
     shard: str
     running: bool
-    last: PastRun | None
+    last: PastRunRow | None
     at_risk: AtRisk = NO_RISK
 
     def as_record(self) -> Mapping[str, object]:
@@ -51,9 +51,9 @@ class LedgerState:
     """
 
     running: bool
-    runs: tuple[PastRun, ...] = ()
-    whole: PastRun | None = None
-    interrupted: PastRun | None = None
+    runs: tuple[PastRunRow, ...] = ()
+    whole: PastRunRow | None = None
+    interrupted: PastRunRow | None = None
     at_risk: AtRisk = NO_RISK
     sources: tuple[KnownSource, ...] = ()
     data_problem: Problem | None = None
@@ -75,12 +75,12 @@ class LedgerState:
         )
 
 
-def run_record(past: PastRun) -> dict[str, object]:
+def run_record(past: PastRunRow) -> dict[str, object]:
     """Return a run as plain values for JSON."""
     return dict(past.summary) | {"started": past.started.isoformat()}
 
 
-def look_at_ledger(settings: Settings, places: Places, clock: Clock) -> LedgerState:
+def look_at_ledger(settings: Settings, places: StatePaths, clock: Clock) -> LedgerState:
     """Return how the data stands; raises `UploaderError` where the ledger cannot be read."""
     root = os.fsencode(settings.data.directory or "")
     state = find_state(settings, places)
@@ -132,7 +132,7 @@ def find_data_problem(root: bytes, state: Path, ledger: SqliteLedger | None) -> 
 
 def _find_runs(
     ledger: SqliteLedger, state: Path, root: bytes, clock: Clock
-) -> tuple[bool, tuple[PastRun, ...]]:
+) -> tuple[bool, tuple[PastRunRow, ...]]:
     """Return whether a run is at work, and the latest runs.
 
     A run may begin or end between two looks: one without an end was cut off only if it still has
@@ -147,7 +147,7 @@ def _find_runs(
     return runs[0].run != first and runs[0].finished is None, runs
 
 
-def _find_interrupted(runs: Sequence[PastRun]) -> PastRun | None:
+def _find_interrupted(runs: Sequence[PastRunRow]) -> PastRunRow | None:
     """Return the newest run that was cut off and that no later one covers."""
     whole_since = ended_since = False
     for past in runs:
@@ -159,7 +159,7 @@ def _find_interrupted(runs: Sequence[PastRun]) -> PastRun | None:
     return None
 
 
-def _is_partial(past: PastRun) -> bool:
+def _is_partial(past: PastRunRow) -> bool:
     return past.summary.get("reason") in PARTIAL_REASONS
 
 
@@ -169,7 +169,7 @@ def _find_unfinished(ledger: SqliteLedger) -> Iterator[KnownSource]:
     return (ledger.measure_source(source) for source in known if source.finished is None)
 
 
-def _look_at_shards(settings: Settings, places: Places, clock: Clock) -> Iterator[ShardState]:
+def _look_at_shards(settings: Settings, places: StatePaths, clock: Clock) -> Iterator[ShardState]:
     root, state = os.fsencode(settings.data.directory or ""), find_state(settings, places)
     for shard in find_shards(state):
         file = ledger_file(settings, places, root, shard)
@@ -181,7 +181,7 @@ def _look_at_shards(settings: Settings, places: Places, clock: Clock) -> Iterato
             yield ShardState(str(shard), is_locked(state, root, clock, shard), last, at_risk)
 
 
-def _risks_since(whole: PastRun | None, shards: Sequence[ShardState]) -> list[AtRisk]:
+def _risks_since(whole: PastRunRow | None, shards: Sequence[ShardState]) -> list[AtRisk]:
     """Return what shards left only here after the last run over everything."""
     return [
         shard.at_risk

@@ -16,8 +16,8 @@ from mydata_like.engine.ticker import repeated
 from mydata_like.server.uploader import Installation, UploaderRecord
 from mydata_like.server.uploader_mark import EXPIRY, UploaderMark, digest_folders
 from mydata_like.settings.schema import Settings
-from mydata_like.store.paths import Places
-from mydata_like.store.state_files import parse_naive
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import parse_naive
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.holder import Holder
 from mydata_like.system.lease import Lease
@@ -109,7 +109,11 @@ def _already_running(directory: bytes, mark: UploaderMark) -> AlreadyRunningErro
 
 @contextmanager
 def marked(
-    lease: Lease | None, connection: Connection, settings: Settings, places: Places, shard: Shard
+    lease: Lease | None,
+    connection: Connection,
+    settings: Settings,
+    places: StatePaths,
+    shard: Shard,
 ) -> Iterator[None]:
     """Keep a mark with the server while this lasts, where a lease is missing and it can keep one.
 

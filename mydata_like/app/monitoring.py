@@ -22,11 +22,11 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.monitor import Monitor, Week
+from mydata_like.ledger.sql import PastRunRow
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.paths import Places
-from mydata_like.store.rows import PastRun
-from mydata_like.store.state_files import Heartbeat, save_record
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import Heartbeat, save_record
 from mydata_like.system.signals import call_signal, write_signal
 
 BEAT: Final = 30.0  # seconds between two signs of life
@@ -34,12 +34,12 @@ _RUNS: Final = 10_000  # more than a week can hold
 _WANTED: Final = "limits."  # codes of pauses that somebody asked for
 
 
-def look_back(settings: Settings, places: Places, since: datetime, clock: Clock) -> Week:
+def look_back(settings: Settings, places: StatePaths, since: datetime, clock: Clock) -> Week:
     """Return what the runs since a moment brought, and how the data is now."""
     root = os.fsencode(settings.data.directory or "")
     found = look_at_ledger(settings, places, clock)
     problem = found.data_problem.message if found.data_problem else ""
-    past: list[PastRun] = []
+    past: list[PastRunRow] = []
     ledger = SqliteLedger.open_to_read(ledger_file(settings, places, root), root, clock)
     if ledger is not None:
         with ledger:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from mydata_like.app.settings import find_places, ledger_file
 from mydata_like.core.queries import View
+from mydata_like.ledger.row_query import RowQuery
+from mydata_like.ledger.summaries import LedgerSummary
 from mydata_like.settings.schema import Settings
-from mydata_like.store.listing import Listing
-from mydata_like.store.surveys import Survey
 
-__all__ = ["Listing", "Survey", "open_listing", "open_survey"]
+__all__ = ["LedgerSummary", "RowQuery", "open_listing", "open_survey"]
 
 
-def open_listing(settings: Settings, config: Path | None, view: View) -> Listing | None:
+def open_listing(settings: Settings, config: Path | None, view: View) -> RowQuery | None:
     """Return the rows that a view shows of the ledger; None where there is no ledger yet.
 
     Raises `UploaderError` where it is of another version, or cannot be read.
@@ -20,12 +20,12 @@ def open_listing(settings: Settings, config: Path | None, view: View) -> Listing
     if settings.data.directory is None:
         return None
     root = os.fsencode(settings.data.directory)
-    return Listing.open(ledger_file(settings, find_places(config), root), root, view)
+    return RowQuery.open(ledger_file(settings, find_places(config), root), root, view)
 
 
-def open_survey(settings: Settings, config: Path | None) -> Survey | None:
+def open_survey(settings: Settings, config: Path | None) -> LedgerSummary | None:
     """Return what answers questions about sums; None where no data directory is set."""
     if settings.data.directory is None:
         return None
     root = os.fsencode(settings.data.directory)
-    return Survey(ledger_file(settings, find_places(config), root), root)
+    return LedgerSummary(ledger_file(settings, find_places(config), root), root)

@@ -22,7 +22,7 @@ from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.store.secrets import Secret
+from mydata_like.state.secrets import Secret
 from mydata_like.system.clock import SystemClock
 
 

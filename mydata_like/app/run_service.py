@@ -67,9 +67,9 @@ from mydata_like.engine.verify import Verification, Verify
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.engine.writes import Writes
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.rows import PastRun
-from mydata_like.store.state_files import DELETIONS, find_file, load_deletions
+from mydata_like.ledger.sql import PastRunRow
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.garbage import collect_seldom
 from mydata_like.system.lease import Lease
@@ -110,7 +110,7 @@ class LedgerRecorder:
         measured = self.progress.measured
         limit = {"limit": measured.limit if measured else ""}  # which the sums at the end have
         record = limit | event_record(sums) | {"reason": self.reason}
-        self.ledger.record_run(PastRun(self.run, self.started, finished, record))
+        self.ledger.record_run(PastRunRow(self.run, self.started, finished, record))
 
 
 @contextmanager

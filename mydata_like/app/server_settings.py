@@ -13,8 +13,8 @@ from mydata_like.core.ports import Clock, Emit
 from mydata_like.server.uploader import UploaderRecord
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.store.paths import Places
-from mydata_like.store.state_files import ServerSettings, first_seen, load_record, save_record
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import ServerSettings, first_seen, load_record, save_record
 
 # The settings behind each reason to leave a file or folder out that a server may set.
 FILTERS: Final = {
@@ -58,13 +58,13 @@ class Mirror:
         save_record(self._file, kept.learn(written.settings_updated, now))
 
 
-def open_mirror(settings: Settings, places: Places, clock: Clock) -> Mirror:
+def open_mirror(settings: Settings, places: StatePaths, clock: Clock) -> Mirror:
     """Return what is kept of the server of these settings."""
     return Mirror(server_settings_file(settings, places), clock)
 
 
 def refresh_settings(
-    connection: Connection, settings: Settings, places: Places, clock: Clock
+    connection: Connection, settings: Settings, places: StatePaths, clock: Clock
 ) -> bool:
     """Ask the server for its settings; return whether they are others than before.
 

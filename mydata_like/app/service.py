@@ -12,7 +12,7 @@ from mydata_like.app.settings import find_places, find_state, load_settings
 from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.schema import Settings
-from mydata_like.store.paths import HOME, Places
+from mydata_like.state.paths import HOME, StatePaths
 from mydata_like.system.autostart import Autostart, find_autostart
 from mydata_like.system.installing import (
     Carried,
@@ -147,15 +147,15 @@ def _find_home(account: str) -> Path:
         ) from None
 
 
-def _find_places_of(account: str, order: WatchRequest) -> Places:
+def _find_places_of(account: str, order: WatchRequest) -> StatePaths:
     """Return where the service finds its files, which is the home of its account."""
     if sys.platform != "linux" or os.environ.get(HOME):
         return find_places(order.config)
-    places = Places.in_home(_find_home(account))
+    places = StatePaths.in_home(_find_home(account))
     return places.with_config(order.config.absolute()) if order.config else places
 
 
-def _find_writable(settings: Settings, places: Places) -> Iterator[Path]:
+def _find_writable(settings: Settings, places: StatePaths) -> Iterator[Path]:
     """Yield the folders in which a watch has to write.
 
     The data directory is one only where other computers may reach it: there a lock file lies.

@@ -18,14 +18,19 @@ from mydata_like.settings.pending_changes import KeyStore
 from mydata_like.settings.schema import Settings, find_missing, iter_settings
 from mydata_like.settings.server_layer import ServerLayer, read_server_layer
 from mydata_like.settings.settings_file import edit_settings_file
-from mydata_like.store.environment import environment
-from mydata_like.store.environment import hand_over as hand_over
-from mydata_like.store.modes import correct_modes
-from mydata_like.store.paths import HOME as HOME
-from mydata_like.store.paths import Places, is_protected
-from mydata_like.store.secrets import FileSecrets, Owner, SecretSources, load_api_key
-from mydata_like.store.secrets import Secret as Secret
-from mydata_like.store.state_files import (
+from mydata_like.state.paths import HOME as HOME
+from mydata_like.state.paths import StatePaths, environment, is_protected
+from mydata_like.state.paths import hand_over as hand_over
+from mydata_like.state.secrets import (
+    FileSecrets,
+    KeyringSecrets,
+    Owner,
+    SecretSources,
+    correct_modes,
+    load_api_key,
+)
+from mydata_like.state.secrets import Secret as Secret
+from mydata_like.state.state_files import (
     APPROVAL,
     HEARTBEAT,
     SERVER_SETTINGS,
@@ -33,20 +38,19 @@ from mydata_like.store.state_files import (
     find_file,
     load_record,
 )
-from mydata_like.store.vault import KeyringSecrets
 
 
-def find_places(config: Path | None = None) -> Places:
+def find_places(config: Path | None = None) -> StatePaths:
     """Return where this installation's files are."""
-    return Places.chosen(os.environ, config)
+    return StatePaths.chosen(os.environ, config)
 
 
-def find_state(settings: Settings, places: Places) -> Path:
+def find_state(settings: Settings, places: StatePaths) -> Path:
     """Return the folder of the ledger, the locks and our identity."""
     return settings.advanced.state_directory or places.state
 
 
-def ledger_file(settings: Settings, places: Places, root: bytes, shard: Shard = WHOLE) -> Path:
+def ledger_file(settings: Settings, places: StatePaths, root: bytes, shard: Shard = WHOLE) -> Path:
     """Return the ledger of this server and data directory, which the directory's lock guards.
 
     Runs over two data directories or shards write two files: a ledger has one writer, always.
@@ -56,12 +60,12 @@ def ledger_file(settings: Settings, places: Places, root: bytes, shard: Shard = 
     return find_state(settings, places) / shard.place / f"ledger-{host}-{directory}.db"
 
 
-def prepare_places(settings: Settings, places: Places) -> None:
+def prepare_places(settings: Settings, places: StatePaths) -> None:
     """Make the folders of this installation, that of its state included."""
     places.make_private(find_state(settings, places))
 
 
-def correct_places(settings: Settings, places: Places, emit: Callable[[Event], object]) -> None:
+def correct_places(settings: Settings, places: StatePaths, emit: Callable[[Event], object]) -> None:
     """Take the rights of others from what is there already, and tell of it."""
     if problem := correct_modes(places, find_state(settings, places)):
         emit(Notice(problem=problem))
@@ -101,17 +105,17 @@ def load_settings(
     return _warn_of_open_locks(loaded)
 
 
-def heartbeat_file(settings: Settings, places: Places) -> Path:
+def heartbeat_file(settings: Settings, places: StatePaths) -> Path:
     """Return where a watch leaves its signs of life."""
     return find_file(find_state(settings, places), HEARTBEAT)
 
 
-def standing_file(settings: Settings, places: Places) -> Path:
+def standing_file(settings: Settings, places: StatePaths) -> Path:
     """Return where it is remembered how we stand with the server of the settings."""
     return find_file(find_state(settings, places), APPROVAL, settings.server.url)
 
 
-def server_settings_file(settings: Settings, places: Places) -> Path:
+def server_settings_file(settings: Settings, places: StatePaths) -> Path:
     """Return where it is kept what the server of the settings sets for this uploader."""
     return find_file(find_state(settings, places), SERVER_SETTINGS, settings.server.url)
 

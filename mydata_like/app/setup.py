@@ -24,7 +24,7 @@ from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Server, Settings
 from mydata_like.settings.values import complete_address, is_loopback
 from mydata_like.ssh.keys import ensure_key
-from mydata_like.store.secrets import Secret
+from mydata_like.state.secrets import Secret
 from mydata_like.system.clock import SystemClock
 
 ATTEMPTS = 2  # of each request: somebody waits for the answer, and can ask again

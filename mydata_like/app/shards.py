@@ -7,10 +7,10 @@ from mydata_like.core.events import Event, Notice
 from mydata_like.core.model import Layout
 from mydata_like.core.ports import Emit
 from mydata_like.settings.schema import Settings
-from mydata_like.store.paths import Places
+from mydata_like.state.paths import StatePaths
 
 
-def check_shards(settings: Settings, places: Places) -> None:
+def check_shards(settings: Settings, places: StatePaths) -> None:
     """Raise `SettingsError` where the data directory cannot be split among runs."""
     if settings.data.layout is Layout.DATASET:
         raise SettingsError(

@@ -31,8 +31,8 @@ from mydata_like.core.model import Entry, EntryState, FileGroup, LocalFile
 from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.sources import check_source
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
-from mydata_like.store.ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 

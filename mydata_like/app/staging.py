@@ -16,7 +16,7 @@ from mydata_like.server.chunked_upload import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
-from mydata_like.store.paths import Places
+from mydata_like.state.paths import StatePaths
 from mydata_like.system.clock import SystemClock
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.channel import describe_member
@@ -35,7 +35,9 @@ class Staging:
     box: str
 
 
-def open_staging(connection: Connection, settings: Settings, places: Places, emit: Emit) -> Staging:
+def open_staging(
+    connection: Connection, settings: Settings, places: StatePaths, emit: Emit
+) -> Staging:
     """Register this installation and return the best way in that the server allows.
 
     Raises `NotApprovedError` where SSH is insisted on and not approved yet.
@@ -60,7 +62,9 @@ def open_staging(connection: Connection, settings: Settings, places: Places, emi
     return Staging(open_transport(petition, area, settings, places), area.box)
 
 
-def _find_area(petition: Petition, area: StagingArea, settings: Settings, places: Places) -> Area:
+def _find_area(
+    petition: Petition, area: StagingArea, settings: Settings, places: StatePaths
+) -> Area:
     return Area(
         endpoints=tuple(list_endpoints(petition, area, settings, places)),
         location=os.fsencode(area.location),
@@ -69,7 +73,7 @@ def _find_area(petition: Petition, area: StagingArea, settings: Settings, places
 
 
 def open_transport(
-    petition: Petition, area: StagingArea, settings: Settings, places: Places
+    petition: Petition, area: StagingArea, settings: Settings, places: StatePaths
 ) -> SshTransport:
     """Return the channels to an approved staging area; none is open yet."""
     return SshTransport(
@@ -85,7 +89,7 @@ def open_transport(
 
 
 def _require_let_in(
-    petition: Petition, area: StagingArea, settings: Settings, places: Places
+    petition: Petition, area: StagingArea, settings: Settings, places: StatePaths
 ) -> None:
     """Raise `NotApprovedError` where no host knows our key, as it may be after an approval.
 
@@ -100,7 +104,7 @@ def _require_let_in(
 
 
 def list_endpoints(
-    petition: Petition, area: StagingArea, settings: Settings, places: Places
+    petition: Petition, area: StagingArea, settings: Settings, places: StatePaths
 ) -> list[Endpoint]:
     """Return how each host before the staging area is reached with this installation's key."""
     return build_endpoints(
@@ -111,7 +115,9 @@ def list_endpoints(
     )
 
 
-def find_staging(connection: Connection, settings: Settings, places: Places, emit: Emit) -> Staging:
+def find_staging(
+    connection: Connection, settings: Settings, places: StatePaths, emit: Emit
+) -> Staging:
     """Return the way in over HTTP; nothing is asked of the server's administrator."""
     try:
         approved = open_petition(connection, settings, places, emit).look()
@@ -121,7 +127,7 @@ def find_staging(connection: Connection, settings: Settings, places: Places, emi
 
 
 def open_petition(
-    connection: Connection, settings: Settings, places: Places, emit: Emit
+    connection: Connection, settings: Settings, places: StatePaths, emit: Emit
 ) -> Petition:
     """Return this installation's request for approval, ready to be made."""
     applicant = describe_applicant(connection, settings, places)

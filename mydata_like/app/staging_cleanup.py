@@ -15,17 +15,17 @@ from mydata_like.core.events import Notice
 from mydata_like.core.formatting import format_size
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.core.staging_path import aside_path, staged_path
+from mydata_like.ledger.summaries import UnsentQuery, find_unsent
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
-from mydata_like.store.paths import Places
-from mydata_like.store.state_files import (
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.state_files import (
     CLEANUP,
     VISITED,
     TimestampStore,
     VisitedFolders,
     find_file,
 )
-from mydata_like.store.unsent import Unsent, find_unsent
 from mydata_like.transfer.held_back_tail import owner_mark, part_name
 from mydata_like.transfer.probe_file import visit
 from mydata_like.transfer.remote_cleanup import AGE, Leftover, Removed, clean_up, open_remover
@@ -48,13 +48,13 @@ class Area:
     owner: str  # the uploader's uuid
 
 
-def open_visited(settings: Settings, places: Places, clock: Clock) -> VisitedFolders:
+def open_visited(settings: Settings, places: StatePaths, clock: Clock) -> VisitedFolders:
     """Return what remembers the folders of this server's staging area."""
     return VisitedFolders(_file(settings, places, VISITED), clock)
 
 
 def clean_staging(
-    settings: Settings, places: Places, clock: Clock, find_area: Callable[[], Area], emit: Emit
+    settings: Settings, places: StatePaths, clock: Clock, find_area: Callable[[], Area], emit: Emit
 ) -> None:
     """Remove what is old in folders into which nothing was sent for as long; once a day.
 
@@ -91,7 +91,7 @@ def _clean(area: Area, folders: Sequence[bytes], wanted: "_Wanted") -> Removed:
 class _Wanted:
     """The temporary names of large files whose sending may go on, in whatever folder."""
 
-    def __init__(self, unsent: Iterable[Unsent], owner: str) -> None:
+    def __init__(self, unsent: Iterable[UnsentQuery], owner: str) -> None:
         self._unsent = set(unsent)
         self._mark = owner_mark(owner)
         self._names: dict[bytes, set[bytes]] = defaultdict(set)  # by folder
@@ -106,7 +106,7 @@ class _Wanted:
                     self._names[folder].add(self._part(path, one))
         return left.name in self._names[folder]
 
-    def _part(self, remote: str, one: Unsent) -> bytes:
+    def _part(self, remote: str, one: UnsentQuery) -> bytes:
         member = Member(b"", one.size, one.modified_ns, 0, 0, _encode(remote), mark=self._mark)
         return part_name(member)
 
@@ -115,7 +115,7 @@ def _encode(path: str) -> bytes:
     return path.encode("utf-8", "surrogateescape")
 
 
-def _file(settings: Settings, places: Places, name: str) -> Path:
+def _file(settings: Settings, places: StatePaths, name: str) -> Path:
     return find_file(find_state(settings, places), name, settings.server.url)
 
 

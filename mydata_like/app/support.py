@@ -22,7 +22,7 @@ from mydata_like.core.formatting import format_size
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.layers import Loaded, SettingSource
 from mydata_like.settings.schema import Settings, iter_settings
-from mydata_like.store.environment import API_KEY, environment
+from mydata_like.state.paths import API_KEY, environment
 from mydata_like.system.logreading import parse_line, read_end
 from mydata_like.system.logs import Redaction
 from mydata_like.system.machine import describe_machine

@@ -31,7 +31,7 @@ from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import WorkerGroup
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.store.state_files import SCHEDULE, TimestampStore, find_file
+from mydata_like.state.state_files import SCHEDULE, TimestampStore, find_file
 from mydata_like.system.changes import FolderChanges
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_watch

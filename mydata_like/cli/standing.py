@@ -6,7 +6,7 @@ from datetime import datetime
 import typer
 
 from mydata_like.app.settings import load_settings, offer_takeover
-from mydata_like.app.state import RUNS_SHOWN, Heartbeat, PastRun, State, look_at_state
+from mydata_like.app.state import RUNS_SHOWN, Heartbeat, PastRunRow, State, look_at_state
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import describe_decision, describe_safety, print_json, print_lines
@@ -78,7 +78,7 @@ def _describe_runs(found: State) -> Iterator[str]:
         yield f"Shard {shard.shard}: {'is at work' if shard.running else told}"
 
 
-def _describe_run(past: PastRun) -> str:
+def _describe_run(past: PastRunRow) -> str:
     began = _local(past.started)
     if past.finished is None:
         return f"{began}  was cut off; the next run carries on"

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from mydata_like.selftest.parts import PARTS, LeftOut
-from mydata_like.store.paths import HOME
+from mydata_like.state.paths import HOME
 from mydata_like.system.program import find_program
 
 _PATIENCE: Final = 180.0  # seconds for one part

@@ -20,7 +20,7 @@ from mydata_like.core.model import (
     Replacement,
 )
 from mydata_like.core.ports import Ledger
-from mydata_like.store.ledger import SqliteLedger
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 

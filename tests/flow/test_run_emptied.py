@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mydata_like.store.ledger import SqliteLedger
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
 from tests.invariants import check_carried
 from tests.mounts import MOUNTS, needs_mounts

@@ -7,6 +7,7 @@ from typing import Any
 
 from mydata_like.core.commands import parse_command
 from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.http import HttpResponse
 from mydata_like.server.machine_identity import MachineIdentity
 from mydata_like.server.responses import ResponseClassifier, find_server_address
@@ -29,8 +30,7 @@ from mydata_like.settings.settings_file import read_settings_file
 from mydata_like.settings.validate import check_values
 from mydata_like.ssh.keys import PublicKey, create_key, known_keys, load_key
 from mydata_like.ssh.session import Endpoint
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.state_files import (
+from mydata_like.state.state_files import (
     Heartbeat,
     PendingApproval,
     ServerSettings,

@@ -25,7 +25,7 @@ from mydata_like.doctor.findings import (
     local,
 )
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.store.state_files import add_speed_test
+from mydata_like.state.state_files import add_speed_test
 
 BEGAN = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 AES, CHACHA = "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com"

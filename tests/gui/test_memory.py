@@ -14,7 +14,7 @@ from mydata_like.gui.pages.problems import ProblemsPage
 from mydata_like.gui.pages.transfers import TransfersPage
 from mydata_like.gui.pages.where import WherePage
 from mydata_like.gui.window import Window
-from mydata_like.store.rows import PastRun
+from mydata_like.ledger.sql import PastRunRow
 from tests.gui.ledgers import an_entry
 
 
@@ -74,7 +74,7 @@ def test_rows_are_sorted_as_a_person_left_them(qtbot, written, open_page, column
 
 
 def test_runs_are_sorted_as_a_person_left_them(qtbot, written, open_page):
-    written.ledger.record_run(PastRun("a", written.clock.now(), None, {}))
+    written.ledger.record_run(PastRunRow("a", written.clock.now(), None, {}))
     sort(qtbot, open_page(HistoryPage)._runs.table, 3)
 
     view = open_page(HistoryPage)._runs.model.view

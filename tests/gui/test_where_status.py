@@ -15,7 +15,7 @@ from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.pages.where import WherePage
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.where.sentences import list_steps
-from mydata_like.store.ledger import SqliteLedger
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
 from tests.builders import a_file
 from tests.fakes.clock import FakeClock

@@ -12,7 +12,7 @@ from mydata_like.gui.tables.tree import Parents
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.reading import Survey
+    from mydata_like.app.reading import LedgerSummary
 
 
 def opener(controller: Controller) -> Open:
@@ -45,7 +45,7 @@ def list_levels(
     return {parents: _list_level(survey, parents) if survey else [] for parents in wanted}
 
 
-def _list_level(survey: "Survey", parents: Parents) -> list[FolderGroup]:
+def _list_level(survey: "LedgerSummary", parents: Parents) -> list[FolderGroup]:
     if parents.folder is not None:
         return survey.list_inside(parents.folder)
     return survey.list_folders(*parents.names)

@@ -1,7 +1,6 @@
 from mydata_like.app.settings import find_api_key, store_api_key
 from mydata_like.settings.schema import Server, Settings
-from mydata_like.store.secrets import FileSecrets, Secret, SecretSources
-from mydata_like.store.vault import KeyringSecrets
+from mydata_like.state.secrets import FileSecrets, KeyringSecrets, Secret, SecretSources
 
 
 class MemoryVault:

@@ -14,8 +14,8 @@ from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.rows import PastRun
+from mydata_like.ledger.sql import PastRunRow
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 from tests.fakes.clock import FakeClock
@@ -48,7 +48,7 @@ class Installation:
         self.clock.move(60)
         end = self.clock.now() if ended else None
         summary = (ALL if ended else MIDDLE) | {"problem": None, "reason": "person"} | sums
-        ledger.record_run(PastRun(name, began, end, summary))
+        ledger.record_run(PastRunRow(name, began, end, summary))
 
     def look(self):
         return look_at_state(self.settings, self.config)

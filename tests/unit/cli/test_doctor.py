@@ -19,7 +19,7 @@ from mydata_like.doctor.findings import (
     flooded,
 )
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.store.state_files import add_speed_test, read_speed_tests
+from mydata_like.state.state_files import add_speed_test, read_speed_tests
 from tests.site import finish_reading, kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
 

@@ -26,8 +26,8 @@ from mydata_like.doctor.host import Host
 from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.staging import Staging, clean_by_shell, leave_nothing
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.store.ledger import PastRun, SqliteLedger
-from mydata_like.store.state_files import add_speed_test
+from mydata_like.ledger.sqlite_ledger import PastRunRow, SqliteLedger
+from mydata_like.state.state_files import add_speed_test
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.sessions import count_cpus
@@ -225,7 +225,7 @@ def test_earlier_runs_tell_how_fast_the_server_makes_records(site):
     with SqliteLedger.open(file, root, SystemClock()) as ledger:
         for number, sums in enumerate(runs):
             now = SystemClock().now()
-            ledger.record_run(PastRun(f"run {number}", now, now, sums))
+            ledger.record_run(PastRunRow(f"run {number}", now, now, sums))
 
     with speed_test(site) as test, closing(test.measure()) as parts:
         found = next(one for one in parts if one.what == RECORDS)

@@ -15,7 +15,7 @@ from mydata_like.doctor.source import Direct, find_sample
 from mydata_like.doctor.verdict import TINY
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.values import CIPHERS
-from mydata_like.store.state_files import SPEED_TESTS_KEPT, add_speed_test, read_speed_tests
+from mydata_like.state.state_files import SPEED_TESTS_KEPT, add_speed_test, read_speed_tests
 
 
 def test_looks_are_taken_after_the_beginning_and_of_all_sessions_together():

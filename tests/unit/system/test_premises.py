@@ -12,7 +12,7 @@ from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import Cancelled, FileChangedError
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.engine.workers import CancelFlag
-from mydata_like.store.state_files import DeletionLogFile
+from mydata_like.state.state_files import DeletionLogFile
 from mydata_like.system.clock import SystemClock
 from mydata_like.system.premises import Premises
 from tests.builders import a_file

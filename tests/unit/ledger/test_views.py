@@ -11,10 +11,10 @@ import pytest
 from mydata_like.core.errors import Cancelled, Problem, RunError, SettingsError
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
 from mydata_like.core.queries import ProblemGroup, Table, View
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.listing import Listing
-from mydata_like.store.rows import PastRun
-from mydata_like.store.surveys import FOLDERS_AT_ONCE, Survey
+from mydata_like.ledger.row_query import RowQuery
+from mydata_like.ledger.sql import PastRunRow
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.ledger.summaries import FOLDERS_AT_ONCE, LedgerSummary
 from tests.fakes.clock import FakeClock
 
 ROOT = b"/data"
@@ -46,7 +46,7 @@ def ill(path: bytes, kind: str = "failed", problem: Problem = PROBLEM) -> Outcom
 
 
 def keys(file: Path, view: View) -> list[object]:
-    listing = Listing.open(file, ROOT, view)
+    listing = RowQuery.open(file, ROOT, view)
     assert listing is not None
     with listing:
         return [row.key for row in listing.rows(0, listing.build())]
@@ -117,7 +117,7 @@ def test_a_window_of_time_has_what_changed_in_it(full: Path, clock: FakeClock) -
 
 
 def test_a_file_that_is_not_well_tells_why_and_what_is_known_of_its_bytes(full: Path) -> None:
-    listing = Listing.open(full, ROOT, View(text="a/one", order="name", descending=False))
+    listing = RowQuery.open(full, ROOT, View(text="a/one", order="name", descending=False))
     assert listing is not None
     with listing:
         row = listing.first(1)[0]
@@ -151,7 +151,7 @@ def test_an_interrupted_listing_says_nothing_any_more(full: Path) -> None:
 
 def test_runs_come_with_their_sums(ledger: SqliteLedger, clock: FakeClock, file: Path) -> None:
     for number, name in enumerate("xyz"):
-        ledger.record_run(PastRun(name, clock.now(), None, {"sent": number % 2}))
+        ledger.record_run(PastRunRow(name, clock.now(), None, {"sent": number % 2}))
         clock.move(1)
 
     assert keys(file, View(table=Table.RUNS)) == ["z", "y", "x"]
@@ -159,8 +159,8 @@ def test_runs_come_with_their_sums(ledger: SqliteLedger, clock: FakeClock, file:
 
 
 def test_where_there_is_no_ledger_yet_there_is_no_listing(tmp_path: Path) -> None:
-    assert Listing.open(tmp_path / "none.db", ROOT, View()) is None
-    assert Survey(tmp_path / "none.db", ROOT).group_problems() == []
+    assert RowQuery.open(tmp_path / "none.db", ROOT, View()) is None
+    assert LedgerSummary(tmp_path / "none.db", ROOT).group_problems() == []
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_ledger_of_another_version_is_not_read(file, ledger, version, error, c
         connection.execute(f"PRAGMA user_version = {version}")
 
     with pytest.raises(error) as told:
-        Listing.open(file, ROOT, View())
+        RowQuery.open(file, ROOT, View())
     assert told.value.problem_code == code
 
 
@@ -181,14 +181,14 @@ def test_a_damaged_ledger_is_told(file: Path) -> None:
     file.write_bytes(b"no ledger at all" * 100)
 
     with pytest.raises(RunError) as told:
-        Listing.open(file, ROOT, View())
+        RowQuery.open(file, ROOT, View())
     assert told.value.problem_code == "ledger.failed"
 
 
 def test_problems_are_summed_by_kind_and_code(full: Path, clock: FakeClock) -> None:
     now = int(clock.now().timestamp())
 
-    assert Survey(full, ROOT).group_problems() == [
+    assert LedgerSummary(full, ROOT).group_problems() == [
         ProblemGroup("failed", 1, 5, now, b"a/one", PROBLEM),
         ProblemGroup("folder-failed", 1, 5, now, b"d", PROBLEM),
         ProblemGroup("waiting", 1, 5, now, b"c/new", PROBLEM),
@@ -204,7 +204,7 @@ def test_folders_are_listed_level_by_level(ledger: SqliteLedger, file: Path) -> 
             FolderSums(b"bob/1", "1", None, "bob", "", **sums),
         ]
     )
-    survey = Survey(file, ROOT)
+    survey = LedgerSummary(file, ROOT)
 
     assert [(it.owner, it.folders, it.found) for it in survey.list_folders()] == [
         ("ann", 2, 6),
@@ -222,13 +222,13 @@ def test_the_folders_of_a_dataset_have_the_sums_of_all_below_them(ledger, file) 
     ledger.record_outcomes([ill(b"d/one/y"), ill(b"d/two/new", "waiting"), ill(b"d/loose")])
     ledger.record_outcomes([ill(b"d/three", "folder-failed"), ill(b"d/two/odd", "skipped")])
 
-    one, two = Survey(file, ROOT).list_inside(b"d")
+    one, two = LedgerSummary(file, ROOT).list_inside(b"d")
 
     assert (one.path, one.found, one.found_bytes) == (b"d/one", 3, 10)
     assert (one.verified, one.verified_bytes, one.failed) == (1, 4, 1)
     assert (two.path, two.found, two.waiting, two.skipped) == (b"d/two", 2, 1, 1)
-    assert [it.path for it in Survey(file, ROOT).list_inside(b"d/one")] == [b"d/one/a"]
-    assert Survey(file, ROOT).list_inside(b"d/one/a") == []
+    assert [it.path for it in LedgerSummary(file, ROOT).list_inside(b"d/one")] == [b"d/one/a"]
+    assert LedgerSummary(file, ROOT).list_inside(b"d/one/a") == []
 
 
 def test_a_folder_that_is_a_dataset_by_itself_is_in_no_other(ledger, file) -> None:
@@ -237,13 +237,13 @@ def test_a_folder_that_is_a_dataset_by_itself_is_in_no_other(ledger, file) -> No
     paths = b"ann", b"ann/1", b"ann/2/in"
     ledger.record_folders([FolderSums(path, "d", None, "ann", "") for path in paths])
 
-    assert [it.path for it in Survey(file, ROOT).list_inside(b"ann")] == [b"ann/3"]
+    assert [it.path for it in LedgerSummary(file, ROOT).list_inside(b"ann")] == [b"ann/3"]
 
 
 def test_of_very_many_folders_the_rest_is_summed_up(ledger, file) -> None:
     ledger.record([entry(b"d/%06d/a" % number) for number in range(FOLDERS_AT_ONCE + 2)])
 
-    *listed, rest = Survey(file, ROOT).list_inside(b"d")
+    *listed, rest = LedgerSummary(file, ROOT).list_inside(b"d")
 
     assert len(listed) == FOLDERS_AT_ONCE
     assert not any(it.rest for it in listed)
@@ -251,8 +251,8 @@ def test_of_very_many_folders_the_rest_is_summed_up(ledger, file) -> None:
 
 
 def test_the_dataset_of_a_folder_is_known_by_its_files(full: Path) -> None:
-    assert Survey(full, ROOT).find_dataset(b"a") == 7
-    assert Survey(full, ROOT).find_dataset(b"z") is None
+    assert LedgerSummary(full, ROOT).find_dataset(b"a") == 7
+    assert LedgerSummary(full, ROOT).find_dataset(b"z") is None
 
 
 def test_times_are_those_of_the_ledger(full: Path, clock: FakeClock) -> None:
@@ -262,7 +262,7 @@ def test_times_are_those_of_the_ledger(full: Path, clock: FakeClock) -> None:
     assert row.at == int((clock.now() - timedelta(seconds=20)).timestamp())
 
 
-def opened(file: Path, view: View) -> Listing:
-    listing = Listing.open(file, ROOT, view)
+def opened(file: Path, view: View) -> RowQuery:
+    listing = RowQuery.open(file, ROOT, view)
     assert listing is not None
     return listing

@@ -9,7 +9,7 @@ import pytest
 from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
-from mydata_like.store.state_files import (
+from mydata_like.state.state_files import (
     ApprovalState,
     DeletionLogFile,
     Heartbeat,

@@ -8,8 +8,7 @@ from keyring.backends.SecretService import Keyring as SecretServiceKeyring
 from keyring.errors import InitError
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.store.secrets import Owner, Secret
-from mydata_like.store.vault import KeyringSecrets, choose_vault
+from mydata_like.state.secrets import KeyringSecrets, Owner, Secret, choose_vault
 
 KEY = Secret("0123456789abcdef-canary")
 OWNER = Owner("https://data.example.org", "facility")

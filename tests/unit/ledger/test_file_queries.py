@@ -5,8 +5,8 @@ import pytest
 from mydata_like.core.errors import Problem
 from mydata_like.core.file_status import Amount, StepTimes
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
-from mydata_like.store.file_queries import FileQueries
-from mydata_like.store.ledger import SqliteLedger
+from mydata_like.ledger.file_queries import FileQueries
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 
 ROOT = b"/data"

@@ -27,7 +27,7 @@ EMPTY = "DROP TABLE IF EXISTS room_%d"
 SETTINGS = ("PRAGMA journal_mode = OFF", "PRAGMA cache_size = -8000", "BEGIN")
 
 
-class Stock:
+class SpillStore:
     """What many mappings hold together; beyond so many things, the rest lies in a temporary file.
 
     The file vanishes with the program. Safe to call from any thread.
@@ -40,7 +40,7 @@ class Stock:
         self._left: list[tuple[int, int]] = []
         self._connection: sqlite3.Connection | None = None
 
-    def open_room(self) -> "Room[T]":
+    def open_room(self) -> "SpillDict[T]":
         """Return a new mapping; what it takes is given back once nobody has it any more."""
         with self.lock:
             while self._left:
@@ -48,7 +48,7 @@ class Stock:
                 self.free += held
                 if self._connection is not None:
                     self.ask(EMPTY, number)
-        return Room(self, next(self._numbers))
+        return SpillDict(self, next(self._numbers))
 
     def leave(self, room: int, held: int) -> None:
         """Take note that a room is given up; called by the garbage collection, whoever works."""
@@ -69,10 +69,10 @@ class Stock:
             return self._connection.execute(statement % room, values)
 
 
-class Room(MutableMapping[Place, T]):
+class SpillDict(MutableMapping[Place, T]):
     """One mapping of a stock."""
 
-    def __init__(self, stock: Stock, number: int) -> None:
+    def __init__(self, stock: SpillStore, number: int) -> None:
         self._stock = stock
         self._number = number
         self._held: dict[Place, T] = {}

@@ -5,15 +5,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.problems import INTENDED
 from mydata_like.core.queries import FolderGroup, ProblemGroup
-from mydata_like.store import schema
-from mydata_like.store.ledger import NO_ROOT
-from mydata_like.store.listing import connect_to_current
-from mydata_like.store.statements import FIND_ROOT, SHOWN
+from mydata_like.ledger import ledger_file
+from mydata_like.ledger.row_query import connect_to_current
+from mydata_like.ledger.sql import FIND_ROOT, SHOWN
+from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
 FOLDERS_AT_ONCE = 1000  # that are listed in a folder; nobody looks through more of them
 
@@ -120,7 +120,7 @@ _ILL_BELOW: Final = f"""
 _FIND_DATASET: Final = "SELECT dataset FROM entries WHERE root = ? AND key >= ? AND key < ? LIMIT 1"
 
 
-class Survey:
+class LedgerSummary:
     """Asks the ledger of one data directory for sums; each question opens it anew.
 
     Every method raises `RunError` where the ledger cannot be read; nothing is known where there
@@ -179,8 +179,8 @@ class Survey:
         with closing(connection):
             try:
                 yield connection
-            except schema.FAILURES as error:
-                raise schema.failure(self._file, error) from error
+            except ledger_file.FAILURES as error:
+                raise ledger_file.failure(self._file, error) from error
 
 
 class _Inside:
@@ -248,3 +248,47 @@ class _Inside:
     def _ask(self, query: str, low: bytes, high: bytes, path: bytes = b"") -> sqlite3.Cursor:
         chosen = self._chosen | {"low": low, "high": high, "path": path}
         return self._connection.execute(query, chosen)
+
+
+_FILES: Final = (
+    "SELECT key, size, modified_ns FROM entries WHERE state != 'verified' AND size >= :least"
+    " UNION SELECT path, size, modified_ns FROM outcomes"
+    " WHERE outcome IN ('found', 'waiting', 'failed') AND size >= :least"
+)
+_ARCHIVES: Final = (
+    "SELECT CAST(path AS BLOB), size, modified_ns FROM archives"
+    " WHERE state != 'verified' AND size >= :least"
+)
+_ASIDE: Final = (".corrupt-", ".before-v")  # what the names of no ledgers in use have
+
+
+class UnsentQuery(NamedTuple):
+    """One of them, by its name without folders."""
+
+    name: bytes
+    size: int
+    modified_ns: int
+
+
+def find_unsent(state: Path, least: int) -> Iterator[UnsentQuery]:
+    """Yield those of at least so many bytes that any ledger below a state folder knows.
+
+    Raises `RunError` where a ledger cannot be read: then nobody knows.
+    """
+    for folder in (state, *state.glob("shard-*-of-*")):
+        for file in folder.glob("ledger-*.db"):
+            if not any(word in file.name for word in _ASIDE):
+                yield from _find(file, least)
+
+
+def _find(file: Path, least: int) -> Iterator[UnsentQuery]:
+    connection = connect_to_current(file)
+    if connection is None:
+        return
+    with closing(connection):
+        try:
+            for query in (_FILES, _ARCHIVES):
+                for key, size, modified_ns in connection.execute(query, {"least": least}):
+                    yield UnsentQuery(bytes(key).rpartition(b"/")[2], size, modified_ns)
+        except ledger_file.FAILURES as error:
+            raise ledger_file.failure(file, error) from error

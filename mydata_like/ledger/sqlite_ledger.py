@@ -34,10 +34,10 @@ from mydata_like.core.model import (
     Replacement,
 )
 from mydata_like.core.ports import Clock
-from mydata_like.store import schema, statements
-from mydata_like.store.file import LedgerFile
-from mydata_like.store.rows import PastRun, moment, parse_archive, parse_entry, parse_run
-from mydata_like.store.stock import Room, Stock
+from mydata_like.ledger import ledger_file, sql
+from mydata_like.ledger.ledger_file import SqliteFile
+from mydata_like.ledger.spill_dict import SpillDict, SpillStore
+from mydata_like.ledger.sql import PastRunRow, moment, parse_archive, parse_entry, parse_run
 
 logger = logging.getLogger(__name__)
 
@@ -60,11 +60,11 @@ class SqliteLedger:
     damaged file is put aside on closing, so that the next run starts afresh.
     """
 
-    def __init__(self, file: LedgerFile, clock: Clock) -> None:
+    def __init__(self, file: SqliteFile, clock: Clock) -> None:
         self.problem: Problem | None = None  # what a person should know about the opening
         self._file = file
         self._clock = clock
-        self._stock = Stock()
+        self._stock = SpillStore()
         self._directory = b""
         self._root = NO_ROOT
 
@@ -75,7 +75,7 @@ class SqliteLedger:
         data_directory: bytes,
         clock: Clock,
         *,
-        patience: float = schema.LOCK_PATIENCE,
+        patience: float = ledger_file.LOCK_PATIENCE,
     ) -> Self:
         """Open the ledger, made or made anew where there is no sound one.
 
@@ -84,13 +84,13 @@ class SqliteLedger:
         Raises `SettingsError` when the file is of a newer version, `RunError` when it cannot
         be used for reasons outside of it.
         """
-        connection, problem = schema.open_sound(file, clock, patience)
-        ledger = cls(LedgerFile(connection, file, clock, reads_only=False), clock)
+        connection, problem = ledger_file.open_sound(file, clock, patience)
+        ledger = cls(SqliteFile(connection, file, clock, reads_only=False), clock)
         ledger.problem = problem
         ledger._directory = data_directory
         with ledger._closed_on_error(), ledger._file.transaction() as cursor:
-            cursor.execute(statements.ADD_ROOT, (data_directory,))
-            (ledger._root,) = cursor.execute(statements.FIND_ROOT, (data_directory,)).fetchone()
+            cursor.execute(sql.ADD_ROOT, (data_directory,))
+            (ledger._root,) = cursor.execute(sql.FIND_ROOT, (data_directory,)).fetchone()
         return ledger
 
     @classmethod
@@ -98,15 +98,15 @@ class SqliteLedger:
         """Open the ledger beside a process that writes it; None where there is none yet."""
         if not file.exists():
             return None
-        connection = schema.connect_to_read(file)
-        ledger = cls(LedgerFile(connection, file, clock, reads_only=True), clock)
+        connection = ledger_file.connect_to_read(file)
+        ledger = cls(SqliteFile(connection, file, clock, reads_only=True), clock)
         ledger._directory = data_directory
         with ledger._closed_on_error():
             if ledger._file.version == 0:  # the other process is about to make the tables
                 ledger.close()
                 return None
             with ledger._file.used() as cursor:
-                row = cursor.execute(statements.FIND_ROOT, (data_directory,)).fetchone()
+                row = cursor.execute(sql.FIND_ROOT, (data_directory,)).fetchone()
             ledger._root = row[0] if row else NO_ROOT
             ledger._directory = data_directory
         return ledger
@@ -114,14 +114,14 @@ class SqliteLedger:
     @property
     def outdated(self) -> bool:
         """Whether the file is of an older version, which the next run brings up to date."""
-        return self._file.version < len(schema.MIGRATIONS)
+        return self._file.version < len(ledger_file.MIGRATIONS)
 
     def find_entries(self, keys: Sequence[bytes]) -> dict[bytes, Entry]:
         """Return what is known about these files; unknown ones are left out."""
         found: dict[bytes, Entry] = {}
         for start in range(0, len(keys), KEYS_AT_ONCE):
             part = keys[start : start + KEYS_AT_ONCE]
-            query = statements.FIND % ",".join("?" * len(part))
+            query = sql.FIND % ",".join("?" * len(part))
             with self._file.used() as cursor:
                 rows = cursor.execute(query, (self._root, *part)).fetchall()
             found.update((row[0], entry) for row in rows if (entry := parse_entry(row)))
@@ -134,7 +134,7 @@ class SqliteLedger:
             part = files[start : start + FILES_AT_ONCE]
             with self._file.used() as cursor:
                 if self._knows_any(cursor, part):
-                    rows += _execute_with(cursor, statements.FIND_OPEN, part, self._root)
+                    rows += _execute_with(cursor, sql.FIND_OPEN, part, self._root)
                 else:
                     rows += [(None, file.key) for file in part]
         return OpenFiles(
@@ -149,9 +149,7 @@ class SqliteLedger:
             yield from self.find_entries([prefix]).values()
         while True:
             with self._file.used() as cursor:
-                rows = cursor.execute(
-                    statements.LIST, (self._root, after, end, ROWS_AT_ONCE)
-                ).fetchall()
+                rows = cursor.execute(sql.LIST, (self._root, after, end, ROWS_AT_ONCE)).fetchall()
             yield from (entry for row in rows if (entry := parse_entry(row)))
             if len(rows) < ROWS_AT_ONCE:
                 return
@@ -162,7 +160,7 @@ class SqliteLedger:
         folder = {"low": below and below + b"/", "high": below + b"0"}
         posix = self._directory.startswith(b"/")
         chosen = {"root": self._root, "posix": posix, "most": ROWS_AT_ONCE} | folder
-        for query in (statements.KNOWN_ENTRIES, statements.KNOWN_OUTCOMES):
+        for query in (sql.KNOWN_ENTRIES, sql.KNOWN_OUTCOMES):
             rows: list[tuple[bytes, str]] = [(b"", "")]
             while rows:
                 with self._file.used() as cursor:
@@ -177,7 +175,7 @@ class SqliteLedger:
         """
         chosen = {"root": self._root, "dataset": dataset, "most": ROWS_AT_ONCE}
         states = EntryState.VERIFIED, EntryState.CHANGED
-        listed = statements.LIST_VERIFIED, statements.LIST_UNNUMBERED
+        listed = sql.LIST_VERIFIED, sql.LIST_UNNUMBERED
         for state, statement in product(states, listed):
             after = {"datafile": -1, "key": b"", "state": state}
             while True:
@@ -194,19 +192,19 @@ class SqliteLedger:
         """Return how many records are known of a dataset, of ids above and up to a limit."""
         chosen = {"root": self._root, "dataset": dataset, "after": after, "until": until}
         with self._file.used() as cursor:
-            return NewestDatafile(*cursor.execute(statements.COUNT, chosen).fetchone())
+            return NewestDatafile(*cursor.execute(sql.COUNT, chosen).fetchone())
 
     def find_listed(self, dataset: DatasetId) -> DatasetListing | None:
         """Return what the last full listing of a dataset showed."""
         with self._file.used() as cursor:
-            row = cursor.execute(statements.FIND_LISTED, (self._root, dataset)).fetchone()
+            row = cursor.execute(sql.FIND_LISTED, (self._root, dataset)).fetchone()
         return DatasetListing(NewestDatafile(*row[:2]), moment(row[2])) if row else None
 
     def record_listed(self, dataset: DatasetId, newest: NewestDatafile) -> None:
         """Keep what a full listing of a dataset has just shown."""
         with self._file.transaction() as cursor:
             row = self._root, dataset, *newest, self._seconds()
-            cursor.execute(statements.RECORD_LISTED, row)
+            cursor.execute(sql.RECORD_LISTED, row)
 
     def record(self, entries: Sequence[Entry]) -> None:
         """Keep these rows; they replace older ones."""
@@ -217,24 +215,24 @@ class SqliteLedger:
         """Keep which bytes are to take the place of others; newer ones of a file count."""
         rows = [(self._root, *replacement) for replacement in replacements]
         with self._file.transaction() as cursor:
-            cursor.executemany(statements.RECORD_REPLACEMENT, rows)
+            cursor.executemany(sql.RECORD_REPLACEMENT, rows)
 
     def find_replacements(self) -> list[Replacement]:
         """Return all replacements that are not known to be complete."""
         with self._file.used() as cursor:
-            rows = cursor.execute(statements.FIND_REPLACEMENTS, (self._root,)).fetchall()
+            rows = cursor.execute(sql.FIND_REPLACEMENTS, (self._root,)).fetchall()
         return [Replacement._make(row) for row in rows]
 
     def forget_replacements(self, replacements: Sequence[Replacement]) -> None:
         """Drop replacements, unless they are of other bytes by now."""
         rows = [(self._root, it.key, it.checksum) for it in replacements]
         with self._file.transaction() as cursor:
-            cursor.executemany(statements.FORGET_REPLACEMENT, rows)
+            cursor.executemany(sql.FORGET_REPLACEMENT, rows)
 
     def find_archives(self, dataset: DatasetId) -> dict[str, ArchiveRecord]:
         """Return the archives of a dataset by their paths."""
         with self._file.used() as cursor:
-            rows = cursor.execute(statements.FIND_ARCHIVES, (self._root, dataset)).fetchall()
+            rows = cursor.execute(sql.FIND_ARCHIVES, (self._root, dataset)).fetchall()
         return {row[1]: archive for row in rows if (archive := parse_archive(row))}
 
     def record_archive(
@@ -243,48 +241,48 @@ class SqliteLedger:
         """Keep an archive, with exactly these members or with those that it has."""
         place = self._root, archive.dataset, archive.path
         with self._file.transaction() as cursor:
-            cursor.execute(statements.RECORD_ARCHIVE, (self._root, *archive))
+            cursor.execute(sql.RECORD_ARCHIVE, (self._root, *archive))
             if members is None:
                 cursor.execute(
-                    statements.FOLLOW, (archive.state, archive.datafile, self._seconds(), *place)
+                    sql.FOLLOW, (archive.state, archive.datafile, self._seconds(), *place)
                 )
                 if archive.state is EntryState.VERIFIED:
-                    cursor.execute(statements.FORGET_SAFE_MEMBERS, place)
+                    cursor.execute(sql.FORGET_SAFE_MEMBERS, place)
             else:
-                cursor.execute(statements.EMPTY, place)
+                cursor.execute(sql.EMPTY, place)
                 self._insert(cursor, members)
 
     def forget_archive(self, archive: ArchiveRecord) -> None:
         """Drop an archive; its members are in none then."""
         place = self._root, archive.dataset, archive.path
         with self._file.transaction() as cursor:
-            cursor.execute(statements.FORGET_ARCHIVE, place)
-            cursor.execute(statements.EMPTY, place)
+            cursor.execute(sql.FORGET_ARCHIVE, place)
+            cursor.execute(sql.EMPTY, place)
 
     def note_write(self, dataset: DatasetId, until: datetime) -> None:
         """Keep that a request may be writing to a dataset until then."""
         with self._file.transaction() as cursor:
             row = (self._root, dataset, ceil(until.timestamp()))
-            cursor.execute(statements.NOTE_WRITE, row)
+            cursor.execute(sql.NOTE_WRITE, row)
 
     def forget_write(self, dataset: DatasetId) -> None:
         """Drop that, since the request is over."""
         with self._file.transaction() as cursor:
-            cursor.execute(statements.FORGET_WRITE, (self._root, dataset))
+            cursor.execute(sql.FORGET_WRITE, (self._root, dataset))
 
     def find_writes(self) -> dict[DatasetId, EarlierWrite]:
         """Return the requests of earlier runs that may still be writing."""
         with self._file.used() as cursor:
-            rows = cursor.execute(statements.FIND_WRITES, (self._root,)).fetchall()
+            rows = cursor.execute(sql.FIND_WRITES, (self._root,)).fetchall()
             return {
                 dataset: EarlierWrite(
                     moment(until),
-                    frozenset(cursor.execute(statements.FIND_STAGED, (self._root, dataset))),
+                    frozenset(cursor.execute(sql.FIND_STAGED, (self._root, dataset))),
                 )
                 for dataset, until in rows
             }
 
-    def open_room(self) -> Room[Any]:
+    def open_room(self) -> SpillDict[Any]:
         """Return an empty mapping by directory and name, however much comes into it."""
         return self._stock.open_room()
 
@@ -298,9 +296,9 @@ class SqliteLedger:
         with self._file.transaction() as cursor:
             for start in range(0, len(well), KEYS_AT_ONCE):
                 part = well[start : start + KEYS_AT_ONCE]
-                query = statements.FORGET_OUTCOMES % ",".join("?" * len(part))
+                query = sql.FORGET_OUTCOMES % ",".join("?" * len(part))
                 cursor.execute(query, (self._root, *part))
-            cursor.executemany(statements.RECORD_OUTCOME, rows)
+            cursor.executemany(sql.RECORD_OUTCOME, rows)
 
     def record_found(
         self, files: Sequence[LocalFile], since: datetime, *, unsent: bool = False
@@ -317,7 +315,7 @@ class SqliteLedger:
             for start in range(0, len(files), FILES_AT_ONCE):
                 part = files[start : start + FILES_AT_ONCE]
                 known = not unsent and self._knows_any(cursor, part)
-                query = statements.RECORD_FOUND if known else statements.RECORD_UNSENT
+                query = sql.RECORD_FOUND if known else sql.RECORD_UNSENT
                 _execute_with(cursor, query, part, *one, began)
                 news += cursor.execute("SELECT changes()").fetchone()[0]
         return news
@@ -329,7 +327,7 @@ class SqliteLedger:
         """
         if self.outdated:
             return NO_RISK
-        query = statements.RISK if below is None else statements.RISK_BELOW
+        query = sql.RISK if below is None else sql.RISK_BELOW
         with self._file.used() as cursor:
             files, size, oldest = cursor.execute(query, self._below(below or b"")).fetchone()
         oldest_at = moment(oldest // 10**9) if oldest else None
@@ -337,11 +335,11 @@ class SqliteLedger:
 
     def record_folders(self, folders: Sequence[FolderSums]) -> None:
         """Keep how the files of these dataset folders stand."""
-        self._write_folders(statements.RECORD_FOLDER, folders)
+        self._write_folders(sql.RECORD_FOLDER, folders)
 
     def add_folders(self, folders: Sequence[FolderSums]) -> None:
         """Keep these folders, unless something is known of them already."""
-        self._write_folders(statements.ADD_FOLDER, folders)
+        self._write_folders(sql.ADD_FOLDER, folders)
 
     def forget_before(self, moment: datetime, sources: Sequence[bytes], *, inside: bool) -> None:
         """Forget outcomes and folders that were not told again since then: they are gone.
@@ -352,27 +350,27 @@ class SqliteLedger:
         before = int(moment.timestamp())
         times = {"root": self._root, "before": before}
         with self._file.transaction() as cursor:
-            cursor.execute(statements.FORGET_FOUND, times)
-            unread = cursor.execute(statements.FIND_FAILED_FOLDERS, times).fetchall()
-            for keep in statements.KEEP_BELOW:
+            cursor.execute(sql.FORGET_FOUND, times)
+            unread = cursor.execute(sql.FIND_FAILED_FOLDERS, times).fetchall()
+            for keep in sql.KEEP_BELOW:
                 cursor.executemany(keep, [times | self._below(path) for (path,) in unread])
-            for forget in statements.FORGET_INSIDE if inside else ():
+            for forget in sql.FORGET_INSIDE if inside else ():
                 posix = self._directory.startswith(b"/")
                 cursor.execute(forget, times | {"posix": posix})
-            for forget in statements.FORGET_BELOW:
+            for forget in sql.FORGET_BELOW:
                 cursor.executemany(forget, [times | self._below(it) for it in sources])
 
-    def record_run(self, past: PastRun) -> None:
+    def record_run(self, past: PastRunRow) -> None:
         """Keep a run; the same run again replaces what was kept of it."""
         times = [time and time.isoformat() for time in (past.started, past.finished)]
         with self._file.transaction() as cursor:
             row = (past.run, self._root, *times, json.dumps(dict(past.summary)))
-            cursor.execute(statements.RECORD_RUN, row)
+            cursor.execute(sql.RECORD_RUN, row)
 
-    def find_runs(self, most: int = 100) -> list[PastRun]:
+    def find_runs(self, most: int = 100) -> list[PastRunRow]:
         """Return the latest runs over this data directory, newest first."""
         with self._file.used() as cursor:
-            rows = cursor.execute(statements.FIND_RUNS, (self._root, most)).fetchall()
+            rows = cursor.execute(sql.FIND_RUNS, (self._root, most)).fetchall()
         return [past for row in rows if (past := parse_run(row))]
 
     def find_destination(self, path: bytes) -> Destination | None:
@@ -383,7 +381,7 @@ class SqliteLedger:
     def find_sources(self) -> list[KnownSource]:
         """Return all sources that were ever added, in the order of their paths."""
         with self._file.used() as cursor:
-            rows = cursor.execute(statements.FIND_SOURCES, (self._root,)).fetchall()
+            rows = cursor.execute(sql.FIND_SOURCES, (self._root,)).fetchall()
         return [
             KnownSource(path, Destination(*names), moment(added), finished and moment(finished))
             for path, *names, added, finished in rows
@@ -393,31 +391,31 @@ class SqliteLedger:
         """Return the folders that became this dataset in a run."""
         chosen = {"root": self._root} | destination._asdict()
         with self._file.used() as cursor:
-            return [path for (path,) in cursor.execute(statements.FIND_FOLDERS, chosen)]
+            return [path for (path,) in cursor.execute(sql.FIND_FOLDERS, chosen)]
 
     def record_source(self, source: ExtraSource) -> None:
         """Keep a source that is carried from now on."""
         row = self._root, source.path, *source.destination, self._seconds()
         with self._file.transaction() as cursor:
-            cursor.execute(statements.RECORD_SOURCE, row)
+            cursor.execute(sql.RECORD_SOURCE, row)
 
     def finish_source(self, path: bytes) -> None:
         """Keep that a source is safe, unless something of it is known to wait or to have failed."""
         with self._file.transaction() as cursor:
-            cursor.execute(statements.FINISH_SOURCE, self._below(path) | {"now": self._seconds()})
+            cursor.execute(sql.FINISH_SOURCE, self._below(path) | {"now": self._seconds()})
 
     def remove_source(self, path: bytes) -> None:
         """Forget a source, and what is known to exist only in it; what was sent stays known."""
         below = self._below(path)
         with self._file.transaction() as cursor:
-            for forget in (statements.FORGET_SOURCE, *statements.FORGET_ALL_BELOW):
+            for forget in (sql.FORGET_SOURCE, *sql.FORGET_ALL_BELOW):
                 cursor.execute(forget, below)
 
     def measure_source(self, source: KnownSource) -> KnownSource:
         """Return a source with how much of it is known and not verified."""
         chosen = self._below(source.path)
         with self._file.used() as cursor:
-            known, files, size = cursor.execute(statements.MEASURE_SOURCE, chosen).fetchone()
+            known, files, size = cursor.execute(sql.MEASURE_SOURCE, chosen).fetchone()
         return source._replace(open_files=files, open_bytes=size or 0) if known else source
 
     def find_meta(self, key: str) -> str | None:
@@ -456,16 +454,16 @@ class SqliteLedger:
         """Whether there may be rows of these files: of new folders there is none, told at once."""
         keys = [file.key for file in files]
         between = self._root, min(keys), max(keys)
-        return cursor.execute(statements.KNOWS_ANY, between).fetchone() is not None
+        return cursor.execute(sql.KNOWS_ANY, between).fetchone() is not None
 
     def _insert(self, cursor: sqlite3.Cursor, entries: Sequence[Entry]) -> None:
         now = self._seconds()
         for start in range(0, len(entries), ENTRIES_AT_ONCE):
             part = entries[start : start + ENTRIES_AT_ONCE]
-            query = statements.RECORD % ",".join([statements.ROW] * len(part))
+            query = sql.RECORD % ",".join([sql.ROW] * len(part))
             cursor.execute(query, (*chain.from_iterable(part), self._root, now))
             safe = [entry.key for entry in part if entry.state is EntryState.VERIFIED]
-            query = statements.FORGET_SAFE % ",".join("?" * len(safe))
+            query = sql.FORGET_SAFE % ",".join("?" * len(safe))
             cursor.execute(query, (self._root, *safe))
 
     def _write_folders(self, query: str, folders: Sequence[FolderSums]) -> None:
@@ -493,7 +491,7 @@ def _execute_with(
 ) -> sqlite3.Cursor:
     """Execute a statement over these files, as they were seen, and the values after them."""
     seen = list(map(SEEN, files))
-    statement = query % ",".join([statements.SEEN] * len(seen))
+    statement = query % ",".join([sql.SEEN] * len(seen))
     try:
         return cursor.execute(statement, (*chain.from_iterable(seen), *values))
     except OverflowError:  # an inode that is longer than SQLite's numbers

@@ -6,13 +6,7 @@ import stat
 import pytest
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.store.secrets import (
-    FileSecrets,
-    Owner,
-    Secret,
-    SecretSources,
-    load_api_key,
-)
+from mydata_like.state.secrets import FileSecrets, Owner, Secret, SecretSources, load_api_key
 
 KEY = "0123456789abcdef-canary"
 OWNER = Owner("https://data.example.org", "facility")

@@ -8,7 +8,7 @@ import pytest
 from mydata_like.core.errors import Problem
 from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
-from mydata_like.store.ledger import SqliteLedger
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 
 PLACE = Destination("ada", "mice", "day 1")

@@ -6,14 +6,14 @@ import tracemalloc
 import pytest
 
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Registered
-from mydata_like.store.stock import Stock
+from mydata_like.ledger.spill_dict import SpillStore
 
 ODD = ["it's", "µ\N{MICROSCOPE}", "lone \ud800", "nul \0", "", "a/b"]
 
 
 @pytest.fixture(params=[0, 3, 1000], ids="held {}".format)
 def stock(request):
-    stock = Stock(request.param)
+    stock = SpillStore(request.param)
     yield stock
     stock.close()
 
@@ -78,7 +78,7 @@ def test_more_than_a_page_is_listed_once_each(stock):
 
 
 def test_memory_is_given_back_by_those_who_go():
-    stock = Stock(10)
+    stock = SpillStore(10)
     room = stock.open_room()
     room.update({("", str(number)): number for number in range(10)})
     assert stock.free == 0
@@ -92,7 +92,7 @@ def test_memory_is_given_back_by_those_who_go():
 
 
 def test_very_many_take_no_more_memory_than_a_few():
-    stock = Stock(100)
+    stock = SpillStore(100)
     tracemalloc.start()
     try:
         rooms = [stock.open_room() for _ in range(20)]

@@ -7,7 +7,7 @@ import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums, Outcome
-from mydata_like.store.ledger import SqliteLedger
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 
 COLUMNS = "staged_at, registered_at, verified_at, changed_at"

@@ -15,9 +15,9 @@ import pytest
 
 from mydata_like.core.errors import RunError, SettingsError
 from mydata_like.core.model import DatasetId, Entry, EntryState
-from mydata_like.store import schema
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.rows import PastRun
+from mydata_like.ledger import ledger_file
+from mydata_like.ledger.sql import PastRunRow
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock
 
 DATA = b"/data"
@@ -84,13 +84,13 @@ def test_entries_are_listed_by_prefix_in_order(file: Path) -> None:
 
 def test_runs_are_listed_newest_first(file: Path) -> None:
     start, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 1, tzinfo=UTC)
-    later = PastRun("b", end, None, {})
+    later = PastRunRow("b", end, None, {})
     with open_ledger(file) as ledger:
-        ledger.record_run(PastRun("a", start, None, {}))
+        ledger.record_run(PastRunRow("a", start, None, {}))
         ledger.record_run(later)
-        ledger.record_run(PastRun("a", start, end, {"found": 3}))
+        ledger.record_run(PastRunRow("a", start, end, {"found": 3}))
 
-        assert ledger.find_runs() == [later, PastRun("a", start, end, {"found": 3})]
+        assert ledger.find_runs() == [later, PastRunRow("a", start, end, {"found": 3})]
         assert ledger.find_runs(1) == [later]
 
 
@@ -133,7 +133,9 @@ def test_a_newer_ledger_is_refused_and_left_alone(filled: Path) -> None:
 
 
 FOREIGN = "CREATE TABLE entries (a); PRAGMA user_version = 1"
-OURS = f"PRAGMA application_id = {schema.OURS}; PRAGMA user_version = 1; CREATE TABLE entries (a)"
+OURS = (
+    f"PRAGMA application_id = {ledger_file.OURS}; PRAGMA user_version = 1; CREATE TABLE entries (a)"
+)
 
 
 @pytest.mark.parametrize("script", [FOREIGN, OURS], ids=["another program's", "columns missing"])
@@ -177,7 +179,7 @@ def test_only_a_few_damaged_files_are_kept(file: Path) -> None:
         clock.move(1)
         SqliteLedger.open(file, DATA, clock).close()
 
-    assert len(aside(file)) == schema.KEPT
+    assert len(aside(file)) == ledger_file.KEPT
 
 
 def use(file: Path) -> None:
@@ -269,9 +271,12 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
 
 
 def test_migrations_keep_a_copy_of_what_was(filled: Path) -> None:
-    later = [*schema.MIGRATIONS, "ALTER TABLE entries ADD COLUMN note TEXT NOT NULL DEFAULT ''"]
+    later = [
+        *ledger_file.MIGRATIONS,
+        "ALTER TABLE entries ADD COLUMN note TEXT NOT NULL DEFAULT ''",
+    ]
     with closing(sqlite3.connect(filled, isolation_level=None)) as connection:
-        schema.migrate(connection, filled, later)
+        ledger_file.migrate(connection, filled, later)
 
         assert connection.execute("PRAGMA user_version").fetchone() == (len(later),)
         assert connection.execute("SELECT count(note) FROM entries").fetchone() == (400,)
@@ -283,12 +288,12 @@ def test_migrations_keep_a_copy_of_what_was(filled: Path) -> None:
 
 
 def test_a_failed_migration_changes_nothing(filled: Path) -> None:
-    broken = [*schema.MIGRATIONS, "DELETE FROM entries; SELECT * FROM nowhere"]
+    broken = [*ledger_file.MIGRATIONS, "DELETE FROM entries; SELECT * FROM nowhere"]
     with (
         closing(sqlite3.connect(filled, isolation_level=None)) as connection,
         pytest.raises(sqlite3.OperationalError),
     ):
-        schema.migrate(connection, filled, broken)
+        ledger_file.migrate(connection, filled, broken)
 
     with open_ledger(filled) as ledger:
         assert ledger.problem is None
@@ -308,7 +313,7 @@ def test_a_batch_is_kept_wholly_or_not_at_all(file: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from tests.unit.store.test_ledger import entry, open_ledger
+from tests.unit.ledger.test_sqlite_ledger import entry, open_ledger
 
 ledger = open_ledger(Path(sys.argv[1]))
 for number in range(10**9):

@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
-from mydata_like.store.modes import correct_modes
-from mydata_like.store.paths import Places
+from mydata_like.state.paths import StatePaths
+from mydata_like.state.secrets import correct_modes
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="only POSIX has modes")
 
@@ -18,7 +18,7 @@ def mode_of(path):
 @pytest.fixture
 def places(tmp_path):
     """Places below a folder that a user chose, open to all, a file of each kind in them."""
-    places = Places.below(tmp_path / "chosen")
+    places = StatePaths.below(tmp_path / "chosen")
     places.make_private(places.state)
     for name in ("ledger-host-1.db", "ledger-host-1.db-wal", "run-1.lock", "signal.json"):
         (places.state / name).touch()

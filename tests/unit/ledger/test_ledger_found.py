@@ -14,10 +14,10 @@ from mydata_like.core.model import (
     Outcome,
 )
 from mydata_like.core.queries import Table, View
-from mydata_like.store.file_queries import FileQueries
-from mydata_like.store.ledger import SqliteLedger
-from mydata_like.store.listing import Listing
-from mydata_like.store.surveys import Survey
+from mydata_like.ledger.file_queries import FileQueries
+from mydata_like.ledger.row_query import RowQuery
+from mydata_like.ledger.sqlite_ledger import SqliteLedger
+from mydata_like.ledger.summaries import LedgerSummary
 from tests.fakes.clock import FakeClock
 
 WHY = Problem("file.unreadable", "It cannot be read.")
@@ -51,7 +51,7 @@ def entry(key, state, size=3, modified_ns=7):
 
 
 def show(file, view=View()):  # noqa: B008 - it is frozen
-    with Listing.open(file, b"/data", view.ordered("name", descending=False)) as listing:
+    with RowQuery.open(file, b"/data", view.ordered("name", descending=False)) as listing:
         return [(row.key, row.state, row.size, row.code) for row in listing.first(100)]
 
 
@@ -86,7 +86,7 @@ def test_a_found_file_shows_how_far_it_is_on_its_way(ledger, file, clock):
 def test_found_files_are_a_group_of_problems(ledger, file, clock):
     ledger.record_found([found(b"d/a"), found(b"d/b")], clock.now())
 
-    (group,) = Survey(file, b"/data").group_problems()
+    (group,) = LedgerSummary(file, b"/data").group_problems()
 
     assert (group.kind, group.files, group.size, group.problem) == ("found", 2, 6, UNSENT)
     assert len(show(file, View(table=Table.PROBLEMS))) == 2
@@ -96,7 +96,7 @@ def test_found_files_count_in_the_sums_of_their_folders(ledger, file, clock):
     ledger.record([entry(b"d/sub/b", EntryState.STAGED), entry(b"d/sub/c", EntryState.VERIFIED)])
     ledger.record_found([found(b"d/sub/a"), found(b"d/sub/b")], clock.now())
 
-    (inside,) = Survey(file, b"/data").list_inside(b"d")
+    (inside,) = LedgerSummary(file, b"/data").list_inside(b"d")
     with FileQueries.opened(file, b"/data") as queries:
         sums = queries.sum_folder(b"d")
         new = queries.find(b"d/sub/a").outcome
@@ -113,7 +113,7 @@ def test_found_files_count_in_the_sums_of_their_folders(ledger, file, clock):
 def test_what_is_open_in_a_folder_is_told(ledger, file):
     ledger.record_folders([FolderSums(b"d", "d", None, "", "", 9, 90, 2, 20, 1, 1, 1)])
 
-    (owner,) = Survey(file, b"/data").list_folders()
+    (owner,) = LedgerSummary(file, b"/data").list_folders()
 
     assert owner.open == 4
 

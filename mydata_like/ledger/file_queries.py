@@ -18,11 +18,10 @@ from mydata_like.core.file_status import (
     StepTimes,
     Suggestion,
 )
-from mydata_like.store import schema
-from mydata_like.store.ledger import NO_ROOT
-from mydata_like.store.listing import connect_to_current
-from mydata_like.store.rows import parse_entry
-from mydata_like.store.statements import FIND_ROOT, SHOWN
+from mydata_like.ledger import ledger_file
+from mydata_like.ledger.row_query import connect_to_current
+from mydata_like.ledger.sql import FIND_ROOT, SHOWN, parse_entry
+from mydata_like.ledger.sqlite_ledger import NO_ROOT
 
 _ENTRY: Final = (
     "SELECT key, size, modified_ns, state, dataset, checksum, remote, datafile, problem, archive,"
@@ -114,8 +113,8 @@ class FileQueries:
         with closing(connection):
             try:
                 yield cls(connection, file, data_directory)
-            except schema.FAILURES as error:
-                raise schema.failure(file, error) from error
+            except ledger_file.FAILURES as error:
+                raise ledger_file.failure(file, error) from error
 
     def find(self, key: bytes) -> FileEvidence | None:
         """Return what is known of a file; None for nothing."""

@@ -7,7 +7,7 @@ from platformdirs.unix import Unix
 
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.atomic_write import make_private_folder
-from mydata_like.store.paths import Places, is_protected
+from mydata_like.state.paths import StatePaths, is_protected
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_each_system_has_its_own_places(system, config, state, monkeypatch):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", "/home/ada")
 
-    places = Places.on(system("mydata-like", appauthor=False))
+    places = StatePaths.on(system("mydata-like", appauthor=False))
 
     assert places.config_file == Path("/home/ada") / config / "settings.toml"
     assert places.secrets_file == Path("/home/ada") / config / "secrets.toml"
@@ -38,19 +38,19 @@ def test_each_system_has_its_own_places(system, config, state, monkeypatch):
 def test_no_variable_moves_the_managed_file(monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_DIRS", "/tmp")
 
-    assert Places.standard().managed_file == Path("/etc/xdg/mydata-like/managed.toml")
+    assert StatePaths.standard().managed_file == Path("/etc/xdg/mydata-like/managed.toml")
 
 
 def test_all_files_but_the_managed_one_go_below_a_folder(tmp_path):
-    places = Places.below(tmp_path)
+    places = StatePaths.below(tmp_path)
 
     own = (places.config_file, places.secrets_file, places.key_file, places.known_hosts)
     assert all(path.is_relative_to(tmp_path) for path in (*own, places.state, places.logs))
-    assert places.managed_file == Places.standard().managed_file
+    assert places.managed_file == StatePaths.standard().managed_file
 
 
 def test_folders_are_made_for_the_owner_only(tmp_path):
-    places = Places.below(tmp_path / "a" / "b")
+    places = StatePaths.below(tmp_path / "a" / "b")
 
     places.make_private(places.state)
     places.make_private(places.state)
