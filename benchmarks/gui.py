@@ -33,9 +33,9 @@ from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.pages.transfers import TransfersPage
 from mydata_like.gui.tasks import Tasks
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.process import lower_priority
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.priority import lower_priority
 
 PROBE = 5  # milliseconds between two ticks of the probe
 JUMPS = 100

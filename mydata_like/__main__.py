@@ -63,7 +63,7 @@ def _take_private() -> None:
 
 def _carry_out(words: list[str]) -> None:
     from mydata_like.cli.terminal import guard_streams
-    from mydata_like.system.garbage import imported_for_good
+    from mydata_like.hostos.process import imported_for_good
 
     guard_streams()
     with imported_for_good():

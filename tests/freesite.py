@@ -32,9 +32,9 @@ from mydata_like.demo.preset import FACILITY
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.demo.site import DEFAULT_BOX
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
-from mydata_like.system.clock import SystemClock
 
 LONG_AGO_NS = 1_600_000_000_000_000_000
 OWNER = "alice"

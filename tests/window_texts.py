@@ -49,8 +49,8 @@ from mydata_like.gui.look.picture import Picture
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.page import Page, Wish
 from mydata_like.gui.tray.emblem import COLOURS
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_watch
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import lock_watch
 
 DEADLINE = 60.0  # seconds after which the window counts as hanging
 PASSES = 5  # of the event loop in which nothing may happen before all counts as shown

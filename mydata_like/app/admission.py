@@ -19,6 +19,7 @@ from mydata_like.core.errors import (
 from mydata_like.core.events import ChannelChanged, Event, Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import Clock, Emit
+from mydata_like.hostos.machine_info import describe_machine, find_traits
 from mydata_like.server.machine_identity import MachineIdentity
 from mydata_like.server.uploader import (
     Approved,
@@ -31,7 +32,6 @@ from mydata_like.settings.schema import Settings
 from mydata_like.ssh.keys import KeyPair, ensure_key
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import ApprovalState, PendingApproval, load_approval, save_record
-from mydata_like.system.machine import describe_machine, find_traits
 
 logger = logging.getLogger(__name__)
 

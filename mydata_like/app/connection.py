@@ -10,6 +10,7 @@ from mydata_like.core.errors import SettingsError
 from mydata_like.core.model import Facility, InstrumentRecord, User
 from mydata_like.core.ports import CancelSignal, Clock
 from mydata_like.engine.datasets import Identity
+from mydata_like.hostos.machine_info import describe_machine
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
 from mydata_like.server.uploader import Uploaders
@@ -17,7 +18,6 @@ from mydata_like.settings.atomic_write import read_plain, write_private
 from mydata_like.settings.schema import Settings, find_missing
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.secrets import Secret
-from mydata_like.system.machine import describe_machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

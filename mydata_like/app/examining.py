@@ -32,6 +32,7 @@ from mydata_like.doctor.findings import LATENCIES, Findings, Machine, Measured
 from mydata_like.doctor.looks import FULL, QUICK, Effort
 from mydata_like.doctor.staging import Staging
 from mydata_like.doctor.subject import Subject
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.client import Query
 from mydata_like.settings.layers import Layer
@@ -39,7 +40,6 @@ from mydata_like.settings.schema import Settings
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import SPEED_TESTS, add_speed_test, find_file, read_speed_tests
-from mydata_like.system.clock import SystemClock
 
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, with the uploader's uuid behind it
 _PAGE: Final = 100  # rows

@@ -24,13 +24,13 @@ from mydata_like.core.errors import NotApprovedError, Problem, RunError, Setting
 from mydata_like.engine.free import Free
 from mydata_like.engine.proving import Proof
 from mydata_like.engine.reverify import Reverification, Reverify
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.values import is_loopback
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import DELETIONS, DeletionLogFile, find_file
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.premises import Grounds, Premises
 from mydata_like.transfer.archive_reader import TarArchives
 
 OUTSIDE = Problem(
@@ -46,7 +46,7 @@ class Freeing:
 
     root: Path
     sources: Sequence[bytes]
-    grounds: Grounds
+    grounds: SafeDirectories
     free: Free
 
     def __call__(self, paths: Iterable[Path]) -> Iterator[DeletedFile | KeptFile]:
@@ -133,15 +133,15 @@ def open_freeing(
         yield Freeing(root, sources, grounds, Free(proof, ledger, grounds, deeds))
 
 
-def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> Grounds:
+def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> SafeDirectories:
     """Open the data directory, and what is still there of the other sources."""
-    premises = [stack.enter_context(Premises(root))]
+    premises = [stack.enter_context(SafeDirectory(root))]
     for source in sources:
         # The folder of a source that is a single file has other files, which are unknown.
         folder = source if Path(os.fsdecode(source)).is_dir() else source.rpartition(b"/")[0]
         with suppress(SettingsError):
-            premises.append(stack.enter_context(Premises(folder, folder + b"/")))
-    return Grounds(premises)
+            premises.append(stack.enter_context(SafeDirectory(folder, folder + b"/")))
+    return SafeDirectories(premises)
 
 
 def _open_ledger(settings: Settings, places: StatePaths, root: Path) -> SqliteLedger:

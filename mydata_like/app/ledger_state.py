@@ -16,12 +16,12 @@ from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.ports import Clock
 from mydata_like.engine.availability import Availability
 from mydata_like.engine.root import Root, reason
+from mydata_like.hostos.lock import find_shards, is_locked
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
-from mydata_like.system.lock import find_shards, is_locked
 
 RUNS_LOOKED_AT = 100  # for the newest one over everything, and those that were cut off since
 

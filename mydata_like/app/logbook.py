@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mydata_like.app.settings import find_places
-from mydata_like.system.logreading import LogFollower
+from mydata_like.hostos.logs import LogFollower
 
 __all__ = ["LogFollower", "find_logs", "follow_log"]
 

@@ -13,14 +13,13 @@ from mydata_like.core.data_directory import Shard
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, ItemError, UploaderError
 from mydata_like.core.formatting import format_path
 from mydata_like.engine.ticker import repeated
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import Lease, LockHolder
 from mydata_like.server.uploader import Installation, UploaderRecord
 from mydata_like.server.uploader_mark import EXPIRY, UploaderMark, digest_folders
 from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import parse_naive
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.holder import Holder
-from mydata_like.system.lease import Lease
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +125,7 @@ def marked(
         yield
         return
     clock = SystemClock()
-    holder = Holder.here(clock)
+    holder = LockHolder.here(clock)
     mark = UploaderMark(folders, holder.describe(), holder.host, shard)
     installation = describe_applicant(connection, settings, places).installation
     marker = Marker(connection, installation, open_mirror(settings, places, clock), mark)

@@ -22,12 +22,12 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.ports import CancelSignal, Clock, Emit
 from mydata_like.engine.monitor import Monitor, Week
+from mydata_like.hostos.healthcheck_ping import call_signal, write_signal
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import Heartbeat, save_record
-from mydata_like.system.signals import call_signal, write_signal
 
 BEAT: Final = 30.0  # seconds between two signs of life
 _RUNS: Final = 10_000  # more than a week can hold

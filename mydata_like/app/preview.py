@@ -17,8 +17,8 @@ from mydata_like.engine.layout import Level, levels_of
 from mydata_like.engine.root import Root
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.walk import Walk
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Filters, Settings
-from mydata_like.system.clock import SystemClock
 
 SHOWN = 50  # dataset folders that are shown with the number of their files
 _MOST_FOLDERS = 10_000  # dataset folders that are looked for

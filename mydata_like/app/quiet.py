@@ -5,9 +5,9 @@ from mydata_like.core.formatting import format_size
 from mydata_like.core.ports import Clock
 from mydata_like.engine.limits import Planned, find_planned
 from mydata_like.engine.restraint import judge_hours, judge_program
+from mydata_like.hostos.load import HostLoad
 from mydata_like.settings.schedule_section import parse_period
 from mydata_like.settings.transfer_sections import Limits
-from mydata_like.system.load import SystemLoad
 
 
 def require_quiet(limits: Limits, clock: Clock) -> None:
@@ -15,7 +15,7 @@ def require_quiet(limits: Limits, clock: Clock) -> None:
     hours, local = tuple(map(parse_period, limits.quiet_hours)), clock.now().astimezone()
     found = judge_hours(hours, local)
     if not found and limits.pause_while_running:
-        found = judge_program(SystemLoad().find_program(limits.pause_while_running))
+        found = judge_program(HostLoad().find_program(limits.pause_while_running))
     if found := found or _judge_bandwidth(find_planned(limits, local)):
         raise _unwelcome(found)
 

@@ -12,12 +12,12 @@ from mydata_like.app.settings import find_places, load_settings, prepare_places
 from mydata_like.app.staging import list_endpoints, open_petition
 from mydata_like.core.errors import HostKeyError
 from mydata_like.core.model import StagingArea
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings, Transfer
 from mydata_like.ssh.connect import fetch_host_key
 from mydata_like.ssh.keys import PublicKey, accept_host_key, check_host_key
 from mydata_like.ssh.session import Endpoint
-from mydata_like.system.clock import SystemClock
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from mydata_like.engine.levels import ALL, Part
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.state.secrets import Secret
-from mydata_like.system.clock import SystemClock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

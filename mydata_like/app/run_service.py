@@ -67,13 +67,13 @@ from mydata_like.engine.verify import Verification, Verify
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.engine.writes import Writes
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.load import measure_idle
+from mydata_like.hostos.lock import Lease
+from mydata_like.hostos.process import collect_seldom
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.state.state_files import DELETIONS, find_file, load_deletions
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.garbage import collect_seldom
-from mydata_like.system.lease import Lease
-from mydata_like.system.load import measure_idle
 from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.file_source import read_checksum
 from mydata_like.transfer.sessions import count_cpus

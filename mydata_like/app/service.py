@@ -11,19 +11,23 @@ from typing import NamedTuple
 from mydata_like.app.settings import find_places, find_state, load_settings
 from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.schema import Settings
-from mydata_like.state.paths import HOME, StatePaths
-from mydata_like.system.autostart import Autostart, find_autostart
-from mydata_like.system.installing import (
-    Carried,
+from mydata_like.hostos.lock import is_local
+from mydata_like.hostos.process import find_program, find_window
+from mydata_like.hostos.service import (
+    Autostart,
+    InstallStep,
+    ServiceCommand,
+    ServiceDefinition,
+    ServiceFolders,
     carry_out,
+    define_service,
+    find_autostart,
     make_folders_as,
     remove_definition,
     write_definition,
 )
-from mydata_like.system.lock import is_local
-from mydata_like.system.program import find_program, find_window
-from mydata_like.system.service import Definition, Errand, Folders, define_service
+from mydata_like.settings.schema import Settings
+from mydata_like.state.paths import HOME, StatePaths
 
 
 class ServiceOrder(NamedTuple):
@@ -50,7 +54,7 @@ class Service:
             config or (places.config_file if places.config_file.is_file() else None),
             order.assignments,
         ).settings
-        errand = Errand(
+        errand = ServiceCommand(
             words=(*program, "watch", *chosen),
             environment={HOME: str(Path(home).absolute())} if home else {},
             account=account,
@@ -63,7 +67,7 @@ class Service:
         self._needed = places.folders(find_state(settings, places)) if wanted.everyone else ()
         self._account = account
         folders = _find_folders(find_state(settings, places))
-        self.definition: Definition = define_service(sys.platform, errand, folders)
+        self.definition: ServiceDefinition = define_service(sys.platform, errand, folders)
 
     @property
     def warning(self) -> str:
@@ -72,14 +76,14 @@ class Service:
             return f"The program lies among temporary files, which may vanish: {self._program}"
         return ""
 
-    def install(self) -> Iterator[Carried]:
+    def install(self) -> Iterator[InstallStep]:
         """Put the definition into its place and make it count, command by command."""
         write_definition(self.definition)
         if self._needed and sys.platform != "win32":
             make_folders_as(self._account, self._needed)
         return carry_out(self.definition.install)
 
-    def uninstall(self) -> Iterator[Carried]:
+    def uninstall(self) -> Iterator[InstallStep]:
         """Stop the service and take the definition away; raises SettingsError if it is not ours.
 
         The file goes even where the system's own commands do not work.
@@ -103,10 +107,10 @@ def open_autostart() -> Autostart:
     return find_autostart(sys.platform, (*find_window(), "--hidden"), _find_folders(state))
 
 
-def _find_folders(state: Path) -> Folders:
+def _find_folders(state: Path) -> ServiceFolders:
     home = Path.home()
     configuration = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
-    return Folders(home, configuration, state)
+    return ServiceFolders(home, configuration, state)
 
 
 def _choose_account(wanted: ServiceOrder) -> str:

@@ -17,6 +17,7 @@ from mydata_like.app.settings import (
 from mydata_like.core.errors import AccessDeniedError, Problem, SettingsError, UploaderError
 from mydata_like.core.model import Facility, OwnerKind, User
 from mydata_like.core.ports import CancelSignal
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient
 from mydata_like.server.responses import MovedError
@@ -25,7 +26,6 @@ from mydata_like.settings.schema import Server, Settings
 from mydata_like.settings.values import complete_address, is_loopback
 from mydata_like.ssh.keys import ensure_key
 from mydata_like.state.secrets import Secret
-from mydata_like.system.clock import SystemClock
 
 ATTEMPTS = 2  # of each request: somebody waits for the answer, and can ask again
 _ELSEWHERE = ("server.not-mytardis", "server.web-page", "server.strange-answer", "server.address")

@@ -31,10 +31,10 @@ from mydata_like.core.model import Entry, EntryState, FileGroup, LocalFile
 from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.sources import check_source
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_data_directory
 
 PARTS_SHOWN = 500  # sub-folders of a source that are told apart
 RUNS_ASKED = 20  # of which the latest that sent something tells how fast the next one will be

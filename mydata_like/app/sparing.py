@@ -10,10 +10,10 @@ from mydata_like.engine.restraint import Restraint
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.ticker import repeated
 from mydata_like.engine.wakefulness import Vigil
+from mydata_like.hostos.load import HostLoad
+from mydata_like.hostos.process import lower_priority
+from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
 from mydata_like.settings.schema import Limits, Settings
-from mydata_like.system.awake import SystemWakefulness
-from mydata_like.system.load import SystemLoad
-from mydata_like.system.priority import lower_priority
 
 
 def go_second(settings: Settings) -> None:
@@ -27,7 +27,7 @@ def spared(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress) -> Ite
     """Spare the instrument while a run carries."""
     with ExitStack() as stack:
         if limits.quiet_hours or limits.pause_while_running or limits.pause_under_pressure:
-            look = Restraint(limits, SystemLoad(), gate, emit)
+            look = Restraint(limits, HostLoad(), gate, emit)
             stack.enter_context(repeated(look, restraint.LOOK))
         if limits.keep_awake:
             keeper = SystemWakefulness()

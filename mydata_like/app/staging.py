@@ -12,12 +12,12 @@ from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Problem
 from mydata_like.core.events import Notice
 from mydata_like.core.model import FileToSend, StagingArea
 from mydata_like.core.ports import Emit, Transport
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.server.chunked_upload import ChunkedUpload
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Settings
 from mydata_like.ssh.session import Endpoint
 from mydata_like.state.paths import StatePaths
-from mydata_like.system.clock import SystemClock
 from mydata_like.transfer.archive_writer import ArchiveSource, open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import FileSource

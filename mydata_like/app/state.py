@@ -15,13 +15,13 @@ from mydata_like.app.settings import (
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import is_watched
 from mydata_like.ledger.sql import PastRunRow as PastRunRow
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import Settings, find_missing
 from mydata_like.state.state_files import Heartbeat as Heartbeat
 from mydata_like.state.state_files import PendingApproval, load_approval, load_record, to_plain
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import is_watched
 
 RUNS_SHOWN = 5
 

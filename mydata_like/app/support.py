@@ -19,14 +19,13 @@ from mydata_like.app.state import look_at_state
 from mydata_like.core.errors import RunError, UploaderError
 from mydata_like.core.events import Event
 from mydata_like.core.formatting import format_size
+from mydata_like.hostos.dependencies import describe_versions
+from mydata_like.hostos.logs import Redaction, parse_line, read_end
+from mydata_like.hostos.machine_info import describe_machine
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.layers import Loaded, SettingSource
 from mydata_like.settings.schema import Settings, iter_settings
 from mydata_like.state.paths import API_KEY, environment
-from mydata_like.system.logreading import parse_line, read_end
-from mydata_like.system.logs import Redaction
-from mydata_like.system.machine import describe_machine
-from mydata_like.system.versions import describe_versions
 
 LOGS: Final = ("mydata-like", "mydata-like-window")
 LOG_BYTES: Final = 2_000_000  # of each log, its end

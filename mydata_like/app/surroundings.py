@@ -9,9 +9,9 @@ from pathlib import Path
 from mydata_like.app.settings import find_places
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import UploaderError
+from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
 from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import API_KEY, environment, list_ignored
-from mydata_like.system.logs import LogStyle, Redaction, logging_to
 
 logger = logging.getLogger(__name__)
 

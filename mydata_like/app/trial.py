@@ -16,9 +16,9 @@ from mydata_like.core.errors import AccessDeniedError, NotApprovedError, Uploade
 from mydata_like.core.formatting import format_size
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, StagingArea
 from mydata_like.core.ports import CancelSignal, SentFile, Transport
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.atomic_write import write_private
 from mydata_like.ssh.session import Endpoint
-from mydata_like.system.clock import SystemClock
 from mydata_like.transfer.probe_file import Visit, visit
 
 PERMISSIONS: Final = "mydata-default-permissions"  # the group that the MyData app makes

@@ -29,12 +29,12 @@ from mydata_like.engine.schedule import Rule
 from mydata_like.engine.watching import FOLDER, Duties, Ended, Plan, Watch
 from mydata_like.engine.wishes import Wishes
 from mydata_like.engine.workers import WorkerGroup
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.folder_watcher import FolderWatcher
+from mydata_like.hostos.lock import lock_watch
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.state.state_files import SCHEDULE, TimestampStore, find_file
-from mydata_like.system.changes import FolderChanges
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_watch
 
 SIGNS_AGAIN = 300.0  # seconds after which signs that the system did not give are asked for again
 
@@ -212,7 +212,7 @@ class Signs:
     def _open(self) -> None:
         self._directory = self._lookout.settings.data.directory
         self._opened = self._clock.monotonic()
-        self._changes = FolderChanges(self._directory or Path())
+        self._changes = FolderWatcher(self._directory or Path())
 
 
 def _tell_start(settings: Settings, no_signs: str, emit: Emit, *, attended: bool) -> None:

@@ -18,8 +18,8 @@ from mydata_like.cli.running import RunArguments, carry_out
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import format_size
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.hostos.process import find_program
 from mydata_like.settings.layers import PREFIX
-from mydata_like.system.program import find_program
 
 _LOOK_AFTER = 0.2  # seconds after which it is looked again whether the window was quit
 

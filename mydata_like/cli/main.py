@@ -79,7 +79,7 @@ def version(
     as_json: JsonOption = False,
 ) -> None:
     """Print the version."""
-    from mydata_like.system.versions import describe_versions, list_libraries
+    from mydata_like.hostos.dependencies import describe_versions, list_libraries
 
     if not as_json:
         text = describe_versions() if everything else f"mydata-like {__version__}\n"

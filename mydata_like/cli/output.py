@@ -25,7 +25,7 @@ from mydata_like.core.events import (
     TransferRetried,
     event_record,
 )
-from mydata_like.system.clock import SystemClock
+from mydata_like.hostos.clock import SystemClock
 
 logger = logging.getLogger(__name__)
 

@@ -47,9 +47,9 @@ from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
 from mydata_like.engine.watching import FOLDER, SOURCE
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.system.clock import SystemClock
 
 logger = logging.getLogger(__name__)
 

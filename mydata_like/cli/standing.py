@@ -12,7 +12,7 @@ from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import describe_decision, describe_safety, print_json, print_lines
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import LIMITS, format_duration, format_size
-from mydata_like.system.clock import SystemClock
+from mydata_like.hostos.clock import SystemClock
 
 OVERDUE = 120.0  # seconds after the last sign of life, of which there are two a minute
 

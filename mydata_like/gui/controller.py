@@ -32,9 +32,9 @@ from mydata_like.gui.patience import Patience
 from mydata_like.gui.standing import Standing
 from mydata_like.gui.state import PastRun, Phase, RunState
 from mydata_like.gui.tasks import Tasks
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
-from mydata_like.system.clock import SystemClock
 
 logger = logging.getLogger(__name__)
 

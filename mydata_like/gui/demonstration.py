@@ -52,6 +52,6 @@ class Demonstration(QObject):
 
 def _find_command() -> tuple[str, ...]:
     """Return the words that start the demonstration."""
-    from mydata_like.system.program import find_program
+    from mydata_like.hostos.process import find_program
 
     return (*find_program(), "demo", "--window")

@@ -44,7 +44,7 @@ from mydata_like.gui.look import words
 from mydata_like.gui.look.labels import PlainLabel
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.tables.marks import mark_of
-from mydata_like.system.clock import SystemClock
+from mydata_like.hostos.clock import SystemClock
 
 translate = QCoreApplication.translate
 Index = QModelIndex | QPersistentModelIndex

@@ -21,8 +21,7 @@ from mydata_like import __version__
 from mydata_like.gui.look.icons import app_icon, icon
 from mydata_like.gui.look.labels import LARGE, PlainLabel
 from mydata_like.gui.tasks import Tasks
-from mydata_like.system.components import PROGRAM, Component, list_components
-from mydata_like.system.versions import describe_versions
+from mydata_like.hostos.dependencies import PROGRAM, Component, describe_versions, list_components
 
 
 class HelpDialog(QDialog):

@@ -53,7 +53,7 @@ def engine_words(command: str, config: Path | None, *options: str) -> tuple[str,
 
 def program_words(command: str, config: Path | None, *options: str) -> tuple[str, ...]:
     """Return the words that start a command of the command line in a process of its own."""
-    from mydata_like.system.program import find_program
+    from mydata_like.hostos.process import find_program
 
     settings = () if config is None else ("--config", str(config))
     return (*find_program(), command, *options, *settings)

@@ -37,12 +37,12 @@ def _start(wanted: LaunchOptions) -> int:
     if not instance.claim(Call(show=not wanted.hidden, paths=paths, token=find_token())):
         return 0
     explain_ends()
-    from mydata_like.system.garbage import imported_for_good
+    from mydata_like.hostos.process import imported_for_good
 
     with imported_for_good():
         from mydata_like.app.surroundings import warn_of_ignored
         from mydata_like.gui.app import run_window
-        from mydata_like.system.logs import LogStyle, Redaction, logging_to
+        from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
 
     # The engine has a log of its own: one file can only have one writer.
     with logging_to(wanted.logs, Redaction(), LogStyle(name="mydata-like-window")):

@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from mydata_like import __version__
+from mydata_like.hostos.process import find_program
 from mydata_like.state.paths import HOME
-from mydata_like.system.program import find_program
 
 if TYPE_CHECKING:
     from mydata_like.ssh.session import Endpoint

@@ -9,9 +9,9 @@ import sys
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from mydata_like.hostos.process import find_program
 from mydata_like.selftest.parts import PARTS, LeftOut
 from mydata_like.state.paths import HOME
-from mydata_like.system.program import find_program
 
 _PATIENCE: Final = 180.0  # seconds for one part
 

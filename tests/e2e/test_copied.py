@@ -5,9 +5,9 @@ import tomllib
 import pytest
 
 from mydata_like.core.events import Notice
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.server.machine_identity import KEY, MachineIdentity
 from mydata_like.ssh.keys import load_key
-from mydata_like.system.clock import SystemClock
 from tests.invariants import check_carried, check_complete
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mydata_like.system.program import find_program
+from mydata_like.hostos.process import find_program
 from tests.invariants import check_complete
 from tests.site import Site, finish, finish_reading, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd

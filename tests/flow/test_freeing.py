@@ -15,8 +15,8 @@ from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import AccessDeniedError, AlreadyRunningError, RunError
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.demo.faults import EMPTY_LIST, Fault
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_data_directory
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import lock_data_directory
 from tests.builders import a_file
 from tests.site import QUICK, Picture, open_site
 

@@ -12,8 +12,8 @@ from mydata_like.core.file_status import FileSafety, LocalState
 from mydata_like.core.model import EntryState
 from mydata_like.core.queries import View
 from mydata_like.engine.proving import DIFFERS, judge_entry
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
 from tests.builders import a_file
 from tests.invariants import check_carried
 from tests.site import kill_group, open_site, wait_for

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mydata_like.core.errors import RejectedError, SettingsError, UploaderError
 from mydata_like.doctor.pump import count_there
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.server.http import HttpClient, HttpRequest
 from mydata_like.settings.schema import Server
 from mydata_like.ssh import dialing, sftp_protocol
@@ -18,7 +19,6 @@ from mydata_like.ssh.agent import Agent
 from mydata_like.ssh.capabilities import probe
 from mydata_like.ssh.session import CommandResult, Endpoint
 from mydata_like.ssh.sftp import Sftp
-from mydata_like.system.clock import SystemClock
 from mydata_like.transfer.batch_verification import judge
 from mydata_like.transfer.file_replacement import replace_by_shell
 from mydata_like.transfer.remote_shell import RemoteDirs, Shells, read_answer

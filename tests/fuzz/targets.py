@@ -7,6 +7,9 @@ from typing import Any
 
 from mydata_like.core.commands import parse_command
 from mydata_like.core.errors import Problem, UploaderError
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import LockHolder
+from mydata_like.hostos.logs import parse_line, read_end
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.http import HttpResponse
 from mydata_like.server.machine_identity import MachineIdentity
@@ -43,9 +46,6 @@ from mydata_like.state.state_files import (
     to_plain,
     to_utc,
 )
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.holder import Holder
-from mydata_like.system.logreading import parse_line, read_end
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_reader import TarArchives
 from mydata_like.transfer.archive_writer import INDEX_HEAD, INDEX_TAIL
@@ -287,8 +287,8 @@ def _list_all() -> list[Target]:
         ),
         Target(
             name="lock holders",
-            samples=(Holder.here(SystemClock()).format().encode(),),
-            open=plain(Holder.parse),
+            samples=(LockHolder.here(SystemClock()).format().encode(),),
+            open=plain(LockHolder.parse),
             has_json=True,
         ),
         Target(

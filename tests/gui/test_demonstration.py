@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
 from mydata_like.gui.demonstration import Demonstration
 from mydata_like.gui.tasks import Tasks
-from mydata_like.system.program import find_program
+from mydata_like.hostos.process import find_program
 from tests.gui.conftest import DEADLINE
 from tests.site import kill_group, left_behind
 from tests.sshd_fixture import needs_sshd

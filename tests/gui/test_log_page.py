@@ -28,7 +28,7 @@ from mydata_like.gui.memory import Memory
 from mydata_like.gui.pages.log import LogPage
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.tasks import Tasks
-from mydata_like.system.logs import LogStyle, Redaction, logging_to
+from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
 
 DEADLINE = 30_000
 logger = logging.getLogger("mydata_like.engine.send")

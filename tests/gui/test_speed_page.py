@@ -18,10 +18,10 @@ from mydata_like.gui.speed_test.chart import choose_scale
 from mydata_like.gui.speed_test.examiner import Examiner
 from mydata_like.gui.speed_test.report import STAGES, WORKLOADS, read_report
 from mydata_like.gui.speed_test.result import ResultView
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.transfer_sections import Transfer
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_data_directory
 from tests.gui.speed_records import UNKNOWN, a_record, findings, keep
 from tests.sshd_fixture import needs_sshd
 

@@ -11,8 +11,8 @@ from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
 from mydata_like.gui.overview.page import OverviewPage
 from mydata_like.gui.overview.unfinished import MOST, RemoveQuestion, UnfinishedList
 from mydata_like.gui.state import Phase, RunState
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
 from tests.fakes.clock import FakeClock
 from tests.gui.conftest import DEADLINE
 from tests.site import kill_group, wait_for

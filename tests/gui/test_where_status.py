@@ -15,8 +15,8 @@ from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.pages.where import WherePage
 from mydata_like.gui.tasks import Tasks
 from mydata_like.gui.where.sentences import list_steps
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
 from tests.builders import a_file
 from tests.fakes.clock import FakeClock
 

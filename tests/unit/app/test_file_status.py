@@ -14,8 +14,8 @@ from mydata_like.core.file_status import FolderStatus, LocalState, UnknownReason
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
 from mydata_like.gui.where import source
 from mydata_like.gui.where.source import Place
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
 from tests.builders import a_file
 from tests.fakes.clock import FakeClock
 

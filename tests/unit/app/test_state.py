@@ -14,10 +14,10 @@ from mydata_like.core.deletion import Safety
 from mydata_like.core.errors import Problem
 from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_data_directory
 from tests.fakes.clock import FakeClock
 
 ALL = {"found": 3, "verified": 3, "waiting": 0, "skipped": 0, "failed": 0, "sent": 3}

@@ -16,8 +16,8 @@ from mydata_like.cli.main import build_app
 from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.events import FileFailed
 from mydata_like.core.extra_sources import Destination, ExtraSource
+from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.system.logs import LogStyle, Redaction, logging_to
 from tests.fakes.clock import FakeClock
 
 app = build_app()

@@ -11,8 +11,8 @@ from mydata_like.cli.main import build_app
 from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState, Outcome
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
-from mydata_like.system.clock import SystemClock
 from tests.builders import a_file
 
 app = build_app()

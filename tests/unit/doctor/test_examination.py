@@ -26,10 +26,10 @@ from mydata_like.doctor.host import Host
 from mydata_like.doctor.looks import Budget, Effort
 from mydata_like.doctor.staging import Staging, clean_by_shell, leave_nothing
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.ledger.sqlite_ledger import PastRunRow, SqliteLedger
 from mydata_like.state.state_files import add_speed_test
-from mydata_like.system.clock import SystemClock
-from mydata_like.system.lock import lock_data_directory
 from mydata_like.transfer.sessions import count_cpus
 from tests.faults.tcpproxy import TcpProxy
 from tests.site import make_data, open_site

@@ -19,7 +19,7 @@ from mydata_like.engine.choices import Choices
 from mydata_like.engine.compare import READERS, Compare
 from mydata_like.engine.retry import Gate
 from mydata_like.engine.workers import CancelFlag, WorkerGroup, feed, stage
-from mydata_like.system.clock import SystemClock
+from mydata_like.hostos.clock import SystemClock
 from tests.fakes.ledger import MemoryLedger
 from tests.unit.engine.files import CHECKSUM, a_file, a_group, a_record, a_wanted
 

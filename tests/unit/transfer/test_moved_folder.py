@@ -12,10 +12,10 @@ import pytest
 from mydata_like.core.errors import FileChangedError
 from mydata_like.core.model import ArchiveMember, Dataset, DatasetId, FileToSend, Layout, Payload
 from mydata_like.engine.scan import Scan
+from mydata_like.hostos.clock import SystemClock
 from mydata_like.server.client import ApiClient
 from mydata_like.server.http_upload import HttpTransport
 from mydata_like.settings.schema import Data, Server, Settings
-from mydata_like.system.clock import SystemClock
 from mydata_like.transfer.archive_writer import open_content
 from mydata_like.transfer.channel import describe_member
 from mydata_like.transfer.file_source import read_checksum
