@@ -32,7 +32,7 @@ def main() -> None:
 
         serve()
     elif words == ["--speed-test-pump"]:
-        from mydata_like.doctor.pump import main as flood
+        from mydata_like.speedtest.flood_worker import main as flood
 
         flood()
     elif words[:1] in ([], ["gui"]):

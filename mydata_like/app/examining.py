@@ -25,19 +25,24 @@ from mydata_like.app.settings import (
 from mydata_like.app.staging import list_endpoints, open_petition, open_transport
 from mydata_like.core.errors import NotApprovedError, RunError
 from mydata_like.core.ports import CancelSignal
-from mydata_like.doctor.advice import Verdict, judge, reorder
-from mydata_like.doctor.api import Questions
-from mydata_like.doctor.examination import Examination
-from mydata_like.doctor.findings import LATENCIES, Findings, Machine, Measured
-from mydata_like.doctor.looks import FULL, QUICK, Effort
-from mydata_like.doctor.staging import Staging
-from mydata_like.doctor.subject import Subject
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.client import Query
 from mydata_like.settings.layers import Layer
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.recommendations import Diagnosis, judge, reorder
+from mydata_like.speedtest.results import (
+    FULL,
+    LATENCIES,
+    QUICK,
+    LocalMachine,
+    Measurement,
+    SpeedTestEffort,
+    SpeedTestResult,
+)
+from mydata_like.speedtest.runner import SpeedTestRunner
+from mydata_like.speedtest.target import ProbeFiles, Questions, SpeedTestTarget
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import SPEED_TESTS, add_speed_test, find_file, read_speed_tests
 
@@ -52,7 +57,7 @@ class SpeedOrder:
     """What a speed test is asked to be: short, or in spite of an acquisition that is going on."""
 
     config: Path | None = None
-    effort: Effort = FULL
+    effort: SpeedTestEffort = FULL
     anyway: bool = False
 
 
@@ -63,14 +68,14 @@ class SpeedTest:
     """
 
     def __init__(
-        self, settings: Settings, order: SpeedOrder, subject: Subject, cancel: CancelSignal
+        self, settings: Settings, order: SpeedOrder, subject: SpeedTestTarget, cancel: CancelSignal
     ) -> None:
         self._settings = settings
         self._order = order
         self._subject = subject
-        self._examination = Examination(subject, order.effort, cancel)
+        self._examination = SpeedTestRunner(subject, order.effort, cancel)
 
-    def measure(self) -> Generator[Measured, None, None]:
+    def measure(self) -> Generator[Measurement, None, None]:
         """Yield what is measured, one after the other; raises `Cancelled`."""
         return self._examination.measure()
 
@@ -83,11 +88,11 @@ class SpeedTest:
         try:
             latest = dict(tests[-1])
             found = latest["findings"]
-            here, stages = Machine(**found["here"]), found["stages"]
-            measured = tuple(Measured.from_record(one) for one in stages)
+            here, stages = LocalMachine(**found["here"]), found["stages"]
+            measured = tuple(Measurement.from_record(one) for one in stages)
             unknown = tuple(found["unknown"])
             self._examination.recall(
-                Findings(measured=measured, here=here, rung=found["rung"], unknown=unknown)
+                SpeedTestResult(measured=measured, here=here, rung=found["rung"], unknown=unknown)
             )
         except (LookupError, TypeError, ValueError) as error:
             raise RunError(
@@ -103,10 +108,10 @@ class SpeedTest:
         return self._subject.why
 
     @property
-    def findings(self) -> Findings:
+    def findings(self) -> SpeedTestResult:
         return self._examination.findings
 
-    def judge(self) -> Verdict:
+    def judge(self) -> Diagnosis:
         """Return what the findings mean for the settings as they are."""
         archives = bool(self._settings.archive.rules)
         return judge(self.findings, self._settings.transfer, archives=archives)
@@ -129,18 +134,18 @@ class SpeedTest:
         by_source = {key: {one.source: one.value for one in given.get(key, ())} for key in changes}
         return {key: values.get(Layer.USER) for key, values in by_source.items()}
 
-    def carry(self) -> Iterator[Measured]:
+    def carry(self) -> Iterator[Measurement]:
         """Yield how fast files go with the settings as they are."""
         return self._examination.prove(self._settings.transfer)
 
-    def apply(self, changes: Mapping[str, object]) -> Iterator[Measured]:
+    def apply(self, changes: Mapping[str, object]) -> Iterator[Measurement]:
         """Write settings to the person's file, then yield how fast files go with them."""
         save_settings(self._order.config, changes)
         values = {key.removeprefix("transfer."): value for key, value in changes.items()}
         transfer = Transfer(**self._settings.transfer.values() | values)
         return self._examination.prove(transfer)
 
-    def as_record(self, verdict: Verdict) -> dict[str, object]:
+    def as_record(self, verdict: Diagnosis) -> dict[str, object]:
         """Return all of it as plain values for JSON; docs/doctor.md describes them."""
         return {
             "at": SystemClock().now().isoformat(timespec="seconds"),
@@ -187,7 +192,7 @@ def open_speed_test(
     ):
         petition = open_petition(connection, settings, places, observer.emit)
         staging, why = _find_staging(petition, settings, order.config)
-        subject = Subject(
+        subject = SpeedTestTarget(
             root=root,
             state=state,
             transfer=settings.transfer,
@@ -205,7 +210,7 @@ def _file(settings: Settings, config: Path | None) -> Path:
 
 def _find_staging(
     petition: Petition, settings: Settings, config: Path | None
-) -> tuple[Staging | None, str]:
+) -> tuple[ProbeFiles | None, str]:
     """Return the way into the staging area; without one, a sentence on why there is none."""
     if settings.transfer.method == "http":
         return None, "The way to the server was not measured: files are sent over HTTP."
@@ -219,7 +224,7 @@ def _find_staging(
     endpoints = list_endpoints(petition, area, settings, places)
     if not endpoints:
         return None, "The way to the server was not measured: the staging area has no host."
-    return Staging(
+    return ProbeFiles(
         endpoint=endpoints[0],
         location=os.fsencode(area.location),
         folder=FOLDER + petition.applicant.installation.uuid,

@@ -18,12 +18,19 @@ from mydata_like.cli.output import Shape, choose_shape, log_event, tell_failure
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.formatting import format_size
-from mydata_like.doctor.advice import Advice, Verdict
-from mydata_like.doctor.findings import Findings, Machine, Measured, Stage, Unit
-from mydata_like.doctor.looks import FULL, QUICK
-from mydata_like.doctor.verdict import SIZES, Prediction, Workload
 from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.engine.workers import CancelFlag
+from mydata_like.speedtest.prediction import SIZES, Prediction, Workload
+from mydata_like.speedtest.recommendations import Diagnosis, Recommendation
+from mydata_like.speedtest.results import (
+    FULL,
+    QUICK,
+    LocalMachine,
+    Measurement,
+    SpeedTestResult,
+    StageResult,
+    Unit,
+)
 
 _UNSURE = 0.25  # of the median: a wider spread is shown
 
@@ -202,7 +209,7 @@ _TELLERS: Final[Mapping[Shape, Tell]] = {
 }
 
 
-def describe(measured: Measured) -> str:
+def describe(measured: Measurement) -> str:
     """Return a row of the table: stage, what was measured, its median, and its spread if wide."""
     spread = ""
     if measured.spread > _UNSURE:
@@ -212,7 +219,7 @@ def describe(measured: Measured) -> str:
     return f"{measured.stage:<12} {measured.what:<38} {format_value(measured):>14}{spread}{note}"
 
 
-def format_value(measured: Measured) -> str:
+def format_value(measured: Measurement) -> str:
     """Return the median as a person reads it."""
     return _format(measured.value, measured.unit)
 
@@ -229,7 +236,7 @@ def _format(value: float, unit: Unit) -> str:
             return f"{value:,.0f} {unit}"
 
 
-def conclude(verdict: Verdict, findings: Findings) -> Iterator[str]:
+def conclude(verdict: Diagnosis, findings: SpeedTestResult) -> Iterator[str]:
     """Yield what all of it means: the table of stages, the sentence, what would help."""
     yield from ("", _describe_machines(findings), "", *_tabulate(verdict.predictions))
     yield from ("", verdict.sentence)
@@ -239,14 +246,14 @@ def conclude(verdict: Verdict, findings: Findings) -> Iterator[str]:
     yield from findings.unknown
 
 
-def _tell_others(here: Machine) -> str:
+def _tell_others(here: LocalMachine) -> str:
     """Say how much others took, before or after, where that was much."""
     moments = (("began", here.busy), ("ended", here.busy_after))
     shares = [f"{busy:.0%} when the test {word}" for word, busy in moments if (busy or 0) > _UNSURE]
     return f"Other programs took of this computer: {', '.join(shares)}." if shares else ""
 
 
-def _describe_machines(findings: Findings) -> str:
+def _describe_machines(findings: SpeedTestResult) -> str:
     """Return what the two computers are, as far as they tell."""
     here = _describe_machine(findings.here)
     if findings.one_machine:
@@ -256,7 +263,7 @@ def _describe_machines(findings: Findings) -> str:
     return f"This computer has {here}, the staging host {_describe_machine(findings.there)}."
 
 
-def _describe_machine(machine: Machine) -> str:
+def _describe_machine(machine: LocalMachine) -> str:
     aes = {True: ", encrypting by AES", False: " without AES", None: ""}[machine.aes]
     return f"{machine.cpus or 1} core{'s' * (machine.cpus != 1)}{aes}"
 
@@ -264,13 +271,13 @@ def _describe_machine(machine: Machine) -> str:
 def _tabulate(predictions: Sequence[Prediction]) -> Iterator[str]:
     """Yield a row for each stage: how fast it would be alone, and where it is the limit."""
     yield f"{'alone':<12}" + "".join(f"{one.workload + ' files':>24}" for one in predictions)
-    for stage in Stage:
+    for stage in StageResult:
         cells = [_tell_rate(one, stage) for one in predictions]
         if any(cells):
             yield (f"{stage:<12}" + "".join(f"{cell:>24}" for cell in cells)).rstrip()
 
 
-def _tell_rate(prediction: Prediction, stage: Stage) -> str:
+def _tell_rate(prediction: Prediction, stage: StageResult) -> str:
     if stage not in prediction.rates:
         return ""
     rate = prediction.rates[stage]
@@ -280,5 +287,5 @@ def _tell_rate(prediction: Prediction, stage: Stage) -> str:
     return f"{mark}{rate / SIZES[prediction.workload]:,.0f} files/s"
 
 
-def _advise(advice: Advice) -> str:
+def _advise(advice: Recommendation) -> str:
     return f"- {advice.text} ({advice.workload} files: x {advice.gain:.1f})"

@@ -108,15 +108,15 @@ def _ssh() -> str:
 
 def _speed() -> str:
     """Have a process of the speed test send to a host of our own, as `doctor` does."""
-    from mydata_like.doctor.floods import Pumps
-    from mydata_like.doctor.looks import QUICK, Budget
     from mydata_like.engine.workers import CancelFlag
+    from mydata_like.speedtest.results import QUICK, SpeedTestBudget
+    from mydata_like.speedtest.throughput_probe import FloodPool
 
     effort = QUICK._replace(flood=1_000_000)
     file = Path(os.environ[HOME]) / "flood"
     with (
         _staging_host() as endpoint,
-        Pumps(endpoint, Budget(effort, CancelFlag()), sessions=1) as pumps,
+        FloodPool(endpoint, SpeedTestBudget(effort, CancelFlag()), sessions=1) as pumps,
     ):
         flow = pumps.flood(1, files=(os.fsencode(file.as_posix()),))
     if file.exists():

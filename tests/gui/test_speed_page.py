@@ -8,9 +8,6 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from mydata_like.app.settings import save_settings
-from mydata_like.doctor import examination
-from mydata_like.doctor.findings import LARGE_FILES, RECORDS, TINY_FILES, Stage
-from mydata_like.doctor.verdict import Workload
 from mydata_like.gui.engine import Engine
 from mydata_like.gui.pages.speed import COMING, EMPTY, RESULT, SpeedPage
 from mydata_like.gui.speed_test import interpreting, sentences, terms
@@ -22,6 +19,9 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.settings.schema import Settings
 from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest import runner
+from mydata_like.speedtest.prediction import Workload
+from mydata_like.speedtest.results import LARGE_FILES, RECORDS, TINY_FILES, StageResult
 from tests.gui.speed_records import UNKNOWN, a_record, findings, keep
 from tests.sshd_fixture import needs_sshd
 
@@ -107,7 +107,7 @@ def test_each_stage_has_a_bar_and_the_limit_a_word(view):
 
 
 def test_without_the_way_to_the_server_it_says_what_is_known_before_it(view):
-    before_it = (Stage.SOURCE, Stage.HASH, Stage.API)
+    before_it = (StageResult.SOURCE, StageResult.HASH, StageResult.API)
     measured = tuple(one for one in findings().measured if one.stage in before_it)
 
     report = view(a_record(0, replace(findings(), measured=measured))).report
@@ -117,8 +117,8 @@ def test_without_the_way_to_the_server_it_says_what_is_known_before_it(view):
 
 
 def test_without_a_shell_it_says_what_is_not_told_apart(view):
-    unknown = {(Stage.SERVER_DISK, LARGE_FILES), (Stage.SERVER_DISK, TINY_FILES)}
-    unknown |= {(Stage.API, RECORDS)}
+    unknown = {(StageResult.SERVER_DISK, LARGE_FILES), (StageResult.SERVER_DISK, TINY_FILES)}
+    unknown |= {(StageResult.API, RECORDS)}
     measured = tuple(one for one in findings().measured if (one.stage, one.what) not in unknown)
 
     shown = view(a_record(0, replace(findings(), measured=measured, rung="sftp")))
@@ -211,9 +211,9 @@ def test_all_figures_are_in_a_table(view, qtmodeltester):
 
 
 def test_every_stage_and_workload_of_the_program_has_a_name():
-    assert set(STAGES) == set(Stage)
+    assert set(STAGES) == set(StageResult)
     assert set(WORKLOADS) == set(Workload)
-    for stage in Stage:
+    for stage in StageResult:
         assert terms.stage_title(stage) != stage
         assert terms.stage_phrase(stage, one_machine=True) != stage
         assert terms.stage_phrase(stage, one_machine=False) != stage
@@ -221,10 +221,10 @@ def test_every_stage_and_workload_of_the_program_has_a_name():
 
 def test_sentences_that_the_test_always_says_alike_are_known():
     said = {
-        examination._WITHOUT_SHELL,
-        examination._NO_RECORDS,
-        examination._NO_PROOF,
-        examination._SCP_ONLY,
+        runner._WITHOUT_SHELL,
+        runner._NO_RECORDS,
+        runner._NO_PROOF,
+        runner._SCP_ONLY,
     }
 
     assert said <= set(interpreting._SAID)

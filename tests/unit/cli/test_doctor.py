@@ -7,30 +7,30 @@ from dataclasses import replace
 
 from mydata_like.app.settings import load_settings
 from mydata_like.cli.doctor import conclude, describe
-from mydata_like.doctor.advice import judge
-from mydata_like.doctor.findings import (
+from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.recommendations import judge
+from mydata_like.speedtest.results import (
     LARGE_FILES,
     TINY_FILES,
-    Findings,
-    Machine,
-    Measured,
-    Stage,
+    LocalMachine,
+    Measurement,
+    SpeedTestResult,
+    StageResult,
     Unit,
     flooded,
 )
-from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.state.state_files import add_speed_test, read_speed_tests
 from tests.site import finish_reading, kill_group, make_data, open_site, wait_for
 from tests.sshd_fixture import needs_sshd
 
-FOUND = Findings(
+FOUND = SpeedTestResult(
     measured=(
-        Measured(Stage.SOURCE, LARGE_FILES, Unit.BYTES, (90e6, 100e6, 101e6)),
-        Measured(Stage.CHANNELS, flooded(1), Unit.BYTES, (900e6,)),
-        Measured(Stage.SERVER_DISK, LARGE_FILES, Unit.BYTES, (300e6,)),
-        Measured(Stage.SERVER_DISK, TINY_FILES, Unit.FILES, (4000.0,)),
+        Measurement(StageResult.SOURCE, LARGE_FILES, Unit.BYTES, (90e6, 100e6, 101e6)),
+        Measurement(StageResult.CHANNELS, flooded(1), Unit.BYTES, (900e6,)),
+        Measurement(StageResult.SERVER_DISK, LARGE_FILES, Unit.BYTES, (300e6,)),
+        Measurement(StageResult.SERVER_DISK, TINY_FILES, Unit.FILES, (4000.0,)),
     ),
-    here=Machine(4, busy=0.5),
+    here=LocalMachine(4, busy=0.5),
     unknown=("Something cannot be told.",),
 )
 ADVISED = {
@@ -68,7 +68,7 @@ def test_the_sentence_is_followed_by_what_would_help_and_what_is_not_known():
 
 
 def test_what_others_took_before_and_after_is_said():
-    busy = replace(FOUND, here=Machine(4, busy=0.1, busy_after=0.7))
+    busy = replace(FOUND, here=LocalMachine(4, busy=0.1, busy_after=0.7))
 
     lines = list(conclude(judge(busy, Transfer()), busy))
 

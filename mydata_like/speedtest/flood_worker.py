@@ -31,7 +31,7 @@ _NOTHING: Final = (
 )
 
 
-class Flood(NamedTuple):
+class FloodOrder(NamedTuple):
     """What is to go over one session: so many streams, until it was so long or so much.
 
     Where there is no shell, `files` are written by SFTP, one a stream, and removed again.
@@ -44,42 +44,42 @@ class Flood(NamedTuple):
     files: tuple[bytes, ...] = ()
 
 
-class Ready(NamedTuple):
+class FloodReady(NamedTuple):
     """The session stands; that took so many seconds."""
 
     set_up: float
     cipher: str
 
 
-class Tick(NamedTuple):
+class FloodProgress(NamedTuple):
     """So many bytes had gone after so many seconds."""
 
     seconds: float
     bytes: float
 
 
-class Worked(NamedTuple):
+class CpuTime(NamedTuple):
     """For how many seconds somebody was at work, and waited for a processor."""
 
     seconds: float
     waited: float
 
 
-class Flooded(NamedTuple):
+class FloodResult(NamedTuple):
     """How it went, and what processors it took; `there` is None where the host does not tell."""
 
-    ticks: tuple[Tick, ...]
-    here: Worked
-    there: Worked | None
+    ticks: tuple[FloodProgress, ...]
+    here: CpuTime
+    there: CpuTime | None
 
 
-class Refused(NamedTuple):
+class FloodRefused(NamedTuple):
     """Nothing went, or not to the end."""
 
     message: str
 
 
-Answer = Ready | Flooded | Refused
+Answer = FloodReady | FloodResult | FloodRefused
 
 
 def main() -> None:
@@ -95,39 +95,39 @@ def main() -> None:
             try:
                 _carry_out(flood, pipe)
             except UploaderError as error:
-                pipe.send(Refused(error.message))
+                pipe.send(FloodRefused(error.message))
     os._exit(0)  # streams may be in the middle of a library that would be torn down
 
 
-def _carry_out(flood: Flood, pipe: Pipe) -> None:
+def _carry_out(flood: FloodOrder, pipe: Pipe) -> None:
     began = time.monotonic()
     with closing(connect(flood.endpoint)) as session, ExitStack() as stack:
         set_up = time.monotonic() - began
         mouths = [stack.enter_context(mouth) for mouth in _open_mouths(session, flood)]
-        pipe.send(Ready(set_up, session.cipher))
+        pipe.send(FloodReady(set_up, session.cipher))
         pipe.receive()
-        used, watch = time.process_time(), _Stopwatch(flood)
+        used, watch = time.process_time(), _CpuTimer(flood)
         ticks = watch.run(mouths)
-        here = Worked(time.process_time() - used, watch.waited)
+        here = CpuTime(time.process_time() - used, watch.waited)
         said = [mouth.end() for mouth in mouths]
-    pipe.send(Flooded(ticks, here, count_there(said)))
+    pipe.send(FloodResult(ticks, here, count_there(said)))
 
 
-class _Mouth:
+class _Sink:
     """Where the bytes of one stream go."""
 
     def __init__(self, write: Callable[[bytes], None], end: Callable[[], bytes]) -> None:
         self.write = write
         self.end = end  # waits for all of it; returns what the host said
 
-    def __enter__(self) -> "_Mouth":
+    def __enter__(self) -> "_Sink":
         return self
 
     def __exit__(self, *_: object) -> None:
         """Leave the stream to its session, which is closed next."""
 
 
-def _open_mouths(session: SshSession, flood: Flood) -> Iterator[_Mouth]:
+def _open_mouths(session: SshSession, flood: FloodOrder) -> Iterator[_Sink]:
     if not flood.files:
         for _ in range(flood.streams):
             yield _into_nothing(session.start(_NOTHING))
@@ -141,25 +141,25 @@ def _open_mouths(session: SshSession, flood: Flood) -> Iterator[_Mouth]:
             sftp.remove(name)
             return b""
 
-        yield _Mouth(file.write, end)
+        yield _Sink(file.write, end)
 
 
-def _into_nothing(stream: Stream) -> _Mouth:
-    return _Mouth(stream.write, lambda: stream.finish().output)
+def _into_nothing(stream: Stream) -> _Sink:
+    return _Sink(stream.write, lambda: stream.finish().output)
 
 
-class _Stopwatch:
+class _CpuTimer:
     """Notes how much all streams of a session have moved, while they do."""
 
-    def __init__(self, flood: Flood) -> None:
+    def __init__(self, flood: FloodOrder) -> None:
         self._flood = flood
         self._counting = Lock()
         self._moved = 0
         self.waited = 0.0  # seconds, by all threads, for a processor
-        self._ticks = [Tick(0.0, 0)]
+        self._ticks = [FloodProgress(0.0, 0)]
         self._error: UploaderError | None = None
 
-    def run(self, mouths: list[_Mouth]) -> tuple[Tick, ...]:
+    def run(self, mouths: list[_Sink]) -> tuple[FloodProgress, ...]:
         """Fill all streams; raises what one of them failed with."""
         piece = os.urandom(_PIECE)
         began = time.monotonic()
@@ -170,9 +170,9 @@ class _Stopwatch:
             thread.join()
         if self._error:
             raise self._error
-        return (*self._ticks, Tick(time.monotonic() - began, self._moved))
+        return (*self._ticks, FloodProgress(time.monotonic() - began, self._moved))
 
-    def _fill(self, mouth: _Mouth, piece: bytes, began: float) -> None:
+    def _fill(self, mouth: _Sink, piece: bytes, began: float) -> None:
         try:
             going_on = True
             while going_on:
@@ -188,14 +188,14 @@ class _Stopwatch:
         with self._counting:
             self._moved += moved
             if seconds >= self._ticks[-1].seconds + _TICK:
-                self._ticks.append(Tick(seconds, self._moved))
+                self._ticks.append(FloodProgress(seconds, self._moved))
             return seconds < self._flood.seconds and self._moved < self._flood.most
 
 
 _REPORT: Final = 64 * 1024  # bytes of what a host prints of a session; two lines are wanted
 
 
-def count_there(said: list[bytes]) -> Worked | None:
+def count_there(said: list[bytes]) -> CpuTime | None:
     """Return what the host's sshd did for this session, if it could be asked.
 
     Its line in /proc/PID/schedstat is printed before and after: nanoseconds at work, and ready
@@ -209,11 +209,11 @@ def count_there(said: list[bytes]) -> Worked | None:
         return None
     if not after.seconds:  # a kernel that does not count
         return None
-    return Worked(after.seconds - before.seconds, after.waited - before.waited)
+    return CpuTime(after.seconds - before.seconds, after.waited - before.waited)
 
 
-def _read_line(line: bytes) -> Worked:
+def _read_line(line: bytes) -> CpuTime:
     at_work, waited = map(parse_count, line.split()[:2])
     if at_work is None or waited is None:
         raise ValueError("no line of schedstat")
-    return Worked(at_work / 1e9, waited / 1e9)
+    return CpuTime(at_work / 1e9, waited / 1e9)

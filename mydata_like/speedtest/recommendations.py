@@ -4,26 +4,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mydata_like.core.formatting import format_size
-from mydata_like.doctor.findings import (
-    COMPRESSED,
-    LARGE_FILES,
-    TINY_FILES,
-    Findings,
-    Stage,
-    carried,
-    in_usual_batches,
-    local,
-)
-from mydata_like.doctor.verdict import (
+from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.prediction import (
     Prediction,
-    Way,
+    TransferMode,
     Workload,
     encryption,
     inverse,
     is_short_of_processors,
     predict,
 )
-from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.results import (
+    COMPRESSED,
+    LARGE_FILES,
+    TINY_FILES,
+    SpeedTestResult,
+    StageResult,
+    carried,
+    in_usual_batches,
+    local,
+)
 
 _WORTH: Final = 1.05  # times as fast is the least that is worth a change
 _CLEARLY: Final = 1.15  # times as fast is what a run climbs for
@@ -33,34 +33,34 @@ _FULL: Final = 0.9  # of what the network carries is a full network
 
 _BATCHES: Final = ("batch_below", "batch_bytes", "batch_files")
 
-NAMES: Final[Mapping[Stage, str]] = {
-    Stage.SOURCE: "the disk of this computer",
-    Stage.HASH: "computing checksums on this computer",
-    Stage.CIPHER: "encryption on this computer",
-    Stage.NETWORK: "the network",
-    Stage.CHANNELS: "the number of channels over this distance",
-    Stage.SERVER_CPU: "the processors of the staging host",
-    Stage.SERVER_DISK: "the disk of the server",
-    Stage.API: "the server's API",
+NAMES: Final[Mapping[StageResult, str]] = {
+    StageResult.SOURCE: "the disk of this computer",
+    StageResult.HASH: "computing checksums on this computer",
+    StageResult.CIPHER: "encryption on this computer",
+    StageResult.NETWORK: "the network",
+    StageResult.CHANNELS: "the number of channels over this distance",
+    StageResult.SERVER_CPU: "the processors of the staging host",
+    StageResult.SERVER_DISK: "the disk of the server",
+    StageResult.API: "the server's API",
 }
-_WORK: Final[Mapping[Stage, str]] = {
-    Stage.HASH: "checksums",
-    Stage.CIPHER: "encryption",
-    Stage.SERVER_CPU: "receiving",
+_WORK: Final[Mapping[StageResult, str]] = {
+    StageResult.HASH: "checksums",
+    StageResult.CIPHER: "encryption",
+    StageResult.SERVER_CPU: "receiving",
 }
-_RELIEF: Final[Mapping[Stage, str]] = {
-    Stage.SOURCE: "A faster disk for the data, or less that others do on it, would help.",
-    Stage.HASH: "More or faster processors in this computer would help.",
-    Stage.CIPHER: "More or faster processors in this computer would help.",
-    Stage.NETWORK: "A faster network between here and the staging host would help.",
-    Stage.CHANNELS: "A nearer staging host would help, or one with larger SSH windows.",
-    Stage.SERVER_CPU: "More cores for the staging host, or several hosts, would help.",
-    Stage.SERVER_DISK: "Faster storage behind the staging host would help.",
-    Stage.API: "More workers for the server's web application would help.",
+_RELIEF: Final[Mapping[StageResult, str]] = {
+    StageResult.SOURCE: "A faster disk for the data, or less that others do on it, would help.",
+    StageResult.HASH: "More or faster processors in this computer would help.",
+    StageResult.CIPHER: "More or faster processors in this computer would help.",
+    StageResult.NETWORK: "A faster network between here and the staging host would help.",
+    StageResult.CHANNELS: "A nearer staging host would help, or one with larger SSH windows.",
+    StageResult.SERVER_CPU: "More cores for the staging host, or several hosts, would help.",
+    StageResult.SERVER_DISK: "Faster storage behind the staging host would help.",
+    StageResult.API: "More workers for the server's web application would help.",
 }
 
 
-class Advice(NamedTuple):
+class Recommendation(NamedTuple):
     """One change and how many times as fast files of a workload would go with it.
 
     `changes` are settings by their keys, as a settings file holds them; without any it is
@@ -79,12 +79,12 @@ class Advice(NamedTuple):
         return {**self._asdict(), "changes": dict(self.changes)}
 
 
-class Verdict(NamedTuple):
+class Diagnosis(NamedTuple):
     """What a speed test says: one sentence, how fast files go, what would be faster."""
 
     sentence: str
     predictions: tuple[Prediction, ...]
-    advice: tuple[Advice, ...]
+    advice: tuple[Recommendation, ...]
 
     @property
     def changes(self) -> dict[str, object]:
@@ -100,7 +100,7 @@ class Verdict(NamedTuple):
         }
 
 
-def judge(findings: Findings, settings: Transfer, *, archives: bool = False) -> Verdict:
+def judge(findings: SpeedTestResult, settings: Transfer, *, archives: bool = False) -> Diagnosis:
     """Return what findings mean for an installation with these settings.
 
     `archives` says whether its tiny files are kept in archives. Nothing is advised where the way
@@ -109,14 +109,16 @@ def judge(findings: Findings, settings: Transfer, *, archives: bool = False) -> 
     way = find_way(findings, settings, archived=archives)
     predictions = tuple(predict(findings, way, workload) for workload in Workload)
     if not findings.floods():
-        return Verdict(_say(findings, predictions), predictions, ())
+        return Diagnosis(_say(findings, predictions), predictions, ())
     advice = list(_advise(findings, settings, way, predictions))
     relieved = [_relief(findings, way, prediction) for prediction in predictions]
     advice += [one for one in relieved if one]
-    return Verdict(_say(findings, predictions), predictions, tuple(_best_of_each(advice)))
+    return Diagnosis(_say(findings, predictions), predictions, tuple(_best_of_each(advice)))
 
 
-def find_way(findings: Findings, settings: Transfer, *, archived: bool = False) -> Way:
+def find_way(
+    findings: SpeedTestResult, settings: Transfer, *, archived: bool = False
+) -> TransferMode:
     """Return how files go by the settings.
 
     Channels whose number is not set become two, as a run begins, or as many as there are cores
@@ -131,23 +133,23 @@ def find_way(findings: Findings, settings: Transfer, *, archived: bool = False) 
             continue
         if rates[number] >= _CLEARLY * rates.get(best, 0.0):
             best = number
-    return Way(findings.cipher, settings.channels or best, archived=archived)
+    return TransferMode(findings.cipher, settings.channels or best, archived=archived)
 
 
 def _advise(
-    findings: Findings, settings: Transfer, way: Way, before: tuple[Prediction, ...]
-) -> Iterator[Advice]:
+    findings: SpeedTestResult, settings: Transfer, way: TransferMode, before: tuple[Prediction, ...]
+) -> Iterator[Recommendation]:
     """Yield what settings could change, each alone; what gains nothing is not said."""
     for code, text, other, changes in _options(findings, settings, way):
         for was in before:
             gain = _gain(was, predict(findings, other, was.workload))
             if gain >= _WORTH:
-                yield Advice(code, text, gain, was.workload, changes)
+                yield Recommendation(code, text, gain, was.workload, changes)
 
 
 def _options(
-    findings: Findings, settings: Transfer, way: Way
-) -> Iterator[tuple[str, str, Way, Mapping[str, object]]]:
+    findings: SpeedTestResult, settings: Transfer, way: TransferMode
+) -> Iterator[tuple[str, str, TransferMode, Mapping[str, object]]]:
     order = _order_ciphers(findings)
     if order and order[0] != way.cipher:
         changes: dict[str, object] = {"transfer.ciphers": reorder(settings.ciphers, order)}
@@ -156,11 +158,11 @@ def _options(
     if settings.channels and best != settings.channels:
         text = f"Let the number of channels be found: {best} carried the most."
         yield "channels", text, way._replace(channels=best), {"transfer.channels": 0}
-    if findings.find(Stage.CHANNELS, in_usual_batches(carried(TINY_FILES))):
+    if findings.find(StageResult.CHANNELS, in_usual_batches(carried(TINY_FILES))):
         changes = {f"transfer.{key}": most for key, most in _usual_batches(settings).items()}
         text = "Let more tiny files travel together: batches as they are by default."
         yield "batches", text, way._replace(usual_batches=True), changes
-    ratio = findings.value(Stage.SOURCE, COMPRESSED) or 1.0
+    ratio = findings.value(StageResult.SOURCE, COMPRESSED) or 1.0
     if settings.compression == "never" and findings.zstd and ratio < _SHRINKS:
         text = f"Compress on the way: your data shrink to {ratio:.0%}."
         changes = {"transfer.compression": "auto"}
@@ -177,7 +179,7 @@ def _usual_batches(settings: Transfer) -> Mapping[str, int]:
     return {key: most for key, most in defaults.items() if getattr(settings, key) < most}
 
 
-def _order_ciphers(findings: Findings) -> list[str]:
+def _order_ciphers(findings: SpeedTestResult) -> list[str]:
     """Return the ciphers that were measured, the one that takes the least first.
 
     Of those that take nearly the same on their way, which differs from look to look, the one that
@@ -187,7 +189,7 @@ def _order_ciphers(findings: Findings) -> list[str]:
     nearly = _NEARLY * min(costs.values(), default=0.0)
 
     def rank(cipher: str) -> tuple[bool, float, float]:
-        alone = findings.value(Stage.CIPHER, local(cipher)) or 0.0
+        alone = findings.value(StageResult.CIPHER, local(cipher)) or 0.0
         is_dear = costs[cipher] > nearly
         return is_dear, 0.0 if is_dear else -alone, costs[cipher]
 
@@ -203,42 +205,42 @@ def reorder(ciphers: Sequence[str], first: Sequence[str]) -> list[str]:
     return [*named, *(cipher for cipher in ciphers if cipher not in named)]
 
 
-def _find_cost(findings: Findings, cipher: str) -> float:
+def _find_cost(findings: SpeedTestResult, cipher: str) -> float:
     """Return the seconds that a byte takes: of processors, or on its way where nobody tells."""
     here, there, *_ = encryption(findings, cipher)
     if here and there:
         return here + there
-    return inverse(findings.value(Stage.CIPHER, cipher))
+    return inverse(findings.value(StageResult.CIPHER, cipher))
 
 
-def _relief(findings: Findings, way: Way, was: Prediction) -> Advice | None:
+def _relief(findings: SpeedTestResult, way: TransferMode, was: Prediction) -> Recommendation | None:
     """Return what somebody could do about the limit itself, where something is behind it."""
     if was.limit is None or was.behind is None or _is_unclear(findings, was.limit):
         return None
-    if was.limit is Stage.CHANNELS and _are_batches_slow(findings, was.workload):
+    if was.limit is StageResult.CHANNELS and _are_batches_slow(findings, was.workload):
         return None  # which are to be mended first
     gain = _gain(was, predict(findings, way._replace(relieved=was.limit), was.workload))
     if gain < _WORTH:
         return None
     behind = _upper(_name(findings, was.behind, was.workload))
     text = f"{_RELIEF[was.limit]} {behind} is the next limit."
-    return Advice("relief", text, gain, was.workload)
+    return Recommendation("relief", text, gain, was.workload)
 
 
 def _gain(before: Prediction, after: Prediction) -> float:
     return after.rate / before.rate if before.rate else 1.0
 
 
-def _best_of_each(advice: list[Advice]) -> Iterator[Advice]:
+def _best_of_each(advice: list[Recommendation]) -> Iterator[Recommendation]:
     """Yield each advice once, settings first, for the workload that gains most by it."""
-    best: dict[str, Advice] = {}
+    best: dict[str, Recommendation] = {}
     for one in advice:
         if one.text not in best or one.gain > best[one.text].gain:
             best[one.text] = one
     yield from sorted(best.values(), key=lambda one: (not one.changes, -one.gain))
 
 
-def _say(findings: Findings, predictions: tuple[Prediction, ...]) -> str:
+def _say(findings: SpeedTestResult, predictions: tuple[Prediction, ...]) -> str:
     """Return the one sentence, on large files and on tiny ones."""
     large, _, tiny = predictions
     parts = []
@@ -256,35 +258,37 @@ def _say(findings: Findings, predictions: tuple[Prediction, ...]) -> str:
     return f"The limit is {', '.join(parts)}."
 
 
-def _name(findings: Findings, stage: Stage, workload: Workload = Workload.LARGE) -> str:
+def _name(
+    findings: SpeedTestResult, stage: StageResult, workload: Workload = Workload.LARGE
+) -> str:
     """Return a stage in words; processors that both sides share are those of neither."""
     if _is_unclear(findings, stage):
-        return f"{NAMES[stage]} or {NAMES[Stage.SERVER_DISK]}"
-    if stage is Stage.CHANNELS and _are_batches_slow(findings, workload):
+        return f"{NAMES[stage]} or {NAMES[StageResult.SERVER_DISK]}"
+    if stage is StageResult.CHANNELS and _are_batches_slow(findings, workload):
         return f"{NAMES[stage]} or the size of batches"
     if findings.one_machine and stage in _WORK:
         return f"the processors that both sides share, most of all {_WORK[stage]}"
     return NAMES[stage]
 
 
-def _are_batches_slow(findings: Findings, workload: Workload) -> bool:
+def _are_batches_slow(findings: SpeedTestResult, workload: Workload) -> bool:
     """Return whether settings make batches so small that usual ones carry such files faster."""
     tiny = carried(TINY_FILES)
     now, usual = (
-        findings.value(Stage.CHANNELS, what) or 0.0 for what in (tiny, in_usual_batches(tiny))
+        findings.value(StageResult.CHANNELS, what) or 0.0 for what in (tiny, in_usual_batches(tiny))
     )
     return workload is not Workload.LARGE and usual >= _WORTH * now > 0
 
 
-def _is_unclear(findings: Findings, stage: Stage) -> bool:
+def _is_unclear(findings: SpeedTestResult, stage: StageResult) -> bool:
     """Return whether what limits the network may be the disk, into which floods go over SFTP."""
-    return stage is Stage.NETWORK and findings.rung == "sftp"
+    return stage is StageResult.NETWORK and findings.rung == "sftp"
 
 
-def _tell_rate(findings: Findings, large: Prediction) -> str:
+def _tell_rate(findings: SpeedTestResult, large: Prediction) -> str:
     """Return how fast large files go, or went already where that is all the network carries."""
-    reached = findings.value(Stage.CHANNELS, carried(LARGE_FILES)) or 0.0
-    if large.limit is Stage.NETWORK and reached >= _FULL * large.rate:
+    reached = findings.value(StageResult.CHANNELS, carried(LARGE_FILES)) or 0.0
+    if large.limit is StageResult.NETWORK and reached >= _FULL * large.rate:
         most = min(reached, large.rate)
         return f"it is full: {format_size(most)}/s of {format_size(large.rate)}/s"
     return f"{format_size(large.rate)}/s"

@@ -12,48 +12,47 @@ from typing import Final
 
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.core.ports import CancelSignal
-from mydata_like.doctor.advice import find_way
-from mydata_like.doctor.api import measure_api
-from mydata_like.doctor.carrying import Wish, carry, remove_leftovers
-from mydata_like.doctor.findings import (
+from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.end_to_end import EndToEndTest, carry, remove_leftovers
+from mydata_like.speedtest.local_machine import (
+    ENOUGH,
+    FileSample,
+    describe_here,
+    find_sample,
+    measure_busy,
+    measure_checksums,
+    measure_ciphers,
+    measure_compression,
+    measure_source,
+)
+from mydata_like.speedtest.recommendations import find_way
+from mydata_like.speedtest.remote_host import HostInfo, RemoteHost
+from mydata_like.speedtest.results import (
     LARGE_FILES,
     NOT_TOLD,
     RECORDS,
     ROUND_TRIP,
     SET_UP,
     TINY_FILES,
-    Findings,
-    Measured,
-    Stage,
+    Measurement,
+    SpeedTestBudget,
+    SpeedTestEffort,
+    SpeedTestResult,
+    StageResult,
     Unit,
     flooded,
 )
-from mydata_like.doctor.floods import SLOW, Flow, Pumps
-from mydata_like.doctor.host import About, Host
-from mydata_like.doctor.looks import Budget, Effort
-from mydata_like.doctor.machine import (
-    describe_here,
-    measure_busy,
-    measure_checksums,
-    measure_ciphers,
-)
-from mydata_like.doctor.source import (
-    ENOUGH,
-    Sample,
-    find_sample,
-    measure_compression,
-    measure_source,
-)
-from mydata_like.doctor.staging import (
+from mydata_like.speedtest.target import (
     Clean,
-    Staging,
+    ProbeFiles,
+    SpeedTestTarget,
     clean_by_sftp,
     clean_by_shell,
     leave_nothing,
+    measure_api,
     name_files,
 )
-from mydata_like.doctor.subject import Subject
-from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.throughput_probe import SLOW, FloodPool, FloodSpec
 from mydata_like.ssh.capabilities import HostCapabilities, probe
 from mydata_like.ssh.connect import connect
 from mydata_like.ssh.session import SshSession
@@ -80,16 +79,18 @@ _SCP_ONLY: Final = (
 )
 
 
-class Examination:
+class SpeedTestRunner:
     """A speed test; `findings` are what it has found so far."""
 
-    def __init__(self, subject: Subject, effort: Effort, cancel: CancelSignal) -> None:
+    def __init__(
+        self, subject: SpeedTestTarget, effort: SpeedTestEffort, cancel: CancelSignal
+    ) -> None:
         self._subject = subject
-        self._budget = Budget(effort, cancel)
-        self._measured: list[Measured] = []
+        self._budget = SpeedTestBudget(effort, cancel)
+        self._measured: list[Measurement] = []
         self._unknown: list[str] = []
         self._here = NOT_TOLD
-        self._about = About(NOT_TOLD, one_machine=False)
+        self._about = HostInfo(NOT_TOLD, one_machine=False)
         self._rung = HostCapabilities("")
         self._round_trip = 0.0  # seconds; 0 where it is not known
         self._sessions = 1  # that a run would have
@@ -97,8 +98,8 @@ class Examination:
         self._channels = 1
 
     @property
-    def findings(self) -> Findings:
-        return Findings(
+    def findings(self) -> SpeedTestResult:
+        return SpeedTestResult(
             measured=tuple(self._measured),
             here=self._here,
             there=self._about.machine,
@@ -111,7 +112,7 @@ class Examination:
             unknown=tuple(self._unknown),
         )
 
-    def measure(self) -> Generator[Measured, None, None]:
+    def measure(self) -> Generator[Measurement, None, None]:
         """Yield what is measured, one after the other; raises `Cancelled` where that is wanted.
 
         Nothing that was written is left, neither here nor on the server, however it ends.
@@ -121,7 +122,7 @@ class Examination:
                 self._measured.append(measured)
                 yield measured
 
-    def _measure(self) -> Generator[Measured, None, None]:
+    def _measure(self) -> Generator[Measurement, None, None]:
         remove_leftovers(self._subject.state)
         self._here = describe_here()
         budget, sample = self._budget, self._find_sample()
@@ -135,17 +136,17 @@ class Examination:
         yield from self._try("Ciphers here", partial(measure_ciphers, ciphers, budget))
         self._here = self._here._replace(busy_after=measure_busy())
 
-    def recall(self, found: Findings) -> None:
+    def recall(self, found: SpeedTestResult) -> None:
         """Take what an earlier test has found, so that `prove` can do without a new one."""
         self._rung, self._here, self._sessions = (
             HostCapabilities(found.rung),
             found.here,
             found.sessions,
         )
-        self._round_trip = found.value(Stage.NETWORK, ROUND_TRIP) or 0.0
+        self._round_trip = found.value(StageResult.NETWORK, ROUND_TRIP) or 0.0
         self._measured, self._unknown = list(found.measured), list(found.unknown)
 
-    def prove(self, settings: Transfer) -> Iterator[Measured]:
+    def prove(self, settings: Transfer) -> Iterator[Measurement]:
         """Yield how fast files go with these settings, as a part of the test has already done.
 
         What the host allows is asked once more: it may be another one than that of an earlier test.
@@ -164,14 +165,14 @@ class Examination:
             finally:
                 self._leave_nothing(staging, session, clean_by_shell)
 
-    def _leave_nothing(self, staging: Staging, session: SshSession, clean: Clean) -> None:
+    def _leave_nothing(self, staging: ProbeFiles, session: SshSession, clean: Clean) -> None:
         """Remove what was written on the server, and say where that was not possible."""
         if not leave_nothing(staging, session, clean):
             self._unknown.append(
                 f"{staging.folder} on the staging host could not be removed; the next test will."
             )
 
-    def _try(self, what: str, part: Callable[[], Iterator[Measured]]) -> Iterator[Measured]:
+    def _try(self, what: str, part: Callable[[], Iterator[Measurement]]) -> Iterator[Measurement]:
         """Carry out a part of the test, unless its time has run out."""
         if self._is_late(what):
             return
@@ -188,7 +189,7 @@ class Examination:
             self._unknown.append(f"{what}: there was no time left to measure this.")
         return late
 
-    def _find_sample(self) -> Sample:
+    def _find_sample(self) -> FileSample:
         """Return files of the person's own, and say where there are none of a kind."""
         sample = find_sample(self._subject.root, self._budget.effort.files)
         kinds = (("large", len(sample.large), 1), ("tiny", len(sample.tiny), ENOUGH))
@@ -198,14 +199,14 @@ class Examination:
                 self._unknown.append(why)
         return sample
 
-    def _recall_records(self) -> Iterator[Measured]:
+    def _recall_records(self) -> Iterator[Measurement]:
         """Yield how fast the server makes records, as earlier runs tell: a test must make none."""
         if self._subject.records:
-            yield Measured(Stage.API, RECORDS, Unit.FILES, self._subject.records)
+            yield Measurement(StageResult.API, RECORDS, Unit.FILES, self._subject.records)
         else:
             self._unknown.append(_NO_RECORDS)
 
-    def _measure_way(self) -> Iterator[Measured]:
+    def _measure_way(self) -> Iterator[Measurement]:
         staging = self._subject.staging
         if staging is None:
             self._unknown.append(self._subject.why)
@@ -219,8 +220,8 @@ class Examination:
             else:
                 self._unknown.append(_SCP_ONLY)
 
-    def _measure_by_shell(self, staging: Staging, session: SshSession) -> Iterator[Measured]:
-        host, budget = Host(session, staging.location, staging.folder.encode()), self._budget
+    def _measure_by_shell(self, staging: ProbeFiles, session: SshSession) -> Iterator[Measurement]:
+        host, budget = RemoteHost(session, staging.location, staging.folder.encode()), self._budget
         host.clean()
         try:
             self._about = host.describe(self._rung.cpus)
@@ -238,7 +239,7 @@ class Examination:
         finally:
             self._leave_nothing(staging, session, clean_by_shell)
 
-    def _measure_by_sftp(self, staging: Staging, session: SshSession) -> Iterator[Measured]:
+    def _measure_by_sftp(self, staging: ProbeFiles, session: SshSession) -> Iterator[Measurement]:
         self._unknown.append(_WITHOUT_SHELL)
         clean_by_sftp(staging, session)
         self._round_trip = session.open_sftp().round_trip
@@ -249,9 +250,9 @@ class Examination:
         finally:
             self._leave_nothing(staging, session, clean_by_sftp)
 
-    def _pumps(self, staging: Staging) -> Pumps:
+    def _pumps(self, staging: ProbeFiles) -> FloodPool:
         self._sessions = self._count_sessions(self._round_trip)
-        return Pumps(
+        return FloodPool(
             staging.endpoint,
             self._budget,
             sessions=self._sessions,
@@ -267,7 +268,7 @@ class Examination:
         here = self._here.cpus or 1
         return count_sessions([here, self._rung.cpus or here], round_trip)
 
-    def _flood(self, pumps: Pumps, files: tuple[bytes, ...] = ()) -> Iterator[Measured]:
+    def _flood(self, pumps: FloodPool, files: tuple[bytes, ...] = ()) -> Iterator[Measurement]:
         set_up: list[float] = []
         for channels in self._counts(pumps.sessions):
             if self._is_late(flooded(channels)):
@@ -281,11 +282,13 @@ class Examination:
                 break
             self._cipher = flow.cipher or self._subject.transfer.ciphers[0]
             set_up += flow.set_up
-            yield _tell(Stage.CHANNELS, flooded(channels), flow)
+            yield _tell(StageResult.CHANNELS, flooded(channels), flow)
         if set_up:
-            yield Measured(Stage.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
+            yield Measurement(StageResult.NETWORK, SET_UP, Unit.SECONDS, tuple(set_up))
 
-    def _flood_as_granted(self, pumps: Pumps, channels: int, files: tuple[bytes, ...]) -> Flow:
+    def _flood_as_granted(
+        self, pumps: FloodPool, channels: int, files: tuple[bytes, ...]
+    ) -> FloodSpec:
         """Flood; where a session that only a long way wants is refused, share the others."""
         try:
             return pumps.flood(channels, files=files)
@@ -295,7 +298,9 @@ class Examination:
             pumps.sessions = self._sessions = self._near
             return pumps.flood(channels, files=files)
 
-    def _compare_ciphers(self, pumps: Pumps, files: tuple[bytes, ...] = ()) -> Iterator[Measured]:
+    def _compare_ciphers(
+        self, pumps: FloodPool, files: tuple[bytes, ...] = ()
+    ) -> Iterator[Measurement]:
         """Yield how each cipher does, near by at the best of several sessions.
 
         A session's processes work on one core, where the next one's may work on two, which costs
@@ -310,23 +315,27 @@ class Examination:
             except UploaderError as error:
                 self._unknown.append(f"{cipher}: {error.message}")
             else:
-                yield _tell(Stage.CIPHER, cipher, max(flows, key=lambda flow: median(flow.looks)))
+                yield _tell(
+                    StageResult.CIPHER, cipher, max(flows, key=lambda flow: median(flow.looks))
+                )
 
     def _counts(self, sessions: int) -> list[int]:
         counts = {*_COUNTS, self._subject.transfer.channels} - {0}
         return sorted(count for count in counts if count <= sessions * STREAMS)
 
-    def _carry(self, staging: Staging, settings: Transfer, spared: int = 0) -> Iterator[Measured]:
+    def _carry(
+        self, staging: ProbeFiles, settings: Transfer, spared: int = 0
+    ) -> Iterator[Measurement]:
         """Yield how fast files go as a run sends them; so many bytes are for what comes then."""
         self._channels = channels = find_way(self.findings, settings).channels
         floods = self.findings.floods()
-        disk = self.findings.value(Stage.SERVER_DISK, LARGE_FILES) or inf
+        disk = self.findings.value(StageResult.SERVER_DISK, LARGE_FILES) or inf
         rate = min(disk, max((one.value for one in floods.values()), default=0.0))
-        pace = self.findings.value(Stage.SERVER_DISK, TINY_FILES) or inf
-        wish = Wish(staging.folder, channels, rate, pace, SLOW * self._round_trip, spared)
+        pace = self.findings.value(StageResult.SERVER_DISK, TINY_FILES) or inf
+        wish = EndToEndTest(staging.folder, channels, rate, pace, SLOW * self._round_trip, spared)
         going = carry(staging.open_transport, settings, wish, self._subject.state, self._budget)
         self._channels = yield from going
 
 
-def _tell(stage: Stage, what: str, flow: Flow) -> Measured:
-    return Measured(stage, what, Unit.BYTES, flow.looks, flow.cost)
+def _tell(stage: StageResult, what: str, flow: FloodSpec) -> Measurement:
+    return Measurement(stage, what, Unit.BYTES, flow.looks, flow.cost)

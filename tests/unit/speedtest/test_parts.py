@@ -6,21 +6,20 @@ import sys
 import pytest
 
 from mydata_like.core.errors import RejectedError
-from mydata_like.doctor.carrying import Wish
-from mydata_like.doctor.floods import slice_up
-from mydata_like.doctor.looks import FULL, QUICK, Budget
-from mydata_like.doctor.machine import find_aes
-from mydata_like.doctor.pump import Tick, count_there
-from mydata_like.doctor.source import Direct, find_sample
-from mydata_like.doctor.verdict import TINY
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.values import CIPHERS
+from mydata_like.speedtest.end_to_end import EndToEndTest
+from mydata_like.speedtest.flood_worker import FloodProgress, count_there
+from mydata_like.speedtest.local_machine import DirectReader, find_aes, find_sample
+from mydata_like.speedtest.prediction import TINY
+from mydata_like.speedtest.results import FULL, QUICK, SpeedTestBudget
+from mydata_like.speedtest.throughput_probe import slice_up
 from mydata_like.state.state_files import SPEED_TESTS_KEPT, add_speed_test, read_speed_tests
 
 
 def test_looks_are_taken_after_the_beginning_and_of_all_sessions_together():
-    slow_start = [Tick(0.0, 0), Tick(1.0, 100), Tick(4.0, 400)]
-    steady = [Tick(0.0, 0), Tick(4.0, 400), Tick(9.0, 900)]
+    slow_start = [FloodProgress(0.0, 0), FloodProgress(1.0, 100), FloodProgress(4.0, 400)]
+    steady = [FloodProgress(0.0, 0), FloodProgress(4.0, 400), FloodProgress(9.0, 900)]
 
     looks = slice_up([slow_start, steady], 3)
 
@@ -28,14 +27,24 @@ def test_looks_are_taken_after_the_beginning_and_of_all_sessions_together():
 
 
 def test_the_beginning_lasts_until_windows_are_full():
-    far = [Tick(0.0, 0), Tick(2.0, 20), Tick(8.0, 620)]
+    far = [FloodProgress(0.0, 0), FloodProgress(2.0, 20), FloodProgress(8.0, 620)]
 
     assert slice_up([far], 3, 2.0) == pytest.approx((100.0, 100.0, 100.0))
     assert min(slice_up([far], 3, 30.0)) > 0
 
 
 def test_a_flood_that_stands_still_for_a_while_has_a_slow_look():
-    looks = slice_up([[Tick(0.0, 0), Tick(1.0, 400), Tick(3.0, 400), Tick(4.0, 800)]], 3)
+    looks = slice_up(
+        [
+            [
+                FloodProgress(0.0, 0),
+                FloodProgress(1.0, 400),
+                FloodProgress(3.0, 400),
+                FloodProgress(4.0, 800),
+            ]
+        ],
+        3,
+    )
 
     assert all(look > 0 for look in looks)
     assert max(looks) == pytest.approx(400)
@@ -71,7 +80,7 @@ def test_a_file_is_read_whole_past_the_memory_of_the_system(tmp_path):
     path.write_bytes(content)
 
     read = b""
-    with Direct(path, 64 * 1024) as file:
+    with DirectReader(path, 64 * 1024) as file:
         while piece := file.read():
             read += piece
 
@@ -125,15 +134,15 @@ def test_the_latest_tests_are_kept_and_a_broken_line_is_passed_over(tmp_path):
 def test_as_many_tiny_files_are_sent_as_line_and_disk_take_in_a_look():
     fast, slow = 500e6, 3e6
 
-    assert Wish("", 1, fast, 40_000).files(FULL) == FULL.files
-    assert Wish("", 1, slow, 40_000).files(FULL) == slow * FULL.seconds / TINY
-    assert Wish("", 1, fast, 120).files(FULL) == 60
-    assert Wish("", 1, fast).files(FULL) == FULL.files
+    assert EndToEndTest("", 1, fast, 40_000).files(FULL) == FULL.files
+    assert EndToEndTest("", 1, slow, 40_000).files(FULL) == slow * FULL.seconds / TINY
+    assert EndToEndTest("", 1, fast, 120).files(FULL) == 60
+    assert EndToEndTest("", 1, fast).files(FULL) == FULL.files
 
 
 @pytest.mark.parametrize("effort", [FULL, QUICK])
 def test_no_more_than_a_gigabyte_is_sent_whatever_is_tested_and_applied(effort):
-    budget = Budget(effort, CancelFlag())
+    budget = SpeedTestBudget(effort, CancelFlag())
     floods = [1, *[2] * 4, *[1] * len(CIPHERS)]  # 1, 2, 4, 8 and another number of channels
 
     for sessions in floods:
@@ -147,6 +156,6 @@ def test_no_more_than_a_gigabyte_is_sent_whatever_is_tested_and_applied(effort):
 
 
 def test_what_buffers_on_the_way_swallow_at_once_is_no_speed():
-    swallowed = [Tick(0.0, 0), Tick(0.01, 500), Tick(1.01, 1500)]
+    swallowed = [FloodProgress(0.0, 0), FloodProgress(0.01, 500), FloodProgress(1.01, 1500)]
 
     assert slice_up([swallowed], 3) == pytest.approx((1000.0, 1000.0, 1000.0))

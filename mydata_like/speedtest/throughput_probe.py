@@ -9,9 +9,16 @@ from threading import Thread
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.errors import TransientError
-from mydata_like.doctor.findings import Cost
-from mydata_like.doctor.looks import Budget
-from mydata_like.doctor.pump import Answer, Flood, Flooded, Ready, Refused, Tick, Worked
+from mydata_like.speedtest.flood_worker import (
+    Answer,
+    CpuTime,
+    FloodOrder,
+    FloodProgress,
+    FloodReady,
+    FloodRefused,
+    FloodResult,
+)
+from mydata_like.speedtest.results import CpuCost, SpeedTestBudget
 from mydata_like.ssh.session import Endpoint
 from mydata_like.transfer.worker_process import build_command, start_process
 
@@ -23,29 +30,29 @@ _LISTEN: Final = 0.1  # seconds between two looks whether the test is still want
 _PATIENCE: Final = 60.0  # seconds that a pump may be silent
 
 
-class Flow(NamedTuple):
+class FloodSpec(NamedTuple):
     """How one flood went over all its sessions: bytes a second in each look, processor seconds.
 
     `cost` is for one byte.
     """
 
     looks: tuple[float, ...]
-    cost: Cost
+    cost: CpuCost
     set_up: tuple[float, ...]
     cipher: str
 
 
-class Pumps:
+class FloodPool:
     """Processes that flood the staging host, started when they are needed, ended by `close`."""
 
     def __init__(
-        self, endpoint: Endpoint, budget: Budget, *, sessions: int, round_trip: float = 0.0
+        self, endpoint: Endpoint, budget: SpeedTestBudget, *, sessions: int, round_trip: float = 0.0
     ) -> None:
         self._endpoint = endpoint
         self._budget = budget
         self._warm_up = SLOW * round_trip
         self.sessions = sessions
-        self._pumps: list[_Pump] = []
+        self._pumps: list[_FloodProcess] = []
 
     def __enter__(self) -> Self:
         return self
@@ -60,7 +67,7 @@ class Pumps:
         ciphers: tuple[str, ...] = (),
         files: Sequence[bytes] = (),
         share: float = 1.0,
-    ) -> Flow:
+    ) -> FloodSpec:
         """Flood over so many channels; sessions share them as they do in a run.
 
         It takes a `share` of the time and of the bytes that a flood may take.
@@ -78,7 +85,7 @@ class Pumps:
             for number, one in enumerate(pumps):
                 streams = len(range(number, channels, sessions))
                 mine = tuple(files[number::sessions])
-                one.tell(Flood(endpoint, streams, seconds, size, mine))
+                one.tell(FloodOrder(endpoint, streams, seconds, size, mine))
             ready = [one.hear(self._budget) for one in pumps]
             for one in pumps:
                 one.tell(None)
@@ -89,34 +96,34 @@ class Pumps:
         rates = slice_up(_list_ticks(flooded), effort.looks, self._warm_up)
         return _sum_up(ready, flooded, rates)
 
-    def _take(self, count: int) -> list["_Pump"]:
+    def _take(self, count: int) -> list["_FloodProcess"]:
         while len(self._pumps) < count:
-            self._pumps.append(_Pump())
+            self._pumps.append(_FloodProcess())
         return self._pumps[:count]
 
-    def _drop(self, pumps: list["_Pump"]) -> None:
+    def _drop(self, pumps: list["_FloodProcess"]) -> None:
         for one in pumps:
             one.kill()
         self._pumps = [one for one in self._pumps if one not in pumps]
 
 
-class _Pump:
+class _FloodProcess:
     """One process, and the pipe to it."""
 
     def __init__(self) -> None:
-        command = build_command("mydata_like.doctor.pump", PUMP)
+        command = build_command("mydata_like.speedtest.flood_worker", PUMP)
         self._process, self._pipe = start_process(command)
         self._answers: SimpleQueue[Answer | None] = SimpleQueue()  # None is the end
         self._listener = Thread(target=self._listen, name="hear a pump", daemon=True)
         self._listener.start()
 
-    def tell(self, order: Flood | None) -> None:
+    def tell(self, order: FloodOrder | None) -> None:
         try:
             self._pipe.send(order)
         except OSError as error:
             raise _lost() from error
 
-    def hear(self, budget: Budget) -> Answer:
+    def hear(self, budget: SpeedTestBudget) -> Answer:
         """Wait for an answer, as long as the test is wanted."""
         answer: Answer | None = None
         for _ in range(round(_PATIENCE / _LISTEN)):
@@ -126,7 +133,7 @@ class _Pump:
                 break
         if answer is None:
             raise _lost()
-        if isinstance(answer, Refused):
+        if isinstance(answer, FloodRefused):
             raise TransientError(answer.message, code="channel.lost")
         return answer
 
@@ -147,23 +154,23 @@ def _lost() -> TransientError:
     return TransientError("A process of the speed test ended or fell silent.", code="channel.lost")
 
 
-def _list_ticks(flooded: list[Answer]) -> list[tuple[Tick, ...]]:
-    return [answer.ticks for answer in flooded if isinstance(answer, Flooded)]
+def _list_ticks(flooded: list[Answer]) -> list[tuple[FloodProgress, ...]]:
+    return [answer.ticks for answer in flooded if isinstance(answer, FloodResult)]
 
 
-def _sum_up(ready: list[Answer], flooded: list[Answer], rates: tuple[float, ...]) -> Flow:
-    stood = [answer for answer in ready if isinstance(answer, Ready)]
-    went = [answer for answer in flooded if isinstance(answer, Flooded)]
+def _sum_up(ready: list[Answer], flooded: list[Answer], rates: tuple[float, ...]) -> FloodSpec:
+    stood = [answer for answer in ready if isinstance(answer, FloodReady)]
+    went = [answer for answer in flooded if isinstance(answer, FloodResult)]
     moved = sum(one.ticks[-1].bytes for one in went)
     here = _sum_work([one.here for one in went])
     there = _sum_work([one.there for one in went])
-    cost = Cost(
+    cost = CpuCost(
         *(seconds and seconds / moved for seconds in (here[0], there[0], here[1], there[1]))
     )
-    return Flow(rates, cost, tuple(one.set_up for one in stood), stood[0].cipher)
+    return FloodSpec(rates, cost, tuple(one.set_up for one in stood), stood[0].cipher)
 
 
-def _sum_work(works: Sequence[Worked | None]) -> tuple[float | None, float | None]:
+def _sum_work(works: Sequence[CpuTime | None]) -> tuple[float | None, float | None]:
     """Return the seconds at work and waiting of all of them, where each one tells."""
     told = [work for work in works if work]
     if len(told) < len(works):
@@ -172,7 +179,7 @@ def _sum_work(works: Sequence[Worked | None]) -> tuple[float | None, float | Non
 
 
 def slice_up(
-    floods: Sequence[Sequence[Tick]], looks: int, warm_up: float = 0.0
+    floods: Sequence[Sequence[FloodProgress]], looks: int, warm_up: float = 0.0
 ) -> tuple[float, ...]:
     """Return the bytes a second of all floods together, in looks at as many bytes each.
 
@@ -183,15 +190,17 @@ def slice_up(
     end = min(ticks[-1].seconds for ticks in floods)
     moments = sorted({tick.seconds for ticks in floods for tick in ticks if tick.seconds <= end})
     sums = [sum(_find(ticks, moment) for ticks in floods) for moment in moments]
-    whole = [Tick(moment, moved) for moment, moved in zip(moments, sums, strict=True)]
+    whole = [FloodProgress(moment, moved) for moment, moved in zip(moments, sums, strict=True)]
     slow = min(_find(whole, max(warm_up, _WARM * end)), _MOST * sums[-1])
     size = (sums[-1] - max(slow, _WARM * sums[-1])) / looks
     edges = [sums[-1] - size * number for number in range(looks, -1, -1)]
-    times = [_find([Tick(moved, moment) for moment, moved in whole], edge) for edge in edges]
+    times = [
+        _find([FloodProgress(moved, moment) for moment, moved in whole], edge) for edge in edges
+    ]
     return tuple(size / (after - before) for before, after in pairwise(times))
 
 
-def _find(line: Sequence[Tick], place: float) -> float:
+def _find(line: Sequence[FloodProgress], place: float) -> float:
     """Return the second coordinate of a line at its first one, between two points in proportion."""
     after = bisect_left(line, place, key=lambda point: point[0])
     if after in (0, len(line)):

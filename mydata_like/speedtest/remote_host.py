@@ -16,20 +16,20 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from mydata_like.core.errors import RejectedError
-from mydata_like.doctor.findings import (
+from mydata_like.speedtest.local_machine import find_aes
+from mydata_like.speedtest.prediction import TINY
+from mydata_like.speedtest.results import (
     CEILING,
     LARGE_FILES,
     ROUND_TRIP,
     TINY_FILES,
-    Cost,
-    Machine,
-    Measured,
-    Stage,
+    CpuCost,
+    LocalMachine,
+    Measurement,
+    SpeedTestBudget,
+    StageResult,
     Unit,
 )
-from mydata_like.doctor.looks import Budget
-from mydata_like.doctor.machine import find_aes
-from mydata_like.doctor.verdict import TINY
 from mydata_like.ssh.capabilities import quote
 from mydata_like.ssh.session import SshSession, Stream
 
@@ -52,14 +52,14 @@ echo "cpu $(grep -m1 -iE "^(flags|features)" /proc/cpuinfo 2>/dev/null)"
 """
 
 
-class About(NamedTuple):
+class HostInfo(NamedTuple):
     """What a host says of itself."""
 
-    machine: Machine
+    machine: LocalMachine
     one_machine: bool  # it is the computer that asks
 
 
-class Host:
+class RemoteHost:
     """A staging host with a shell; `folder` is what may be written below the location."""
 
     def __init__(self, session: SshSession, location: bytes, folder: bytes) -> None:
@@ -67,14 +67,14 @@ class Host:
         self._enter = b"LC_ALL=C; cd -- %b && " % quote(location)
         self._folder = quote(folder)
 
-    def describe(self, cpus: int | None) -> About:
+    def describe(self, cpus: int | None) -> HostInfo:
         """Ask what the host is; `cpus` is how many it has said to have."""
         said = self._run(_ABOUT).partition(_MARK)[2].decode("utf-8", "replace")
         facts = dict(line.partition(" ")[::2] for line in said.splitlines())
         busy = _find_busy(facts.get("load", ""), cpus)
         boot = facts.get("boot", "")
-        return About(
-            Machine(cpus, find_aes(facts.get("cpu", "")), busy), bool(boot) and boot == _boot()
+        return HostInfo(
+            LocalMachine(cpus, find_aes(facts.get("cpu", "")), busy), bool(boot) and boot == _boot()
         )
 
     def clean(self) -> None:
@@ -92,7 +92,7 @@ class Host:
         if _MARK not in self._run(script):
             raise RejectedError("The staging host did not remove what was to be removed.")
 
-    def measure_round_trip(self, budget: Budget) -> Iterator[Measured]:
+    def measure_round_trip(self, budget: SpeedTestBudget) -> Iterator[Measurement]:
         """Yield how long one byte takes there and back, and what a channel can do then at most."""
         with closing(self._session.start(b"exec cat")) as stream:
 
@@ -101,11 +101,11 @@ class Host:
                 stream.read(1)
 
             seconds = budget.time(ping, _PINGS)
-        yield Measured(Stage.NETWORK, ROUND_TRIP, Unit.SECONDS, seconds)
+        yield Measurement(StageResult.NETWORK, ROUND_TRIP, Unit.SECONDS, seconds)
         ceilings = tuple(_WINDOW / each for each in seconds)
-        yield Measured(Stage.NETWORK, CEILING, Unit.BYTES, ceilings)
+        yield Measurement(StageResult.NETWORK, CEILING, Unit.BYTES, ceilings)
 
-    def measure_disk(self, budget: Budget, tar: str) -> Iterator[Measured]:
+    def measure_disk(self, budget: SpeedTestBudget, tar: str) -> Iterator[Measurement]:
         """Yield how fast it writes a large file to the disk, and makes tiny ones."""
         self._run(self._enter + b"mkdir -p -m 700 -- " + self._folder)
         where = self._enter + b"cd -- %b && " % self._folder
@@ -120,20 +120,24 @@ class Host:
         files = _fit(_FEW, first, budget.effort.files, budget)
         yield _rate(TINY_FILES, Unit.FILES, files, self._unpack(where, files, budget, looks))
 
-    def _write(self, where: bytes, size: int, budget: Budget, looks: int) -> tuple["_Act", ...]:
+    def _write(
+        self, where: bytes, size: int, budget: SpeedTestBudget, looks: int
+    ) -> tuple["_DiskTest", ...]:
         """Let the host write so many bytes, again and again."""
         self._run(where + b"head -c %d /dev/urandom > random" % size)
         return tuple(self._time(where, _WRITE, b"rm -f written", budget, looks))
 
-    def _unpack(self, where: bytes, files: int, budget: Budget, looks: int) -> tuple["_Act", ...]:
+    def _unpack(
+        self, where: bytes, files: int, budget: SpeedTestBudget, looks: int
+    ) -> tuple["_DiskTest", ...]:
         """Let the host make so many tiny files, again and again."""
         self._run(where + b"cat > tiny.tar", _make_tar(files))
         act, before = b"tar -x -o -f tiny.tar -C unpacked", b"rm -rf unpacked; mkdir unpacked"
         return tuple(self._time(where, act, before, budget, looks))
 
     def _time(
-        self, where: bytes, act: bytes, before: bytes, budget: Budget, looks: int
-    ) -> Iterator["_Act"]:
+        self, where: bytes, act: bytes, before: bytes, budget: SpeedTestBudget, looks: int
+    ) -> Iterator["_DiskTest"]:
         """Yield how long an act takes there, by our clock between two words of the host.
 
         Where the time of the test has run out, one look has to do.
@@ -148,7 +152,7 @@ class Host:
                 began = time.perf_counter()
                 _await(stream, b"z\n")
                 seconds = time.perf_counter() - began
-                yield _Act(seconds, _find_work(_await(stream)) - _find_work(said))
+                yield _DiskTest(seconds, _find_work(_await(stream)) - _find_work(said))
 
     def _run(self, script: bytes, stdin: bytes = b"") -> bytes:
         return self._session.run(b"exec sh -c " + quote(script), stdin).output
@@ -161,14 +165,14 @@ def _find_busy(load: str, cpus: int | None) -> float | None:
     return None
 
 
-class _Act(NamedTuple):
+class _DiskTest(NamedTuple):
     """How long something took at the host, and how much of its processors' time."""
 
     seconds: float
     work: float
 
 
-def _fit(count: int, first: _Act, most: int, budget: Budget) -> int:
+def _fit(count: int, first: _DiskTest, most: int, budget: SpeedTestBudget) -> int:
     """Return how many fit into a look where `count` took so long, between these and the `most`.
 
     A slow disk is not to be kept busy for long, and whoever cancels waits for a look at most.
@@ -194,10 +198,10 @@ def _find_work(said: bytes) -> float:
     return sum(60 * int(minutes) + float(rest) for minutes, rest in _TIMES.findall(said))
 
 
-def _rate(what: str, unit: Unit, count: float, acts: tuple[_Act, ...]) -> Measured:
+def _rate(what: str, unit: Unit, count: float, acts: tuple[_DiskTest, ...]) -> Measurement:
     each = median(act.work for act in acts) / count
     rates = tuple(count / act.seconds for act in acts)
-    return Measured(Stage.SERVER_DISK, what, unit, rates, Cost(there=each or None))
+    return Measurement(StageResult.SERVER_DISK, what, unit, rates, CpuCost(there=each or None))
 
 
 def _make_tar(files: int) -> bytes:

@@ -16,20 +16,21 @@ from typing import Final, NamedTuple
 from mydata_like.core.errors import TransientError, UploaderError
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload
 from mydata_like.core.ports import Channel, SentFile, Transport, UnsentFile
-from mydata_like.doctor.findings import (
+from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.flood_worker import FloodProgress
+from mydata_like.speedtest.prediction import TINY
+from mydata_like.speedtest.results import (
     LARGE_FILES,
     TINY_FILES,
-    Measured,
-    Stage,
+    Measurement,
+    SpeedTestBudget,
+    SpeedTestEffort,
+    StageResult,
     Unit,
     carried,
     in_usual_batches,
 )
-from mydata_like.doctor.floods import slice_up
-from mydata_like.doctor.looks import Budget, Effort
-from mydata_like.doctor.pump import Tick
-from mydata_like.doctor.verdict import TINY
-from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.throughput_probe import slice_up
 from mydata_like.ssh.dialing import NO_CHANNEL
 from mydata_like.transfer.channel import CUT
 
@@ -45,7 +46,7 @@ _PREFIX: Final = "speed-test-"
 OpenTransport = Callable[[Transfer], Transport]
 
 
-class Wish(NamedTuple):
+class EndToEndTest(NamedTuple):
     """What is to be carried: over so many channels, below this folder, as the line is fast.
 
     `rate` is what it is known to carry at most, in bytes a second; `pace` is how many tiny files a
@@ -60,13 +61,13 @@ class Wish(NamedTuple):
     warm_up: float = 0.0
     spared: int = 0
 
-    def size(self, effort: Effort, left: int) -> int:
+    def size(self, effort: SpeedTestEffort, left: int) -> int:
         """Return how large a large file is, where so many bytes are left for all of them."""
         seconds = self.warm_up + effort.together
         together = min(effort.carried, self.rate * seconds, left - self.spared)
         return max(_LEAST, int(together) // self.channels)
 
-    def files(self, effort: Effort) -> int:
+    def files(self, effort: SpeedTestEffort) -> int:
         """Return how many tiny files there are, which take a look's time at most."""
         pace = min(self.rate / TINY, self.pace)
         return int(max(_FEWEST, min(effort.files, pace * effort.seconds)))
@@ -79,8 +80,12 @@ def remove_leftovers(state: Path) -> None:
 
 
 def carry(
-    open_transport: OpenTransport, settings: Transfer, wish: Wish, state: Path, budget: Budget
-) -> Generator[Measured, None, int]:
+    open_transport: OpenTransport,
+    settings: Transfer,
+    wish: EndToEndTest,
+    state: Path,
+    budget: SpeedTestBudget,
+) -> Generator[Measurement, None, int]:
     """Yield how fast large files go, and tiny ones, each read, hashed, sent and proven there.
 
     Return over how many channels: as many as are wished, or as the host grants. A run's large files
@@ -103,7 +108,7 @@ def carry(
         loads = [[_payload(number, [(large, name)])] for number, name in enumerate(names)]
         ticks = _send(channels, loads, budget, budget.over_after(wish.warm_up + effort.together))
         looks = slice_up(ticks, effort.looks, wish.warm_up)
-        yield Measured(Stage.CHANNELS, carried(LARGE_FILES), Unit.BYTES, looks)
+        yield Measurement(StageResult.CHANNELS, carried(LARGE_FILES), Unit.BYTES, looks)
 
         def send_tiny(most: int, look: int) -> float:
             folder = f"{wish.folder}/tiny-{most}-{look}"
@@ -117,7 +122,7 @@ def carry(
 
         for what, most in batches.items():
             looks = _repeat(partial(send_tiny, most), budget)
-            yield Measured(Stage.CHANNELS, what, Unit.FILES, looks)
+            yield Measurement(StageResult.CHANNELS, what, Unit.FILES, looks)
     return count
 
 
@@ -148,7 +153,7 @@ def _open_channels(transport: Transport, wanted: int) -> Iterator[Channel]:
             return
 
 
-def _repeat(send: Callable[[int], float], budget: Budget) -> tuple[float, ...]:
+def _repeat(send: Callable[[int], float], budget: SpeedTestBudget) -> tuple[float, ...]:
     """Return the rates of several looks; the first one, before channels are warm, is left out.
 
     Where the time of the test has run out, one look has to do.
@@ -167,26 +172,26 @@ def _repeat(send: Callable[[int], float], budget: Budget) -> tuple[float, ...]:
 def _send(
     channels: list[Channel],
     loads: list[list[Payload]],
-    budget: Budget,
+    budget: SpeedTestBudget,
     may_end: Callable[[], bool] = lambda: False,
-) -> list[list[Tick]]:
+) -> list[list[FloodProgress]]:
     """Send payloads over all channels at once; return how much of its last one each had sent.
 
     They are cut off once they `may_end`.
     """
     began = time.perf_counter()
 
-    def send_one_by_one(channel: Channel, payloads: list[Payload]) -> list[Tick]:
-        ticks: list[Tick] = []
+    def send_one_by_one(channel: Channel, payloads: list[Payload]) -> list[FloodProgress]:
+        ticks: list[FloodProgress] = []
 
         def note(moved: int) -> None:
             budget.check()
-            ticks.append(Tick(time.perf_counter() - began, moved))
+            ticks.append(FloodProgress(time.perf_counter() - began, moved))
             if moved and len(ticks) >= _ENOUGH and may_end():
                 channel.cut()
 
         for payload in payloads:
-            ticks[:] = [Tick(0.0, 0)]
+            ticks[:] = [FloodProgress(0.0, 0)]
             try:
                 _require_sent(channel.send(payload, note))
             except TransientError as error:
@@ -195,7 +200,7 @@ def _send(
                 break
             if len(ticks) < _ENOUGH:
                 size = sum(member.file.size for member in payload.members)
-                ticks.append(Tick(time.perf_counter() - began, size))
+                ticks.append(FloodProgress(time.perf_counter() - began, size))
         return ticks
 
     with ThreadPoolExecutor(len(channels)) as threads:

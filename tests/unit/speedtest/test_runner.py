@@ -12,23 +12,24 @@ from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RejectedError, RunError
 from mydata_like.demo.approval import ScpAddress
-from mydata_like.doctor.findings import (
-    COMPRESSED,
-    LARGE_FILES,
-    RECORDS,
-    TINY_FILES,
-    Findings,
-    Stage,
-    carried,
-    flooded,
-)
-from mydata_like.doctor.host import Host
-from mydata_like.doctor.looks import Budget, Effort
-from mydata_like.doctor.staging import Staging, clean_by_shell, leave_nothing
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.ledger.sqlite_ledger import PastRunRow, SqliteLedger
+from mydata_like.speedtest.remote_host import RemoteHost
+from mydata_like.speedtest.results import (
+    COMPRESSED,
+    LARGE_FILES,
+    RECORDS,
+    TINY_FILES,
+    SpeedTestBudget,
+    SpeedTestEffort,
+    SpeedTestResult,
+    StageResult,
+    carried,
+    flooded,
+)
+from mydata_like.speedtest.target import ProbeFiles, clean_by_shell, leave_nothing
 from mydata_like.state.state_files import add_speed_test
 from mydata_like.transfer.sessions import count_cpus
 from tests.faults.tcpproxy import TcpProxy
@@ -46,7 +47,7 @@ from tests.sshd_fixture import (
 
 pytestmark = needs_sshd
 CIPHERS = ["chacha20-poly1305@openssh.com", "aes256-gcm@openssh.com"]
-LEAST = Effort(
+LEAST = SpeedTestEffort(
     seconds=0.01,
     looks=3,
     flood=1_500_000,
@@ -57,7 +58,7 @@ LEAST = Effort(
     carried=4_000_000,
 )
 
-MADE_BY_SHELL = {"findings": Findings(rung="shell").as_record()}
+MADE_BY_SHELL = {"findings": SpeedTestResult(rung="shell").as_record()}
 
 
 @contextmanager
@@ -93,7 +94,7 @@ class Examined(NamedTuple):
     """What came of one whole test, after one that was killed, and of applying its advice."""
 
     measured: list
-    findings: Findings
+    findings: SpeedTestResult
     record: dict
     proof: list
     left: list
@@ -114,7 +115,7 @@ def put_leftovers(site):
     """Leave in the staging area what a test has there at one moment, as if it were killed."""
     kept = site.state / "kept"
     with speed_test(site) as test, closing(test.measure()) as parts:
-        next(one for one in parts if one.stage is Stage.SERVER_DISK)
+        next(one for one in parts if one.stage is StageResult.SERVER_DISK)
         (there,) = site.place.folder.rglob(".mydata-like-doctor-*")
         shutil.copytree(there, kept)
     assert left_behind(site) == []
@@ -123,7 +124,7 @@ def put_leftovers(site):
 
 
 def test_each_stage_has_a_figure(examined):
-    assert {one.stage for one in examined.measured} == set(Stage) - {Stage.SERVER_CPU}
+    assert {one.stage for one in examined.measured} == set(StageResult) - {StageResult.SERVER_CPU}
     once = [one.what for one in examined.measured if len(one.looks) < 3]
     assert all(one.value > 0 for one in examined.measured)
     assert once == [COMPRESSED]
@@ -207,7 +208,9 @@ def test_who_sends_over_http_is_not_told_of_another_way(site):
     with speed_test(site, "transfer.method=http") as test:
         measured = {one.stage for one in test.measure()}
 
-        assert measured.isdisjoint({Stage.CHANNELS, Stage.NETWORK, Stage.SERVER_DISK})
+        assert measured.isdisjoint(
+            {StageResult.CHANNELS, StageResult.NETWORK, StageResult.SERVER_DISK}
+        )
         assert "files are sent over HTTP" in test.obstacle
         assert test.obstacle in test.findings.unknown
 
@@ -237,8 +240,12 @@ def test_without_a_shell_it_says_what_cannot_be_told(tmp_path):
     with site_with(tmp_path / "site", *sftp_only()) as site, speed_test(site) as test:
         measured = list(test.measure())
 
-        assert {one.stage for one in measured} >= {Stage.CHANNELS, Stage.CIPHER, Stage.API}
-        assert Stage.SERVER_DISK not in {one.stage for one in measured}
+        assert {one.stage for one in measured} >= {
+            StageResult.CHANNELS,
+            StageResult.CIPHER,
+            StageResult.API,
+        }
+        assert StageResult.SERVER_DISK not in {one.stage for one in measured}
         assert any("allows no shell" in sentence for sentence in test.findings.unknown)
         assert test.judge().predictions[0].limit
         assert left_behind(site) == []
@@ -260,7 +267,7 @@ def test_advice_of_a_host_that_allows_no_shell_any_more_is_applied_and_leaves_no
 
 def test_a_host_that_takes_the_word_to_remove_and_does_nothing_is_found_out(tmp_path):
     with sshd_with(tmp_path, *sftp_only()) as sshd:
-        staging = Staging(endpoint_of(sshd, tmp_path), bytes(tmp_path), "folder", lambda _: None)
+        staging = ProbeFiles(endpoint_of(sshd, tmp_path), bytes(tmp_path), "folder", lambda _: None)
         with open_session(staging.endpoint) as session:
             with pytest.raises(RejectedError):
                 clean_by_shell(staging, session)
@@ -275,8 +282,8 @@ def test_a_disk_is_given_as_many_tiny_files_as_fit_into_a_look(tmp_path):
         sshd_with(tmp_path, *with_programs(tmp_path, tar=slow)) as sshd,
         open_session(endpoint_of(sshd, tmp_path, stall_timeout=600.0)) as session,
     ):
-        host = Host(session, bytes(tmp_path), b"folder")
-        measured = list(host.measure_disk(Budget(effort, CancelFlag()), "gnu"))
+        host = RemoteHost(session, bytes(tmp_path), b"folder")
+        measured = list(host.measure_disk(SpeedTestBudget(effort, CancelFlag()), "gnu"))
 
     assert [len(one.looks) for one in measured] == [1, 1], "the time of the test had run out"
     assert 0 < len(list((tmp_path / "folder" / "unpacked").iterdir())) < many
@@ -291,7 +298,7 @@ def test_a_host_that_tells_no_load_that_can_be_read_is_described_without(tmp_pat
         sshd_with(tmp_path, f"ForceCommand {strange}") as sshd,
         open_session(endpoint_of(sshd, tmp_path)) as session,
     ):
-        about = Host(session, bytes(tmp_path), b"folder").describe(2)
+        about = RemoteHost(session, bytes(tmp_path), b"folder").describe(2)
 
     assert (about.machine.cpus, about.machine.busy) == (2, None)
 
@@ -301,10 +308,10 @@ def test_where_nothing_can_be_removed_nothing_is_sent(tmp_path):
         measured = list(test.measure())
 
         assert {one.stage for one in measured} == {
-            Stage.HASH,
-            Stage.SOURCE,
-            Stage.API,
-            Stage.CIPHER,
+            StageResult.HASH,
+            StageResult.SOURCE,
+            StageResult.API,
+            StageResult.CIPHER,
         }
         assert any("scp only" in sentence for sentence in test.findings.unknown)
 
@@ -346,7 +353,7 @@ def test_where_further_sessions_are_refused_floods_share_those_there_are(tmp_pat
 
 def test_without_a_shell_a_far_host_is_flooded_over_as_many_sessions_too(tmp_path):
     with far_site(tmp_path, *sftp_only()) as (site, _), speed_test(site) as test:
-        next(one for one in test.measure() if one.stage is Stage.CHANNELS)
+        next(one for one in test.measure() if one.stage is StageResult.CHANNELS)
 
         assert test.findings.sessions == max(4, count_cpus())
 
@@ -372,6 +379,6 @@ def test_without_an_approval_the_rest_is_measured(tmp_path):
     with open_site(tmp_path / "site") as site, speed_test(site) as test:
         measured = list(test.measure())
 
-        assert Stage.API in {one.stage for one in measured}
+        assert StageResult.API in {one.stage for one in measured}
         assert "ask for approval first" in test.obstacle
         assert test.obstacle in test.findings.unknown

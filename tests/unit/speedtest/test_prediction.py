@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from mydata_like.doctor.advice import find_way, judge
-from mydata_like.doctor.findings import (
+from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.prediction import Workload
+from mydata_like.speedtest.recommendations import find_way, judge
+from mydata_like.speedtest.results import (
     CEILING,
     COMPRESSED,
     COMPRESSION,
@@ -15,19 +17,17 @@ from mydata_like.doctor.findings import (
     RECORDS,
     ROUND_TRIP,
     TINY_FILES,
-    Cost,
-    Findings,
-    Machine,
-    Measured,
-    Stage,
+    CpuCost,
+    LocalMachine,
+    Measurement,
+    SpeedTestResult,
+    StageResult,
     Unit,
     carried,
     flooded,
     in_usual_batches,
     local,
 )
-from mydata_like.doctor.verdict import Workload
-from mydata_like.settings.transfer_sections import Transfer
 
 MB = 1e6
 AES, CHACHA = "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"
@@ -35,67 +35,79 @@ AES, CHACHA = "aes128-gcm@openssh.com", "chacha20-poly1305@openssh.com"
 
 def of(stage, what, value, cost=None):
     looks = (value * 0.98, value, value * 1.02)
-    return Measured(stage, what, Unit.BYTES, looks, cost or Cost())
+    return Measurement(stage, what, Unit.BYTES, looks, cost or CpuCost())
 
 
 # A quick pair of computers with four cores each, a network of 1 Gbit/s, and fast disks.
 OFFICE = {
-    "source": of(Stage.SOURCE, LARGE_FILES, 900 * MB),
-    "source tiny": of(Stage.SOURCE, TINY_FILES, 40_000),
-    "hash": of(Stage.HASH, MD5, 600 * MB),
-    "hash all": of(Stage.HASH, MD5_ALL, 2400 * MB),
-    "aes": of(Stage.CIPHER, AES, 110 * MB, Cost(1.3e-9, 2.4e-9)),
-    "chacha": of(Stage.CIPHER, CHACHA, 108 * MB, Cost(3e-9, 4e-9)),
-    "1": of(Stage.CHANNELS, flooded(1), 110 * MB),
-    "2": of(Stage.CHANNELS, flooded(2), 112 * MB),
-    "4": of(Stage.CHANNELS, flooded(4), 112 * MB),
-    "ceiling": of(Stage.NETWORK, CEILING, 4000 * MB),
-    "disk": of(Stage.SERVER_DISK, LARGE_FILES, 700 * MB),
-    "disk tiny": of(Stage.SERVER_DISK, TINY_FILES, 20_000),
-    "together tiny": of(Stage.CHANNELS, carried(TINY_FILES), 12_000),
-    "api": of(Stage.API, RECORDS, 2_000),
+    "source": of(StageResult.SOURCE, LARGE_FILES, 900 * MB),
+    "source tiny": of(StageResult.SOURCE, TINY_FILES, 40_000),
+    "hash": of(StageResult.HASH, MD5, 600 * MB),
+    "hash all": of(StageResult.HASH, MD5_ALL, 2400 * MB),
+    "aes": of(StageResult.CIPHER, AES, 110 * MB, CpuCost(1.3e-9, 2.4e-9)),
+    "chacha": of(StageResult.CIPHER, CHACHA, 108 * MB, CpuCost(3e-9, 4e-9)),
+    "1": of(StageResult.CHANNELS, flooded(1), 110 * MB),
+    "2": of(StageResult.CHANNELS, flooded(2), 112 * MB),
+    "4": of(StageResult.CHANNELS, flooded(4), 112 * MB),
+    "ceiling": of(StageResult.NETWORK, CEILING, 4000 * MB),
+    "disk": of(StageResult.SERVER_DISK, LARGE_FILES, 700 * MB),
+    "disk tiny": of(StageResult.SERVER_DISK, TINY_FILES, 20_000),
+    "together tiny": of(StageResult.CHANNELS, carried(TINY_FILES), 12_000),
+    "api": of(StageResult.API, RECORDS, 2_000),
 }
 
 
 def findings(changes=(), *, cipher=AES, one_machine=False, cpus=4, others=0, **more):
     rows = {name: one for name, one in (OFFICE | dict(changes)).items() if one}
-    return Findings(
+    return SpeedTestResult(
         measured=tuple(rows.values()),
-        here=Machine(cpus, aes=True, others=others),
-        there=Machine(cpus, aes=True, others=others),
+        here=LocalMachine(cpus, aes=True, others=others),
+        there=LocalMachine(cpus, aes=True, others=others),
         one_machine=one_machine,
         cipher=cipher,
         **{"rung": "shell"} | more,
     )
 
 
-FAST_NET = {str(n): of(Stage.CHANNELS, flooded(n), 2000 * MB) for n in (1, 2, 4)}
+FAST_NET = {str(n): of(StageResult.CHANNELS, flooded(n), 2000 * MB) for n in (1, 2, 4)}
 SLOW_CPU = {
-    "hash": of(Stage.HASH, MD5, 100 * MB),
-    "hash all": of(Stage.HASH, MD5_ALL, 200 * MB),
+    "hash": of(StageResult.HASH, MD5, 100 * MB),
+    "hash all": of(StageResult.HASH, MD5_ALL, 200 * MB),
 }
 
 
 @pytest.mark.parametrize(
     ("changes", "limit", "behind"),
     [
-        ({}, Stage.NETWORK, Stage.SERVER_DISK),
-        (FAST_NET, Stage.SERVER_DISK, Stage.SOURCE),
-        (FAST_NET | {"disk": None}, Stage.SOURCE, Stage.HASH),
-        ({"source": of(Stage.SOURCE, LARGE_FILES, 80 * MB)}, Stage.SOURCE, Stage.NETWORK),
-        (FAST_NET | SLOW_CPU, Stage.HASH, Stage.SERVER_DISK),
+        ({}, StageResult.NETWORK, StageResult.SERVER_DISK),
+        (FAST_NET, StageResult.SERVER_DISK, StageResult.SOURCE),
+        (FAST_NET | {"disk": None}, StageResult.SOURCE, StageResult.HASH),
         (
-            FAST_NET | {"aes": of(Stage.CIPHER, AES, 60 * MB, Cost(16e-9, 2e-9))},
-            Stage.CIPHER,
-            Stage.SERVER_DISK,
+            {"source": of(StageResult.SOURCE, LARGE_FILES, 80 * MB)},
+            StageResult.SOURCE,
+            StageResult.NETWORK,
+        ),
+        (FAST_NET | SLOW_CPU, StageResult.HASH, StageResult.SERVER_DISK),
+        (
+            FAST_NET | {"aes": of(StageResult.CIPHER, AES, 60 * MB, CpuCost(16e-9, 2e-9))},
+            StageResult.CIPHER,
+            StageResult.SERVER_DISK,
         ),
         (
-            FAST_NET | {"aes": of(Stage.CIPHER, AES, 60 * MB, Cost(1e-9, 16e-9))},
-            Stage.SERVER_CPU,
-            Stage.SERVER_DISK,
+            FAST_NET | {"aes": of(StageResult.CIPHER, AES, 60 * MB, CpuCost(1e-9, 16e-9))},
+            StageResult.SERVER_CPU,
+            StageResult.SERVER_DISK,
         ),
-        ({"ceiling": of(Stage.NETWORK, CEILING, 30 * MB)}, Stage.CHANNELS, Stage.SERVER_DISK),
-        ({"disk": of(Stage.SERVER_DISK, LARGE_FILES, 50 * MB)}, Stage.SERVER_DISK, Stage.NETWORK),
+        (
+            {"ceiling": of(StageResult.NETWORK, CEILING, 30 * MB)},
+            StageResult.CHANNELS,
+            StageResult.SERVER_DISK,
+        ),
+        (
+            {"disk": of(StageResult.SERVER_DISK, LARGE_FILES, 50 * MB)},
+            StageResult.SERVER_DISK,
+            StageResult.NETWORK,
+        ),
     ],
 )
 def test_the_slowest_stage_is_the_limit_for_large_files(changes, limit, behind):
@@ -107,14 +119,14 @@ def test_the_slowest_stage_is_the_limit_for_large_files(changes, limit, behind):
 @pytest.mark.parametrize(
     ("changes", "limit", "files"),
     [
-        ({}, Stage.API, 2_000),
-        ({"api": of(Stage.API, RECORDS, 50_000)}, Stage.CHANNELS, 12_000),
+        ({}, StageResult.API, 2_000),
+        ({"api": of(StageResult.API, RECORDS, 50_000)}, StageResult.CHANNELS, 12_000),
         (
-            {"api": None, "disk tiny": of(Stage.SERVER_DISK, TINY_FILES, 13_000)},
-            Stage.SERVER_DISK,
+            {"api": None, "disk tiny": of(StageResult.SERVER_DISK, TINY_FILES, 13_000)},
+            StageResult.SERVER_DISK,
             13_000,
         ),
-        ({"source tiny": of(Stage.SOURCE, TINY_FILES, 150)}, Stage.SOURCE, 150),
+        ({"source tiny": of(StageResult.SOURCE, TINY_FILES, 150)}, StageResult.SOURCE, 150),
     ],
 )
 def test_the_slowest_stage_is_the_limit_for_tiny_files(changes, limit, files):
@@ -129,14 +141,14 @@ def test_sides_that_share_their_cores_need_them_for_all_three():
 
     large = judge(shared, Transfer()).predictions[0]
 
-    assert large.limit is Stage.SERVER_CPU
+    assert large.limit is StageResult.SERVER_CPU
     assert "that both sides share, most of all receiving (" in judge(shared, Transfer()).sentence
     assert large.rate == pytest.approx(2 / (1 / (600 * MB) + 1.3e-9 + 2.4e-9), rel=0.01)
 
 
 def test_sides_that_have_cores_of_their_own_on_one_computer_need_only_these():
     apart = findings(
-        FAST_NET | {"disk": None, "hash all": of(Stage.HASH, MD5_ALL, 600 * MB)},
+        FAST_NET | {"disk": None, "hash all": of(StageResult.HASH, MD5_ALL, 600 * MB)},
         one_machine=True,
         cpus=1,
         others=1,
@@ -144,34 +156,34 @@ def test_sides_that_have_cores_of_their_own_on_one_computer_need_only_these():
 
     large = judge(apart, Transfer()).predictions[0]
 
-    assert large.limit is Stage.HASH
+    assert large.limit is StageResult.HASH
     assert large.rate == pytest.approx(1 / (1 / (600 * MB) + 1.3e-9), rel=0.01)
 
 
 def test_a_checksum_costs_what_its_processor_took_whatever_others_did():
     slowed = {
-        "hash": of(Stage.HASH, MD5, 300 * MB, Cost(1 / (600 * MB))),
-        "hash all": of(Stage.HASH, MD5_ALL, 1200 * MB),
+        "hash": of(StageResult.HASH, MD5, 300 * MB, CpuCost(1 / (600 * MB))),
+        "hash all": of(StageResult.HASH, MD5_ALL, 1200 * MB),
         "disk": None,
         "source": None,
     }
     large = judge(findings(FAST_NET | slowed), Transfer()).predictions[0]
 
-    assert large.limit is Stage.HASH
+    assert large.limit is StageResult.HASH
     assert large.rate == pytest.approx(2 / (1 / (600 * MB) + 1.3e-9), rel=0.01)
 
 
 def test_what_processors_did_together_is_what_they_need_and_a_change_is_reckoned_from_there():
     costs = {
-        "aes": of(Stage.CIPHER, AES, 60 * MB, Cost(16e-9, 2e-9)),
-        "chacha": of(Stage.CIPHER, CHACHA, 120 * MB, Cost(8e-9, 1e-9)),
-        "together": of(Stage.CHANNELS, carried(LARGE_FILES), 100 * MB),
+        "aes": of(StageResult.CIPHER, AES, 60 * MB, CpuCost(16e-9, 2e-9)),
+        "chacha": of(StageResult.CIPHER, CHACHA, 120 * MB, CpuCost(8e-9, 1e-9)),
+        "together": of(StageResult.CHANNELS, carried(LARGE_FILES), 100 * MB),
     }
     found = findings(FAST_NET | costs, channels=4)
 
     large = judge(found, Transfer()).predictions[0]
 
-    assert large.limit is Stage.CIPHER
+    assert large.limit is StageResult.CIPHER
     assert large.rate == pytest.approx(100 * MB, rel=1e-3)
     gain = advice(found, Transfer(), "cipher").gain
     assert gain == pytest.approx((16 + 1 / 0.6) / (8 + 1 / 0.6), rel=0.01)
@@ -179,17 +191,17 @@ def test_what_processors_did_together_is_what_they_need_and_a_change_is_reckoned
 
 def test_a_disk_that_took_short_looks_faster_has_the_pace_of_what_was_carried():
     slow = {
-        "disk": of(Stage.SERVER_DISK, LARGE_FILES, 50 * MB),
-        "together": of(Stage.CHANNELS, carried(LARGE_FILES), 40 * MB),
+        "disk": of(StageResult.SERVER_DISK, LARGE_FILES, 50 * MB),
+        "together": of(StageResult.CHANNELS, carried(LARGE_FILES), 40 * MB),
     }
 
     large = judge(findings(slow), Transfer()).predictions[0]
 
-    assert (large.limit, large.rate) == (Stage.SERVER_DISK, pytest.approx(40 * MB, rel=1e-3))
+    assert (large.limit, large.rate) == (StageResult.SERVER_DISK, pytest.approx(40 * MB, rel=1e-3))
 
 
 def test_what_was_carried_together_tells_what_processors_can_do_though_floods_were_slower():
-    quick = {"together": of(Stage.CHANNELS, carried(LARGE_FILES), 900 * MB)}
+    quick = {"together": of(StageResult.CHANNELS, carried(LARGE_FILES), 900 * MB)}
 
     found = findings(FAST_NET | SLOW_CPU | quick | {"disk": None}, channels=4)
 
@@ -198,17 +210,19 @@ def test_what_was_carried_together_tells_what_processors_can_do_though_floods_we
 
 def test_a_disk_is_no_faster_for_what_went_into_the_memory_before_it():
     quick = {
-        "disk": of(Stage.SERVER_DISK, LARGE_FILES, 50 * MB),
-        "together": of(Stage.CHANNELS, carried(LARGE_FILES), 400 * MB),
+        "disk": of(StageResult.SERVER_DISK, LARGE_FILES, 50 * MB),
+        "together": of(StageResult.CHANNELS, carried(LARGE_FILES), 400 * MB),
     }
 
     large = judge(findings(quick), Transfer()).predictions[0]
 
-    assert (large.limit, large.rate) == (Stage.SERVER_DISK, pytest.approx(50 * MB))
+    assert (large.limit, large.rate) == (StageResult.SERVER_DISK, pytest.approx(50 * MB))
 
 
 def test_fast_and_slow_moments_count_by_the_time_that_they_take():
-    moments = Measured(Stage.CHANNELS, carried(LARGE_FILES), Unit.BYTES, (60 * MB, 20 * MB))
+    moments = Measurement(
+        StageResult.CHANNELS, carried(LARGE_FILES), Unit.BYTES, (60 * MB, 20 * MB)
+    )
 
     found = findings(FAST_NET | SLOW_CPU | {"together": moments, "disk": None}, channels=4)
 
@@ -216,37 +230,37 @@ def test_fast_and_slow_moments_count_by_the_time_that_they_take():
 
 
 def test_what_was_carried_together_says_nothing_of_processors_that_were_not_the_limit():
-    slow = {"together": of(Stage.CHANNELS, carried(LARGE_FILES), 20 * MB)}
+    slow = {"together": of(StageResult.CHANNELS, carried(LARGE_FILES), 20 * MB)}
 
     assert judge(findings(slow), Transfer()).predictions[0].rate == pytest.approx(112 * MB)
 
 
 def test_a_host_whose_sshd_waits_for_a_processor_is_no_slow_network():
-    waiting = of(Stage.CHANNELS, flooded(4), 110 * MB, Cost(1.3e-9, 2.4e-9, 0.0, 30e-9))
+    waiting = of(StageResult.CHANNELS, flooded(4), 110 * MB, CpuCost(1.3e-9, 2.4e-9, 0.0, 30e-9))
 
     (large, *_) = judge(findings({"4": waiting}, sessions=4), Transfer(channels=4)).predictions
 
-    assert large.limit is Stage.SERVER_CPU
+    assert large.limit is StageResult.SERVER_CPU
 
 
 def test_a_cipher_that_costs_less_helps_where_others_take_the_processors():
-    waiting = Cost(16e-9, 2.4e-9, 20e-9)
+    waiting = CpuCost(16e-9, 2.4e-9, 20e-9)
     costs = {
-        "4": of(Stage.CHANNELS, flooded(4), 110 * MB, waiting),
-        "aes": of(Stage.CIPHER, AES, 27 * MB, waiting),
-        "chacha": of(Stage.CIPHER, CHACHA, 50 * MB, Cost(8e-9, 1e-9, 10e-9)),
+        "4": of(StageResult.CHANNELS, flooded(4), 110 * MB, waiting),
+        "aes": of(StageResult.CIPHER, AES, 27 * MB, waiting),
+        "chacha": of(StageResult.CIPHER, CHACHA, 50 * MB, CpuCost(8e-9, 1e-9, 10e-9)),
     }
     found = findings(costs, sessions=4)
 
-    assert judge(found, Transfer(channels=4)).predictions[0].limit is Stage.CIPHER
+    assert judge(found, Transfer(channels=4)).predictions[0].limit is StageResult.CIPHER
     assert advice(found, Transfer(channels=4), "cipher").gain == pytest.approx(2, rel=0.1)
 
 
 def test_a_stage_that_takes_next_to_no_time_does_not_count():
     large, _, tiny = judge(findings(), Transfer()).predictions
 
-    assert Stage.API not in large.rates
-    assert Stage.API in tiny.rates
+    assert StageResult.API not in large.rates
+    assert StageResult.API in tiny.rates
 
 
 def test_one_channel_alone_keeps_one_core_busy():
@@ -260,38 +274,38 @@ def test_one_channel_alone_keeps_one_core_busy():
 
 
 def test_a_flood_that_only_the_processors_held_back_says_nothing_of_the_network():
-    flooded_by_one = {"1": of(Stage.CHANNELS, flooded(1), 400 * MB), "2": None, "4": None}
+    flooded_by_one = {"1": of(StageResult.CHANNELS, flooded(1), 400 * MB), "2": None, "4": None}
 
     large = judge(findings(flooded_by_one), Transfer(channels=1)).predictions[0]
 
-    assert Stage.NETWORK not in (large.limit, large.behind)
+    assert StageResult.NETWORK not in (large.limit, large.behind)
 
 
 def test_far_away_a_large_file_goes_over_two_streams():
     far = {
-        "round trip": of(Stage.NETWORK, ROUND_TRIP, 0.06),
-        "ceiling": of(Stage.NETWORK, CEILING, 33 * MB),
-        "1": of(Stage.CHANNELS, flooded(1), 32 * MB),
-        "2": of(Stage.CHANNELS, flooded(2), 64 * MB),
+        "round trip": of(StageResult.NETWORK, ROUND_TRIP, 0.06),
+        "ceiling": of(StageResult.NETWORK, CEILING, 33 * MB),
+        "1": of(StageResult.CHANNELS, flooded(1), 32 * MB),
+        "2": of(StageResult.CHANNELS, flooded(2), 64 * MB),
     }
     large, mixed, _ = judge(findings(far), Transfer(channels=1)).predictions
 
-    assert (large.limit, mixed.limit) == (Stage.CHANNELS, Stage.CHANNELS)
+    assert (large.limit, mixed.limit) == (StageResult.CHANNELS, StageResult.CHANNELS)
     assert large.rate == pytest.approx(64 * MB)
     assert mixed.rate == pytest.approx(32 * MB)
 
 
 def test_more_channels_than_a_run_begins_with_count_where_they_carry_clearly_more():
-    near = {"2": of(Stage.CHANNELS, flooded(2), 109 * MB)}
+    near = {"2": of(StageResult.CHANNELS, flooded(2), 109 * MB)}
     far = {
-        "2": of(Stage.CHANNELS, flooded(2), 60 * MB),
-        "4": of(Stage.CHANNELS, flooded(4), 80 * MB),
+        "2": of(StageResult.CHANNELS, flooded(2), 60 * MB),
+        "4": of(StageResult.CHANNELS, flooded(4), 80 * MB),
     }
 
     assert find_way(findings(near, cpus=2), Transfer()).channels == 2
     assert find_way(findings(near, cpus=4), Transfer()).channels == 4
     assert find_way(findings(far, cpus=2), Transfer()).channels == 4
-    assert find_way(Findings(), Transfer()).channels == 1
+    assert find_way(SpeedTestResult(), Transfer()).channels == 1
 
 
 def advice(found, settings, code):
@@ -300,8 +314,8 @@ def advice(found, settings, code):
 
 def test_the_faster_cipher_is_advised_where_encryption_is_the_limit():
     costs = {
-        "aes": of(Stage.CIPHER, AES, 60 * MB, Cost(16e-9, 2e-9)),
-        "chacha": of(Stage.CIPHER, CHACHA, 120 * MB, Cost(8e-9, 1e-9)),
+        "aes": of(StageResult.CIPHER, AES, 60 * MB, CpuCost(16e-9, 2e-9)),
+        "chacha": of(StageResult.CIPHER, CHACHA, 120 * MB, CpuCost(8e-9, 1e-9)),
     }
     found = advice(findings(FAST_NET | costs), Transfer(ciphers=(AES, CHACHA)), "cipher")
 
@@ -311,9 +325,9 @@ def test_the_faster_cipher_is_advised_where_encryption_is_the_limit():
 
 def test_the_cipher_that_takes_the_least_of_the_processors_is_advised_not_the_luckiest():
     costs = {
-        "chacha": of(Stage.CIPHER, CHACHA, 60 * MB, Cost(16e-9, 2e-9)),
-        "aes": of(Stage.CIPHER, AES, 100 * MB, Cost(2e-9, 2e-9)),
-        "ctr": of(Stage.CIPHER, "aes128-ctr", 120 * MB, Cost(8e-9, 2e-9)),
+        "chacha": of(StageResult.CIPHER, CHACHA, 60 * MB, CpuCost(16e-9, 2e-9)),
+        "aes": of(StageResult.CIPHER, AES, 100 * MB, CpuCost(2e-9, 2e-9)),
+        "ctr": of(StageResult.CIPHER, "aes128-ctr", 120 * MB, CpuCost(8e-9, 2e-9)),
     }
     settings = Transfer(ciphers=(CHACHA, "aes256-ctr", AES, "aes192-ctr", "aes128-ctr"))
     found = advice(findings(FAST_NET | costs, cipher=CHACHA), settings, "cipher")
@@ -325,11 +339,11 @@ def test_the_cipher_that_takes_the_least_of_the_processors_is_advised_not_the_lu
 def test_of_ciphers_that_take_nearly_the_same_the_one_that_is_fastest_alone_is_advised():
     aes256 = "aes256-gcm@openssh.com"
     costs = {
-        "chacha": of(Stage.CIPHER, CHACHA, 60 * MB, Cost(16e-9, 2e-9)),
-        "aes": of(Stage.CIPHER, AES, 100 * MB, Cost(2.2e-9, 2e-9)),
-        "aes256": of(Stage.CIPHER, aes256, 110 * MB, Cost(2e-9, 1.9e-9)),
-        "aes here": of(Stage.CIPHER, local(AES), 12_000 * MB),
-        "aes256 here": of(Stage.CIPHER, local(aes256), 11_000 * MB),
+        "chacha": of(StageResult.CIPHER, CHACHA, 60 * MB, CpuCost(16e-9, 2e-9)),
+        "aes": of(StageResult.CIPHER, AES, 100 * MB, CpuCost(2.2e-9, 2e-9)),
+        "aes256": of(StageResult.CIPHER, aes256, 110 * MB, CpuCost(2e-9, 1.9e-9)),
+        "aes here": of(StageResult.CIPHER, local(AES), 12_000 * MB),
+        "aes256 here": of(StageResult.CIPHER, local(aes256), 11_000 * MB),
     }
     found = advice(findings(FAST_NET | costs, cipher=CHACHA), Transfer(), "cipher")
 
@@ -338,15 +352,15 @@ def test_of_ciphers_that_take_nearly_the_same_the_one_that_is_fastest_alone_is_a
 
 def test_a_cipher_is_left_alone_where_it_gains_nothing():
     assert (
-        advice(findings({"chacha": of(Stage.CIPHER, CHACHA, 115 * MB)}), Transfer(), "cipher")
+        advice(findings({"chacha": of(StageResult.CIPHER, CHACHA, 115 * MB)}), Transfer(), "cipher")
         is None
     )
 
 
 def test_more_channels_are_advised_where_their_number_is_set_too_low():
     changes = {
-        "1": of(Stage.CHANNELS, flooded(1), 20 * MB),
-        "ceiling": of(Stage.NETWORK, CEILING, 21 * MB),
+        "1": of(StageResult.CHANNELS, flooded(1), 20 * MB),
+        "ceiling": of(StageResult.NETWORK, CEILING, 21 * MB),
     }
     found = advice(findings(changes), Transfer(channels=1), "channels")
 
@@ -358,8 +372,8 @@ def test_more_channels_are_advised_where_their_number_is_set_too_low():
 def test_larger_batches_are_advised_where_the_settings_make_them_small():
     tiny = carried(TINY_FILES)
     measured = {
-        "together tiny": of(Stage.CHANNELS, tiny, 300),
-        "usual": of(Stage.CHANNELS, in_usual_batches(tiny), 9_000),
+        "together tiny": of(StageResult.CHANNELS, tiny, 300),
+        "usual": of(StageResult.CHANNELS, in_usual_batches(tiny), 9_000),
     }
     settings = Transfer(batch_files=5, batch_below=Transfer().batch_below * 2)
 
@@ -375,8 +389,8 @@ def test_larger_batches_are_advised_where_the_settings_make_them_small():
 def test_batches_that_are_as_good_as_larger_ones_are_not_blamed():
     tiny = carried(TINY_FILES)
     measured = {
-        "together tiny": of(Stage.CHANNELS, tiny, 300),
-        "usual": of(Stage.CHANNELS, in_usual_batches(tiny), 302),
+        "together tiny": of(StageResult.CHANNELS, tiny, 300),
+        "usual": of(StageResult.CHANNELS, in_usual_batches(tiny), 302),
     }
 
     verdict = judge(findings(FAST_NET | measured | {"api": None}), Transfer(batch_files=999))
@@ -387,8 +401,8 @@ def test_batches_that_are_as_good_as_larger_ones_are_not_blamed():
 
 def test_compression_is_advised_where_the_network_is_the_limit_and_the_data_shrink():
     rows = {
-        "ratio": of(Stage.SOURCE, COMPRESSED, 0.25),
-        "packing": of(Stage.SOURCE, COMPRESSION, 400 * MB),
+        "ratio": of(StageResult.SOURCE, COMPRESSED, 0.25),
+        "packing": of(StageResult.SOURCE, COMPRESSION, 400 * MB),
     }
     never = Transfer(compression="never")
 
@@ -398,7 +412,7 @@ def test_compression_is_advised_where_the_network_is_the_limit_and_the_data_shri
     assert found.gain == pytest.approx(4, rel=0.05)
     assert advice(findings(rows, zstd=False), never, "compression") is None
     assert advice(findings(rows, zstd=True), Transfer(), "compression") is None
-    solid = rows | {"ratio": of(Stage.SOURCE, COMPRESSED, 0.99)}
+    solid = rows | {"ratio": of(StageResult.SOURCE, COMPRESSED, 0.99)}
     assert advice(findings(solid, zstd=True), never, "compression") is None
 
 
@@ -408,7 +422,7 @@ def test_archives_are_advised_where_records_are_the_limit():
     assert [one.workload for one in found if one.code == "archives"] == [Workload.TINY]
     kept = judge(findings(), Transfer(), archives=True)
     assert not [one for one in kept.advice if one.code == "archives"]
-    assert kept.predictions[2].limit is Stage.CHANNELS
+    assert kept.predictions[2].limit is StageResult.CHANNELS
 
 
 def test_what_only_others_can_change_is_said_with_what_comes_next():
@@ -420,7 +434,7 @@ def test_what_only_others_can_change_is_said_with_what_comes_next():
 
 
 def test_a_network_that_is_full_is_said_to_be():
-    reached = {"together": of(Stage.CHANNELS, carried(LARGE_FILES), 111 * MB)}
+    reached = {"together": of(StageResult.CHANNELS, carried(LARGE_FILES), 111 * MB)}
 
     sentence = judge(findings(reached), Transfer()).sentence
 
@@ -444,7 +458,7 @@ def test_without_a_shell_the_network_and_the_disk_of_the_server_are_not_told_apa
     assert verdict.sentence == (
         "The limit is for large files the network or the disk of the server (112.0 MB/s)."
     )
-    assert verdict.predictions[0].limit is Stage.NETWORK
+    assert verdict.predictions[0].limit is StageResult.NETWORK
     assert [one for one in verdict.advice if one.code == "relief"] == []
 
 
@@ -453,11 +467,11 @@ def test_a_pace_of_tiny_files_is_not_invented():
     with_records = judge(findings(BY_SFTP | {"api": OFFICE["api"]}, rung="sftp"), Transfer())
 
     assert tiny.limit is None
-    assert with_records.predictions[2].limit is Stage.API
+    assert with_records.predictions[2].limit is StageResult.API
 
 
 def test_nothing_measured_is_no_verdict():
-    nothing = judge(Findings(), Transfer())
+    nothing = judge(SpeedTestResult(), Transfer())
 
     assert nothing.sentence.startswith("Nothing could be measured")
     assert nothing.advice == ()
@@ -474,13 +488,13 @@ def test_all_of_it_becomes_json():
 
 
 def test_where_processors_hold_back_a_flood_more_channels_are_faster_by_chance_only():
-    short = Cost(1.2e-9, 1e-9, 0.0, 9e-9)
+    short = CpuCost(1.2e-9, 1e-9, 0.0, 9e-9)
     floods = {
-        "2": of(Stage.CHANNELS, flooded(2), 168 * MB, short),
-        "4": of(Stage.CHANNELS, flooded(4), 172 * MB, short),
-        "8": of(Stage.CHANNELS, flooded(8), 198 * MB, short),
+        "2": of(StageResult.CHANNELS, flooded(2), 168 * MB, short),
+        "4": of(StageResult.CHANNELS, flooded(4), 172 * MB, short),
+        "8": of(StageResult.CHANNELS, flooded(8), 198 * MB, short),
     }
-    free = {"2": of(Stage.CHANNELS, flooded(2), 168 * MB), "8": floods["8"]}
+    free = {"2": of(StageResult.CHANNELS, flooded(2), 168 * MB), "8": floods["8"]}
 
     assert find_way(findings(floods, sessions=2, cpus=2), Transfer()).channels == 2
     assert find_way(findings(free, sessions=2, cpus=2), Transfer()).channels == 8

@@ -6,15 +6,20 @@ import pytest
 
 from mydata_like.core.errors import Cancelled, TransientError
 from mydata_like.core.ports import SentFile
-from mydata_like.doctor.carrying import Wish, carry
-from mydata_like.doctor.findings import TINY_FILES, carried, in_usual_batches
-from mydata_like.doctor.looks import QUICK, Budget
-from mydata_like.doctor.verdict import TINY
 from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.speedtest.end_to_end import EndToEndTest, carry
+from mydata_like.speedtest.prediction import TINY
+from mydata_like.speedtest.results import (
+    QUICK,
+    TINY_FILES,
+    SpeedTestBudget,
+    carried,
+    in_usual_batches,
+)
 from mydata_like.transfer.channel import CUT
 
-WISH = Wish("folder", channels=1, rate=1e6)
+WISH = EndToEndTest("folder", channels=1, rate=1e6)
 
 
 class Line:
@@ -64,7 +69,7 @@ def test_who_has_no_more_time_cuts_a_large_file_off_and_knows_how_fast_it_went(
 ):
     line = Line(tmp_path, beats=beats)
 
-    large, _ = carry_by(line, Budget(QUICK._replace(**{over: 0.0}), CancelFlag()))
+    large, _ = carry_by(line, SpeedTestBudget(QUICK._replace(**{over: 0.0}), CancelFlag()))
 
     assert line.cut_off
     assert all(look > 0 for look in large.looks)
@@ -73,7 +78,7 @@ def test_who_has_no_more_time_cuts_a_large_file_off_and_knows_how_fast_it_went(
 def test_who_has_time_lets_a_large_file_go_to_its_end(tmp_path):
     line = Line(tmp_path)
 
-    large, tiny = carry_by(line, Budget(QUICK, CancelFlag()))
+    large, tiny = carry_by(line, SpeedTestBudget(QUICK, CancelFlag()))
 
     assert not line.cut_off
     assert len(large.looks) == len(tiny.looks) == QUICK.looks
@@ -92,7 +97,7 @@ def test_a_large_file_takes_two_seconds_and_leaves_bytes_for_what_comes_after_it
 def test_small_batches_are_compared_with_those_of_the_default(tmp_path, settings):
     line = Line(tmp_path)
 
-    _, *tiny = carry_by(line, Budget(QUICK, CancelFlag()), **settings)
+    _, *tiny = carry_by(line, SpeedTestBudget(QUICK, CancelFlag()), **settings)
 
     together = carried(TINY_FILES)
     assert [one.what for one in tiny] == [together, in_usual_batches(together)]
@@ -102,7 +107,7 @@ def test_small_batches_are_compared_with_those_of_the_default(tmp_path, settings
 def test_who_sends_each_file_alone_is_shown_what_batches_would_do(tmp_path):
     line = Line(tmp_path)
 
-    carry_by(line, Budget(QUICK, CancelFlag()), batch_below=0)
+    carry_by(line, SpeedTestBudget(QUICK, CancelFlag()), batch_below=0)
 
     assert set(line.payloads) == {1, WISH.files(QUICK)}
 
@@ -117,7 +122,7 @@ def test_a_large_file_under_way_is_cancelled_and_removed_once_nobody_reads_it(tm
     line = Line(tmp_path, cancel_at_once)
 
     with pytest.raises(Cancelled):
-        carry_by(line, Budget(QUICK, cancel))
+        carry_by(line, SpeedTestBudget(QUICK, cancel))
 
     assert parts == [0], "the rest of it is not sent"
     assert line.left, "the transport is closed before what it reads is removed"
