@@ -31,7 +31,7 @@ from mydata_like.demo.approval import STAGING_BOX, ScpAddress
 from mydata_like.demo.preset import FACILITY
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.demo.site import DEFAULT_BOX
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.settings.schema import Settings

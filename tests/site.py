@@ -24,7 +24,7 @@ from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.demo.place import DemoPlace, furnish
 from mydata_like.demo.samples import make_samples
 from mydata_like.demo.server import EmbeddedServer
-from mydata_like.engine.watching import SOURCE
+from mydata_like.engine.scheduler import SOURCE
 
 DEADLINE = 60.0  # seconds after which a command counts as hanging
 # What a test does not want to wait for.

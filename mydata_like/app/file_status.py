@@ -38,7 +38,7 @@ from mydata_like.core.file_status import (
 )
 from mydata_like.core.local_files import bounded_ns
 from mydata_like.core.openat import is_link
-from mydata_like.engine.root import Links, Root
+from mydata_like.engine.data_root import Links, Root
 from mydata_like.hostos.lock import find_shards
 from mydata_like.ledger.file_queries import FileQueries
 from mydata_like.settings.schema import Settings

@@ -21,8 +21,7 @@ from mydata_like.app.settings import (
 from mydata_like.app.staging import open_petition
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
-from mydata_like.engine.free import Free
-from mydata_like.engine.proving import Proof
+from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
 from mydata_like.engine.reverify import Reverification, Reverify
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.safe_delete import SafeDirectories, SafeDirectory
@@ -47,7 +46,7 @@ class Freeing:
     root: Path
     sources: Sequence[bytes]
     grounds: SafeDirectories
-    free: Free
+    free: LocalCleanup
 
     def __call__(self, paths: Iterable[Path]) -> Iterator[DeletedFile | KeptFile]:
         """Yield what becomes of each of these files, and of each that is in these folders."""
@@ -117,7 +116,7 @@ def open_freeing(
             settings.server.requests,
         )
         server, cancel = connection.server, observer.cancel
-        proof = Proof(
+        proof = ServerCheck(
             server,
             TarArchives(),
             clock,
@@ -130,7 +129,7 @@ def open_freeing(
         deeds = stack.enter_context(DeletionLogFile(file, clock)) if delete else None
         sources = [source.path for source in ledger.find_sources()]
         grounds = _open_grounds(os.fsencode(root), sources, stack)
-        yield Freeing(root, sources, grounds, Free(proof, ledger, grounds, deeds))
+        yield Freeing(root, sources, grounds, LocalCleanup(proof, ledger, grounds, deeds))
 
 
 def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> SafeDirectories:

@@ -15,7 +15,7 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.model import NO_RISK, AtRisk
 from mydata_like.core.ports import Clock
 from mydata_like.engine.availability import Availability
-from mydata_like.engine.root import Root, reason
+from mydata_like.engine.data_root import Root, reason
 from mydata_like.hostos.lock import find_shards, is_locked
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger

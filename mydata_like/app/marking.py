@@ -12,7 +12,7 @@ from mydata_like.app.server_settings import Mirror, open_mirror
 from mydata_like.core.data_directory import Shard
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, ItemError, UploaderError
 from mydata_like.core.formatting import format_path
-from mydata_like.engine.ticker import repeated
+from mydata_like.engine.pipeline import repeated
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import Lease, LockHolder
 from mydata_like.server.uploader import Installation, UploaderRecord

@@ -21,7 +21,7 @@ from mydata_like.core.events import (
     event_record,
 )
 from mydata_like.core.ports import CancelSignal, Clock, Emit
-from mydata_like.engine.monitor import Monitor, Week
+from mydata_like.engine.health_reports import HealthReporter, Week
 from mydata_like.hostos.healthcheck_ping import call_signal, write_signal
 from mydata_like.ledger.sql import PastRunRow
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
@@ -67,11 +67,11 @@ class Pulse:
         self._file = file
         self._clock = clock
         self._emit = emit
-        self._monitor: Monitor | None = None
+        self._monitor: HealthReporter | None = None
         now = clock.now()
         self._beat = Heartbeat(now, os.getpid(), __version__, "waiting", now)
 
-    def follow(self, monitor: Monitor) -> None:
+    def follow(self, monitor: HealthReporter) -> None:
         """Let this monitor decide on notices from now on."""
         self._monitor = monitor
 

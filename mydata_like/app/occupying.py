@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.ports import Clock
-from mydata_like.engine.ticker import repeated
+from mydata_like.engine.pipeline import repeated
 from mydata_like.hostos.lock import RENEWAL, Lease, lock_data_directory
 
 logger = logging.getLogger(__name__)

@@ -11,12 +11,18 @@ from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, FileWaiting
 from mydata_like.core.model import DatasetFolder, Layout, OwnerKind
 from mydata_like.core.ports import CancelSignal
-from mydata_like.engine.filters import FileFilter
-from mydata_like.engine.fit import DEEPEST, Branch, Known, judge, suggest_layout
-from mydata_like.engine.layout import Level, levels_of
-from mydata_like.engine.root import Root
+from mydata_like.engine.data_root import Root
+from mydata_like.engine.layout import (
+    DEEPEST,
+    Branch,
+    Known,
+    Level,
+    judge,
+    levels_of,
+    suggest_layout,
+)
 from mydata_like.engine.scan import Scan
-from mydata_like.engine.walk import Walk
+from mydata_like.engine.walk import FileFilter, Walk
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.schema import Filters, Settings
 

@@ -3,8 +3,8 @@
 from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.ports import Clock
-from mydata_like.engine.limits import Planned, find_planned
-from mydata_like.engine.restraint import judge_hours, judge_program
+from mydata_like.engine.load_guard import judge_hours, judge_program
+from mydata_like.engine.run_limits import Planned, find_planned
 from mydata_like.hostos.load import HostLoad
 from mydata_like.settings.schedule_section import parse_period
 from mydata_like.settings.transfer_sections import Limits

@@ -15,11 +15,11 @@ from mydata_like.app.server_settings import refresh_settings, tell_change
 from mydata_like.app.settings import find_api_key, find_places, open_secrets
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.engine.controller import Controller
-from mydata_like.engine.levels import ALL, Part
+from mydata_like.engine.command_handler import CommandHandler
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.layout_walk import ALL, ScanScope
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.progress import RunProgress
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.workers import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
@@ -38,7 +38,7 @@ class RunRequest:
     reason: str = "person"  # why it starts, as of `RunStarted`; "source" looks at sources only
     sources: tuple[SourceRequest, ...] = ()  # from outside of the data directory
     api_key: Secret | None = None  # to be tried instead of the one that is stored
-    part: Part = ALL  # of the data directory, that is scanned
+    part: ScanScope = ALL  # of the data directory, that is scanned
     accept_empty: bool = False  # files that are gone were deleted on purpose
 
 
@@ -57,7 +57,7 @@ class RunObserver:
     cancel: CancelFlag = field(default_factory=CancelFlag)
     hide: Callable[[str], None] = ignore  # receives every secret, so that no log shows it
     progress: RunProgress = field(default_factory=lambda: RunProgress(SystemClock()))
-    controller: Controller | None = None  # brings commands
+    controller: CommandHandler | None = None  # brings commands
 
 
 def build_gate(request: RunRequest, observer: RunObserver, clock: Clock) -> Gate:

@@ -34,39 +34,35 @@ from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
 from mydata_like.core.model import FileGroup
 from mydata_like.core.ports import Emit, Transport
-from mydata_like.engine.archives import Recall
-from mydata_like.engine.audit import Audit, AuditPolicy
+from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
-from mydata_like.engine.bandwidth import Bandwidth
-from mydata_like.engine.bundle import Bundle
-from mydata_like.engine.channels import Channels
+from mydata_like.engine.bottleneck import BottleneckMonitor
+from mydata_like.engine.channel_tuner import ChannelTuner
+from mydata_like.engine.channels import Bandwidth, ChannelPool
 from mydata_like.engine.check import Check
-from mydata_like.engine.choices import Choices
-from mydata_like.engine.chronicle import Chronicle
-from mydata_like.engine.climb import Climb
+from mydata_like.engine.command_handler import CommandHandler
 from mydata_like.engine.compare import Compare
-from mydata_like.engine.context import RunContext
-from mydata_like.engine.controller import Controller
+from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
+from mydata_like.engine.dataset_writers import WriteTracker
 from mydata_like.engine.datasets import Datasets
 from mydata_like.engine.discovery import Discovery, Lookahead
-from mydata_like.engine.knowledge import Knowledge
-from mydata_like.engine.limits import Limits
+from mydata_like.engine.outcome_recorder import OutcomeRecorder
 from mydata_like.engine.pack import Pack
+from mydata_like.engine.pipeline import CancelFlag, begin, settle
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery, Untold
-from mydata_like.engine.register import Filing, Pace, Register
+from mydata_like.engine.register import BatchSizer, Register, RegisterOptions
 from mydata_like.engine.replace import Replace
 from mydata_like.engine.run import Run, Stages
+from mydata_like.engine.run_context import RunContext
+from mydata_like.engine.run_limits import RunLimits
 from mydata_like.engine.scan import Scan
+from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.engine.send import Send
-from mydata_like.engine.shares import Shares
-from mydata_like.engine.sources import Sources, check_source
-from mydata_like.engine.ticker import begin, settle
+from mydata_like.engine.source_store import ExtraSources, check_source
+from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.engine.verify import Verification, Verify
-from mydata_like.engine.watching import FOLDER, SOURCE
-from mydata_like.engine.workers import CancelFlag
-from mydata_like.engine.writes import Writes
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.load import measure_idle
 from mydata_like.hostos.lock import Lease
@@ -90,9 +86,9 @@ class LedgerRecorder:
     reason: str
     started: datetime
     ledger: SqliteLedger
-    outcomes: Chronicle
+    outcomes: OutcomeRecorder
     progress: RunProgress
-    sources: Sources
+    sources: ExtraSources
 
     def keep(self) -> None:
         self._keep(None, self.progress.progress())
@@ -138,7 +134,7 @@ class _Builder:
         self._gate = build_gate(request, observer, self._clock)
         self._places = find_places(request.config)
         self._root = os.fsencode(request.settings.data.directory or "")
-        self._controller = observer.controller or Controller(observer.cancel, observer.emit)
+        self._controller = observer.controller or CommandHandler(observer.cancel, observer.emit)
 
     def build(self) -> Run:
         """Return the run, once all that it needs is open."""
@@ -195,16 +191,20 @@ class _Builder:
         self._stack.callback(close)
         return opened
 
-    def _accept_sources(self, find_ledger: Callable[[], SqliteLedger]) -> Callable[[], Sources]:
+    def _accept_sources(
+        self, find_ledger: Callable[[], SqliteLedger]
+    ) -> Callable[[], ExtraSources]:
         """Begin to keep what is to be sent from outside, before the server is asked anything.
 
         A run over everything also carries on with what earlier ones have left.
         """
         request = self._request
 
-        def accept() -> Sources:
+        def accept() -> ExtraSources:
             alone = request.reason == SOURCE
-            sources = Sources(request.settings, find_ledger(), alone=alone, dry_run=request.dry_run)
+            sources = ExtraSources(
+                request.settings, find_ledger(), alone=alone, dry_run=request.dry_run
+            )
             for offer in request.sources:
                 sources.add(offer)
             self._controller.accept(sources.remember)
@@ -218,7 +218,7 @@ class _Builder:
 
     @contextmanager
     def _looking_ahead(
-        self, discovery: Discovery, find_sources: Callable[[], Sources]
+        self, discovery: Discovery, find_sources: Callable[[], ExtraSources]
     ) -> Iterator[None]:
         """Find what the run is to send while it is held up, or where it cannot begin at all."""
         cancel = CancelFlag()
@@ -253,8 +253,8 @@ class _Builder:
         if ledger.problem:
             self._observer.emit(Notice(problem=ledger.problem))
         timeout = self._request.settings.server.write_timeout
-        self._ledger, self._outcomes = ledger, Chronicle(ledger)
-        self._writes = connection.client.writes = Writes(ledger, self._clock, timeout)
+        self._ledger, self._outcomes = ledger, OutcomeRecorder(ledger)
+        self._writes = connection.client.writes = WriteTracker(ledger, self._clock, timeout)
 
     def _follow(self) -> Untold:
         """Emit every event to those that follow the run for the ledger as well; return one of them.
@@ -287,7 +287,7 @@ class _Builder:
         return Datasets(connection.server, identity, settings.data, emit, dry_run=request.dry_run)
 
     def _build_context(
-        self, connection: Connection, staging: Staging, sources: Sources
+        self, connection: Connection, staging: Staging, sources: ExtraSources
     ) -> RunContext:
         request, observer, gate = self._request, self._observer, self._gate
         run, emit, progress = str(uuid.uuid4()), observer.emit, observer.progress
@@ -317,21 +317,21 @@ class _Builder:
             cancel=observer.cancel,
             gate=gate,
             limits=limits,
-            choices=Choices(emit),
+            choices=UserOverrides(emit),
             sources=sources,
-            shares=Shares(limits.channels, staging.transport, emit, count_cpus()),
+            shares=BottleneckMonitor(limits.channels, staging.transport, emit, count_cpus()),
             registrations=request.settings.advanced.register_requests,
             take_commands=self._controller.over,
             in_background=lambda: spared(request.settings.limits, gate, emit, progress),
         )
 
-    def _build_limits(self, transport: Transport) -> Limits:
+    def _build_limits(self, transport: Transport) -> RunLimits:
         settings, emit = self._request.settings, self._observer.emit
         bandwidth = Bandwidth(self._clock)
-        count = settings.transfer.channels or Climb()
-        channels = Channels(transport, self._gate, emit, bandwidth, count)
+        count = settings.transfer.channels or ChannelTuner()
+        channels = ChannelPool(transport, self._gate, emit, bandwidth, count)
         channels.gauge.count_idle(measure_idle)
-        return Limits(settings.limits, channels, self._clock, emit)
+        return RunLimits(settings.limits, channels, self._clock, emit)
 
     def _build_stages(
         self, context: RunContext, datasets: Datasets, discovery: Discovery, untold: Untold
@@ -340,10 +340,10 @@ class _Builder:
         server, ledger, gate = context.server, context.ledger, context.gate
         emit, clock, box = context.emit, context.clock, context.box
         archives = TarArchives()
-        recall = Recall(server, ledger, gate, emit, archives)
+        recall = ArchiveRecovery(server, ledger, gate, emit, archives)
         policy = AuditPolicy(box=box, full_check_days=advanced.full_check_days)
-        knowledge = Knowledge(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
-        filing = Filing(box, Pace(advanced.register_batch, clock), self._writes)
+        knowledge = DatasetIndex(server, ledger, gate, recall, Audit(ledger, emit, clock, policy))
+        filing = RegisterOptions(box, BatchSizer(advanced.register_batch, clock), self._writes)
         replacing = Replace(context, advanced)
         return Stages(
             recovery=Recovery(context, advanced, untold),

@@ -30,7 +30,7 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.model import Entry, EntryState, FileGroup, LocalFile
 from mydata_like.core.ports import CancelSignal
 from mydata_like.engine.scan import Scan
-from mydata_like.engine.sources import check_source
+from mydata_like.engine.source_store import check_source
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.ledger.sqlite_ledger import SqliteLedger

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from mydata_like.core.ports import Emit
-from mydata_like.engine import restraint, wakefulness
+from mydata_like.engine import load_guard
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.load_guard import LoadGuard, SleepGuard
+from mydata_like.engine.pipeline import repeated
 from mydata_like.engine.progress import RunProgress
-from mydata_like.engine.restraint import Restraint
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.ticker import repeated
-from mydata_like.engine.wakefulness import Vigil
 from mydata_like.hostos.load import HostLoad
 from mydata_like.hostos.process import lower_priority
 from mydata_like.hostos.sleep_inhibitor import SystemWakefulness
@@ -27,11 +26,11 @@ def spared(limits: Limits, gate: Gate, emit: Emit, progress: RunProgress) -> Ite
     """Spare the instrument while a run carries."""
     with ExitStack() as stack:
         if limits.quiet_hours or limits.pause_while_running or limits.pause_under_pressure:
-            look = Restraint(limits, HostLoad(), gate, emit)
-            stack.enter_context(repeated(look, restraint.LOOK))
+            look = LoadGuard(limits, HostLoad(), gate, emit)
+            stack.enter_context(repeated(look, load_guard.LOOK))
         if limits.keep_awake:
             keeper = SystemWakefulness()
             stack.callback(keeper.end)
-            vigil = Vigil(keeper, progress, gate.clock)
-            stack.enter_context(repeated(vigil, wakefulness.LOOK))
+            vigil = SleepGuard(keeper, progress, gate.clock)
+            stack.enter_context(repeated(vigil, load_guard.RENEW_INTERVAL))
         yield

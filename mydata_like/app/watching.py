@@ -22,13 +22,19 @@ from mydata_like.app.watch_request import WatchRequest
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.engine.levels import ALL, Part
-from mydata_like.engine.monitor import Monitor
+from mydata_like.engine.health_reports import HealthReporter
+from mydata_like.engine.layout_walk import ALL, ScanScope
+from mydata_like.engine.pipeline import WorkerGroup
 from mydata_like.engine.run import INTERRUPTED, RunEnd
 from mydata_like.engine.schedule import Rule
-from mydata_like.engine.watching import FOLDER, Duties, Ended, Plan, Watch
-from mydata_like.engine.wishes import Wishes
-from mydata_like.engine.workers import WorkerGroup
+from mydata_like.engine.scheduler import (
+    FOLDER,
+    RunRequests,
+    RunResult,
+    Scheduler,
+    SchedulerDeps,
+    ScheduleSnapshot,
+)
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.folder_watcher import FolderWatcher
 from mydata_like.hostos.lock import lock_watch
@@ -39,7 +45,7 @@ from mydata_like.state.state_files import SCHEDULE, TimestampStore, find_file
 SIGNS_AGAIN = 300.0  # seconds after which signs that the system did not give are asked for again
 
 
-def keep_watch(order: WatchRequest, observer: RunObserver, wishes: Wishes) -> None:
+def keep_watch(order: WatchRequest, observer: RunObserver, wishes: RunRequests) -> None:
     """Start runs as the settings say, until asked to stop.
 
     Raises a `RunError` where the watch cannot begin. Once it has, nothing ends it but the
@@ -56,7 +62,7 @@ def keep_watch(order: WatchRequest, observer: RunObserver, wishes: Wishes) -> No
         pulse = Pulse(heartbeat_file(settings, places), clock, observer.emit)
         memory = TimestampStore(find_file(state, SCHEDULE))
         pulse.follow(
-            Monitor(
+            HealthReporter(
                 settings.monitor,
                 memory,
                 lambda since: look_back(lookout.settings, places, since, clock),
@@ -65,14 +71,14 @@ def keep_watch(order: WatchRequest, observer: RunObserver, wishes: Wishes) -> No
         runner = Runner(observer, wishes, lookout, pulse)
         with closing(Signs(lookout, clock)) as signs:
             _tell_start(settings, signs.problem, runner.emit, attended=order.attended)
-            duties = Duties(
+            duties = SchedulerDeps(
                 look=lookout.look,
                 run=runner.run,
                 memory=memory,
                 hints=signs,
                 wished=wishes.take,
             )
-            watch = Watch(duties, clock, wishes, runner.emit)
+            watch = Scheduler(duties, clock, wishes, runner.emit)
             ended = observer.cancel.part()
             with WorkerGroup(observer.cancel) as group:
                 group.start("heartbeat", lambda: pulse.keep_beating(ended))
@@ -89,7 +95,7 @@ class Lookout:
         self.settings = self.load().settings
         self._stamp: object = None  # so that a change meanwhile is not overlooked
 
-    def look(self) -> Plan:
+    def look(self) -> ScheduleSnapshot:
         """Return what the schedule is now."""
         stamp = self._read_stamp()
         if stamp != self._stamp:
@@ -101,7 +107,9 @@ class Lookout:
                 hint = f"{error.hint} Until then the ones before count.".strip()
                 self._emit(Notice(problem=Problem(error.problem_code, message, hint)))
         schedule = self.settings.schedule
-        return Plan(Rule.of(schedule), self.settings.filters.settle_seconds, self.settings)
+        return ScheduleSnapshot(
+            Rule.of(schedule), self.settings.filters.settle_seconds, self.settings
+        )
 
     @property
     def config(self) -> Path | None:
@@ -125,7 +133,7 @@ class Runner:
     """Carries out the runs of a watch."""
 
     def __init__(
-        self, observer: RunObserver, wishes: Wishes, lookout: Lookout, pulse: Pulse
+        self, observer: RunObserver, wishes: RunRequests, lookout: Lookout, pulse: Pulse
     ) -> None:
         self._observer = observer
         self._wishes = wishes
@@ -137,25 +145,25 @@ class Runner:
         self._observer.emit(event)
         self._pulse.show(event)
 
-    def run(self, reason: str) -> Ended:
+    def run(self, reason: str) -> RunResult:
         """Carry out a run; what keeps it from its end is told, and never raised."""
         settings = self._lookout.settings
         try:
             end = self._carry(settings, reason)
         except UploaderError as error:
             self._tell_failure(error.problem)
-            return Ended(complete=False)
+            return RunResult(complete=False)
         except Cancelled:
             if self._observer.cancel.is_set():
                 raise
             self._tell_failure(INTERRUPTED)  # of this run alone, before it had begun
-            return Ended(complete=True)
+            return RunResult(complete=True)
         if reason != FOLDER:  # one folder is no sign that all is well
             for problem in send_signals(settings, end.finished):
                 self.emit(Notice(problem=problem))
         # What a person stopped is not tried again by itself.
         complete = end.finished.problem in (None, INTERRUPTED)
-        return Ended(complete=complete, waiting=end.finished.waiting)
+        return RunResult(complete=complete, waiting=end.finished.waiting)
 
     def _tell_failure(self, problem: Problem) -> None:
         """Tell the end of a run that could not begin."""
@@ -176,7 +184,7 @@ class Runner:
             patience=inf,
             reason=reason,
             reload=self._lookout.load,
-            part=Part(self._wishes.only) if reason == FOLDER else ALL,
+            part=ScanScope(self._wishes.only) if reason == FOLDER else ALL,
         )
         with open_run(request, observer) as run:
             return run.execute()

@@ -11,7 +11,7 @@ from types import FrameType
 
 from mydata_like.cli.output import Shape
 from mydata_like.core.commands import LONGEST
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from mydata_like.cli.report import print_lines
 from mydata_like.cli.running import RunArguments, carry_out
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import format_size
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.process import find_program
 from mydata_like.settings.layers import PREFIX
 

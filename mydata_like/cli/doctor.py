@@ -18,8 +18,8 @@ from mydata_like.cli.output import Shape, choose_shape, log_event, tell_failure
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.formatting import format_size
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.engine.workers import CancelFlag
 from mydata_like.speedtest.prediction import SIZES, Prediction, Workload
 from mydata_like.speedtest.recommendations import Diagnosis, Recommendation
 from mydata_like.speedtest.results import (

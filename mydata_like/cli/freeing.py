@@ -21,8 +21,8 @@ from mydata_like.cli.report import print_json, print_lines
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.formatting import format_path, format_size
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
 KEPT_EXIT = 1

@@ -24,8 +24,8 @@ from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import PlainLines, print_json, print_lines
 from mydata_like.core.errors import Cancelled, HostKeyError, UploaderError
 from mydata_like.core.ports import Emit
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.run import INTERRUPTED_EXIT
-from mydata_like.engine.workers import CancelFlag
 from mydata_like.settings.schema import Settings
 
 _CONCLUSIONS = {

@@ -41,12 +41,12 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.extra_sources import SourceRequest, parse_destination
 from mydata_like.core.formatting import format_path
-from mydata_like.engine.controller import Controller
-from mydata_like.engine.levels import Part
+from mydata_like.engine.command_handler import CommandHandler
+from mydata_like.engine.layout_walk import ScanScope
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.progress import RunProgress
 from mydata_like.engine.run import INTERRUPTED, INTERRUPTED_EXIT
-from mydata_like.engine.watching import FOLDER, SOURCE
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.scheduler import FOLDER, SOURCE
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
@@ -118,7 +118,7 @@ def _carry_out(arguments: RunArguments) -> int:
                 preview.show(event)
             log_event(event)
 
-        controller = Controller(cancel, emit)
+        controller = CommandHandler(cancel, emit)
         observer = RunObserver(
             emit=emit,
             cancel=cancel,
@@ -147,7 +147,7 @@ def _build_request(
         reason=reason,
         reload=reload,
         sources=arguments.sources,
-        part=Part(_find_folder(settings, arguments.only), arguments.shard),
+        part=ScanScope(_find_folder(settings, arguments.only), arguments.shard),
         accept_empty=arguments.accept_empty,
     )
 

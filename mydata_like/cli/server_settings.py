@@ -13,7 +13,7 @@ from mydata_like.cli.options import ConfigOption, SetOption
 from mydata_like.cli.report import print_line
 from mydata_like.cli.settings import problems_told, source_text, tell_warnings
 from mydata_like.core.errors import UploaderError
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.fields import format_value
 from mydata_like.settings.layers import Layer
 from mydata_like.settings.schema import Settings

@@ -29,9 +29,9 @@ from mydata_like.core.deletion import PARTIAL_REASONS
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunScheduled, RunStarted
 from mydata_like.core.formatting import format_path
-from mydata_like.engine.controller import Controller
-from mydata_like.engine.wishes import Wishes
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.command_handler import CommandHandler
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.scheduler import RunRequests
 
 InstallOption = Annotated[
     bool, typer.Option("--install", help="Install the service that does this, and start it.")
@@ -135,8 +135,8 @@ def _watch(order: WatchRequest, shape: Shape) -> None:
             report.show(event)
             log_event(event)
 
-        wishes = Wishes(cancel)
-        controller = Controller(cancel, emit, wishes)
+        wishes = RunRequests(cancel)
+        controller = CommandHandler(cancel, emit, wishes)
         follow_commands(shape, controller.obey, wishes.leave if order.attended else None)
         observer = RunObserver(emit=emit, cancel=cancel, hide=redaction.add, controller=controller)
         keep_watch(order, observer, wishes)

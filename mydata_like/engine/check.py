@@ -32,11 +32,14 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Emit
 from mydata_like.core.staging_path import staged_path
-from mydata_like.engine.archives import Verdict, judge_archive
-from mydata_like.engine.audit import find_replica
-from mydata_like.engine.datasets import Datasets, OwnerUnknownError
-from mydata_like.engine.knowledge import DatasetView, Knowledge
-from mydata_like.engine.once import KeyedOnce
+from mydata_like.engine.dataset_index import (
+    ArchiveState,
+    DatasetIndex,
+    DatasetView,
+    find_replica,
+    judge_archive,
+)
+from mydata_like.engine.datasets import Datasets, OwnerUnknownError, SingleFlight
 
 Open = FileToSend | Staged | Registered
 Judged = Open | Comparison | Entry | Problem
@@ -67,16 +70,18 @@ class Check:
     read as it is now, and the server may have, comes apart.
     """
 
-    def __init__(self, knowledge: Knowledge, datasets: Datasets, emit: Emit, *, box: str) -> None:
+    def __init__(
+        self, knowledge: DatasetIndex, datasets: Datasets, emit: Emit, *, box: str
+    ) -> None:
         self._knowledge = knowledge
         self._ledger = knowledge.ledger
         self._datasets = datasets
         self._emit = emit
         self._box = box
-        self._views: KeyedOnce[bytes, DatasetView] = KeyedOnce()
+        self._views: SingleFlight[bytes, DatasetView] = SingleFlight()
         # What the server says of these may be of earlier bytes, until it has looked again.
         self._replaced = {it.datafile for it in self._ledger.find_replacements()}
-        self._claims: KeyedOnce[DatasetId, bytes] = KeyedOnce()
+        self._claims: SingleFlight[DatasetId, bytes] = SingleFlight()
 
     def __call__(self, groups: Iterable[FileGroup]) -> Iterator[CheckedGroup]:
         for group in groups:
@@ -212,11 +217,11 @@ class Check:
         stand_in = archive.as_file(view.folder)
         wanted = FileToSend(stand_in, view.dataset, archive.remote, record, members=(member,))
         verdict = judge_archive(archive, record)
-        if verdict is Verdict.STAGED:
+        if verdict is ArchiveState.STAGED:
             return Staged(wanted, archive.checksum)
-        if verdict is Verdict.GONE or record is None:
+        if verdict is ArchiveState.GONE or record is None:
             return None
-        if verdict is Verdict.VERIFIED:
+        if verdict is ArchiveState.VERIFIED:
             return entry._replace(state=EntryState.VERIFIED, datafile=record.id)
         return Registered(wanted, archive.checksum, record.id, record.looks)
 

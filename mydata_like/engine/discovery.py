@@ -27,7 +27,7 @@ TICK: Final = 0.25  # seconds after which that is looked at again
 SHARE: Final = 0.25  # of a processor that looking ahead takes from a run that is at work
 
 
-class Inventory(Protocol):
+class FoundFileStore(Protocol):
     """Where found files are kept: the ledger."""
 
     def find_open(self, files: Sequence[LocalFile]) -> OpenFiles: ...
@@ -47,7 +47,7 @@ class Discovery:
     """
 
     def __init__(
-        self, find_inventory: Callable[[], Inventory], clock: Clock, *, dry_run: bool = False
+        self, find_inventory: Callable[[], FoundFileStore], clock: Clock, *, dry_run: bool = False
     ) -> None:
         self._find_inventory = find_inventory
         self._clock = clock

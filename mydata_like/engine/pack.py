@@ -6,8 +6,8 @@ from itertools import count
 from mydata_like.core.archives import ArchiveFormat
 from mydata_like.core.model import FileToSend, Payload, Registered, Staged
 from mydata_like.core.ports import Clock
-from mydata_like.engine.choices import Choices
-from mydata_like.engine.queues import Source
+from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.user_overrides import UserOverrides
 from mydata_like.settings.schema import Transfer
 
 Packed = Payload | list[Staged | Registered]
@@ -24,7 +24,7 @@ class Pack:
     """
 
     def __init__(
-        self, settings: Transfer, clock: Clock, choices: Choices, form: ArchiveFormat
+        self, settings: Transfer, clock: Clock, choices: UserOverrides, form: ArchiveFormat
     ) -> None:
         self._form = form
         self._settings = settings
@@ -32,7 +32,9 @@ class Pack:
         self._choices = choices
         self._ids = count(1)
 
-    def __call__(self, source: Source[list[FileToSend | Staged | Registered]]) -> Iterator[Packed]:
+    def __call__(
+        self, source: StageInput[list[FileToSend | Staged | Registered]]
+    ) -> Iterator[Packed]:
         batch = _Batch(self._settings, self._clock)
         while not source.finished:
             items = source.poll(LINGER if batch.members else GLANCE)

@@ -23,9 +23,8 @@ from mydata_like.core.model import (
 )
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
 from mydata_like.core.staging_path import aside_path
-from mydata_like.engine.context import RunContext
-from mydata_like.engine.queues import Source
-from mydata_like.engine.workers import Lock
+from mydata_like.engine.pipeline import Lock, StageInput
+from mydata_like.engine.run_context import RunContext
 from mydata_like.settings.schema import Advanced
 
 logger = logging.getLogger(__name__)
@@ -68,7 +67,7 @@ class Replace:
             with self._lock:
                 self._noted.update((it.datafile, it) for it in noted)
 
-    def __call__(self, source: Source[list[Registered]]) -> Iterator[list[Registered]]:
+    def __call__(self, source: StageInput[list[Registered]]) -> Iterator[list[Registered]]:
         pending = Pending(self._context, self._settings)
         while pending or not source.finished:
             items = self._await(source, pending)
@@ -78,7 +77,7 @@ class Replace:
             if pending.due:
                 yield from pending.step()
 
-    def _await(self, source: Source[list[Registered]], pending: "Pending") -> "_Items":
+    def _await(self, source: StageInput[list[Registered]], pending: "Pending") -> "_Items":
         if source.finished:  # whose poll would not wait
             self._context.gate.rest(pending.rest)
             return None

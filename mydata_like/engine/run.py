@@ -10,24 +10,22 @@ from typing import NamedTuple
 from mydata_like.core.errors import Cancelled, Problem, SettingsError, UploaderError
 from mydata_like.core.events import RunFinished, RunProgressed, RunStarted
 from mydata_like.core.model import CheckedGroup, FileGroup, FileToSend, Registered, Staged
+from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.availability import Availability
-from mydata_like.engine.bookkeeping import Verified
-from mydata_like.engine.bundle import Bundle
 from mydata_like.engine.check import Check
 from mydata_like.engine.compare import READERS, Compare
-from mydata_like.engine.context import RunContext
 from mydata_like.engine.discovery import Compared, Discovery
+from mydata_like.engine.outcome_recorder import Verified
 from mydata_like.engine.pack import Pack
-from mydata_like.engine.queues import WorkQueue
+from mydata_like.engine.pipeline import WorkerGroup, WorkQueue, feed, repeated, stage
 from mydata_like.engine.record import Record
 from mydata_like.engine.recover import Recovery
 from mydata_like.engine.register import Register
 from mydata_like.engine.replace import Replace
+from mydata_like.engine.run_context import RunContext
 from mydata_like.engine.scan import Scan
 from mydata_like.engine.send import Send
-from mydata_like.engine.ticker import repeated
 from mydata_like.engine.verify import Found, Verify
-from mydata_like.engine.workers import WorkerGroup, feed, stage
 
 logger = logging.getLogger(__name__)
 

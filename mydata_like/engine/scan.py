@@ -13,9 +13,9 @@ from mydata_like.core.extra_sources import ExtraSource
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import DatasetFolder, FileGroup
 from mydata_like.core.ports import CancelSignal, Clock, Emit
+from mydata_like.engine.data_root import Root, reason
 from mydata_like.engine.layout import source_folder
-from mydata_like.engine.levels import ALL, LevelScan, Opening, Part, numbered, tell_found
-from mydata_like.engine.root import Root, reason
+from mydata_like.engine.layout_walk import ALL, LevelScan, Opening, ScanScope, numbered, tell_found
 from mydata_like.engine.walk import Walk
 from mydata_like.settings.schema import Settings
 
@@ -24,7 +24,12 @@ class Scan:
     """Streams the local files of a data directory, dataset folder by dataset folder."""
 
     def __init__(
-        self, settings: Settings, emit: Emit, clock: Clock, cancel: CancelSignal, part: Part = ALL
+        self,
+        settings: Settings,
+        emit: Emit,
+        clock: Clock,
+        cancel: CancelSignal,
+        part: ScanScope = ALL,
     ) -> None:
         self._settings = settings
         self.part = part

@@ -1,6 +1,7 @@
 """Carries payloads over the transport's channels, until each member's fate is known."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
 from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import (
@@ -14,11 +15,54 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import EntryState, FileToSend, LocalFile, Payload, Registered, Staged
 from mydata_like.core.ports import Channel, SentFile, UnsentFile
-from mydata_like.engine.attempts import Attempts
-from mydata_like.engine.bookkeeping import Step, record_staged
-from mydata_like.engine.choices import CANCELLED, STOPPING, CutOffError
-from mydata_like.engine.context import RunContext
-from mydata_like.engine.queues import Source
+from mydata_like.engine.outcome_recorder import LedgerStep, record_staged
+from mydata_like.engine.pipeline import StageInput
+from mydata_like.engine.run_context import RunContext
+from mydata_like.engine.user_overrides import CANCELLED, STOPPING, CutOffError
+
+# What a channel says whose session was ended because of another channel.
+DROPPED: Final = "channel.dropped"
+GAIN: Final = 64 << 20  # bytes by which an attempt has to get further, at least
+STEPS: Final = 256  # in which a payload may get there at most
+BLAMELESS: Final = 20  # times as many vain attempts as are allowed, whoever is to blame
+
+
+class Attempts:
+    """The attempts of one payload; those that are its own failures count.
+
+    One that got further than all before has not failed: the next goes on from there. One that
+    was broken off because of another channel has not, either. Both are bounded all the same.
+    """
+
+    def __init__(self, allowed: int, size: int) -> None:
+        self.made = 0
+        self.told = False  # that one has begun, and not yet that it has ended
+        self.failed = 0
+        self._allowed = allowed
+        self._vain = 0
+        self._gain = max(GAIN, size // STEPS)
+        self._furthest = 0
+        self._reached = 0
+
+    @property
+    def used_up(self) -> bool:
+        return self.failed >= self._allowed or self._vain >= self._allowed * BLAMELESS
+
+    def begin(self) -> None:
+        self.made += 1
+
+    def reach(self, size: int) -> None:
+        """Note that so many bytes have gone in this attempt, those among them that were there."""
+        self._reached = max(self._reached, size)
+
+    def end(self, problems: Iterable[Problem]) -> None:
+        """Judge an attempt that has left something to be sent, for these reasons."""
+        if self._reached - self._furthest >= self._gain:
+            self._furthest = self._reached
+            return
+        self._vain += 1
+        self.failed += any(problem.code != DROPPED for problem in problems)
+
 
 # Local files that moved under us are left for the next run, when they may be still, and those
 # that a person does not want now.
@@ -49,7 +93,7 @@ class Send:
         self._note = note  # told what is in the staging area before anybody else is
 
     def __call__(
-        self, payloads: Source[Payload | list[Staged | Registered]]
+        self, payloads: StageInput[Payload | list[Staged | Registered]]
     ) -> Iterator[list[Staged | Registered]]:
         while not payloads.finished:
             with self._channels.turn():
@@ -203,7 +247,8 @@ class Send:
 
     def _keep(self, staged: list[Staged]) -> None:
         record_staged(
-            self._ledger, [Step(item.wanted, _state(item.wanted), item.checksum) for item in staged]
+            self._ledger,
+            [LedgerStep(item.wanted, _state(item.wanted), item.checksum) for item in staged],
         )
         self._note(staged)
         for item in staged:

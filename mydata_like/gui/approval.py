@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from mydata_like.core.errors import NotApprovedError, UploaderError
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.state import RunState
 from mydata_like.gui.tasks import BackgroundTask

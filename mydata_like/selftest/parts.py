@@ -108,7 +108,7 @@ def _ssh() -> str:
 
 def _speed() -> str:
     """Have a process of the speed test send to a host of our own, as `doctor` does."""
-    from mydata_like.engine.workers import CancelFlag
+    from mydata_like.engine.pipeline import CancelFlag
     from mydata_like.speedtest.results import QUICK, SpeedTestBudget
     from mydata_like.speedtest.throughput_probe import FloodPool
 

@@ -11,7 +11,7 @@ from mydata_like.app.marking import marked
 from mydata_like.app.settings import find_api_key, find_places, load_settings, open_secrets
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import AlreadyRunningError
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import Lease, LockHolder
 from tests.site import make_data, open_site

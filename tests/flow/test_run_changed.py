@@ -11,7 +11,7 @@ from mydata_like.core.events import FileFailed, FileVerified, FileWanted
 from mydata_like.core.file_status import FileSafety, LocalState
 from mydata_like.core.model import EntryState
 from mydata_like.core.queries import View
-from mydata_like.engine.proving import DIFFERS, judge_entry
+from mydata_like.engine.local_cleanup import DIFFERS, judge_entry
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.builders import a_file

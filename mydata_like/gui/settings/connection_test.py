@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mydata_like.app.trial import Step
-    from mydata_like.engine.workers import CancelFlag
+    from mydata_like.engine.pipeline import CancelFlag
 
 WIDE, HIGH = 80, 24  # characters and lines
 _ICONS: dict[str, tuple[str, Status]] = {  # from good to bad

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.file_status import FileStatus, LocalState, PathStatus, Suggestion
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:

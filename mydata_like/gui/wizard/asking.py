@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mydata_like.app.takeover_report import Paragraph
     from mydata_like.core.events import Event
     from mydata_like.core.ports import CancelSignal
-    from mydata_like.engine.workers import CancelFlag
+    from mydata_like.engine.pipeline import CancelFlag
     from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore
     from mydata_like.settings.schema import Server, Settings
 

@@ -9,7 +9,7 @@ from mydata_like.app.sources import find_conflicts, preview_sources
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.schema import Data, Filters, Server, Settings
 from tests.gui.ledgers import WrittenLedger

@@ -31,7 +31,7 @@ from mydata_like.core.model import (
     Staged,
 )
 from mydata_like.core.ports import SentFile, UnsentFile
-from mydata_like.engine.archives import Verdict, judge_archive
+from mydata_like.engine.dataset_index import ArchiveState, judge_archive
 from mydata_like.transfer import tar
 from mydata_like.transfer.archive_reader import TarArchives
 from tests.archives import members_of, write
@@ -99,7 +99,7 @@ NO_REPLICA = record()._replace(replicas=())
     ],
 )
 def test_the_servers_record_says_how_far_an_archive_has_come(state, found, verdict):
-    assert judge_archive(row(EntryState(state)), found) is Verdict(verdict)
+    assert judge_archive(row(EntryState(state)), found) is ArchiveState(verdict)
 
 
 # Check.

@@ -26,12 +26,10 @@ from mydata_like.core.model import (
     Registered,
     Staged,
 )
-from mydata_like.engine.archives import Recall
-from mydata_like.engine.audit import Audit, AuditPolicy
 from mydata_like.engine.check import Check
+from mydata_like.engine.dataset_index import ArchiveRecovery, Audit, AuditPolicy, DatasetIndex
 from mydata_like.engine.datasets import Datasets, Identity
-from mydata_like.engine.knowledge import Knowledge
-from mydata_like.engine.retry import Gate
+from mydata_like.engine.gate import Gate
 from mydata_like.settings.schema import Data
 from mydata_like.transfer.archive_reader import TarArchives
 from tests.fakes.clock import FakeClock
@@ -69,10 +67,10 @@ class Bench:
         datasets = Datasets(
             self.server, IDENTITY, Data(**data), self.events.append, dry_run=dry_run
         )
-        recall = Recall(self.server, self.ledger, gate, self.events.append, TarArchives())
+        recall = ArchiveRecovery(self.server, self.ledger, gate, self.events.append, TarArchives())
         policy = AuditPolicy(box="staging", full_check_days=full_check_days)
         audit = Audit(self.ledger, self.events.append, clock, policy)
-        knowledge = Knowledge(self.server, self.ledger, gate, recall, audit)
+        knowledge = DatasetIndex(self.server, self.ledger, gate, recall, audit)
         self.check = Check(knowledge, datasets, self.events.append, box="staging")
 
     def __call__(self, *groups):

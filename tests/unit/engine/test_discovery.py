@@ -19,7 +19,7 @@ from mydata_like.core.model import (
     Staged,
 )
 from mydata_like.engine.discovery import HELD_UP, Discovery, Lookahead
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
 

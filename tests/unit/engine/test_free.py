@@ -8,8 +8,7 @@ from mydata_like.core.archives import Indexed
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import ArchiveError, RejectedError, ServerUnavailableError
 from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState, Replica
-from mydata_like.engine.free import AT_ONCE, Free
-from mydata_like.engine.proving import FRESH, LARGE, Proof
+from mydata_like.engine.local_cleanup import AT_ONCE, FRESH, LARGE, LocalCleanup, ServerCheck
 from mydata_like.engine.reverify import LASTS, Reverification, Reverify
 from tests.fakes.clock import FakeClock
 from tests.fakes.ledger import MemoryLedger
@@ -82,8 +81,8 @@ def add(server, ledger, name, *, numbered=False, size=5):
 def free(server, ledger, disk, clock, found, *, form=None):
     cancel, deeds = clock.cancel(), Deeds()
     reverify = Reverify(server, clock, cancel, Reverification("box", patience=PATIENCE))
-    proof = Proof(server, form, clock, cancel, 60.0, box="box", reverify=reverify)
-    fates = list(Free(proof, ledger, disk, deeds)(found))
+    proof = ServerCheck(server, form, clock, cancel, 60.0, box="box", reverify=reverify)
+    fates = list(LocalCleanup(proof, ledger, disk, deeds)(found))
     assert (
         deeds.noted == disk.deleted == [fate.key for fate in fates if isinstance(fate, DeletedFile)]
     )
@@ -311,9 +310,9 @@ def test_a_damaged_archive_is_read_once_and_keeps_its_files(server, ledger, cloc
 
 def test_to_look_asks_for_no_verification(server, ledger, clock):
     found = add(server, ledger, "a.dat")
-    proof = Proof(server, None, clock, clock.cancel(), 60.0, box="box")
+    proof = ServerCheck(server, None, clock, clock.cancel(), 60.0, box="box")
 
-    (fate,) = Free(proof, ledger, SlowDisk(clock), None)([found])
+    (fate,) = LocalCleanup(proof, ledger, SlowDisk(clock), None)([found])
 
     assert isinstance(fate, DeletedFile)
     assert server.calls["request_verification"] == 0

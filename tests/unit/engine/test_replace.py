@@ -10,10 +10,10 @@ from mydata_like.core.errors import Problem, TransientError
 from mydata_like.core.events import FileFailed, FileWaiting
 from mydata_like.core.model import Entry, EntryState, Registered, Staged
 from mydata_like.core.ports import SentFile, UnsentFile
+from mydata_like.engine.gate import Gate
 from mydata_like.engine.recover import WRITING, Recovery, Untold
 from mydata_like.engine.register import _registered, _registration
 from mydata_like.engine.replace import Replace
-from mydata_like.engine.retry import Gate
 from mydata_like.settings.schema import Advanced
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context

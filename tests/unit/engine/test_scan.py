@@ -26,7 +26,7 @@ from mydata_like.core.events import (
 from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import Layout
 from mydata_like.core.openat import FolderCache
-from mydata_like.engine.levels import ALL, Part
+from mydata_like.engine.layout_walk import ALL, ScanScope
 from mydata_like.engine.scan import Scan
 from mydata_like.settings.schema import Data, Filters, Instrument, Settings
 from tests.builders import a_file, a_tree
@@ -572,7 +572,7 @@ def test_of_one_folder_nothing_beside_it_is_read(tmp_path, only, found):
         (tmp_path / name).write_bytes(b"1")
     events, clock = [], FakeClock(LATER)
     settings = settings_of(Layout.USERNAME_DATASET)
-    scan = Scan(settings, events.append, clock, clock.cancel(), Part(only))
+    scan = Scan(settings, events.append, clock, clock.cancel(), ScanScope(only))
 
     groups = list(scan.scan(tmp_path))
 
@@ -588,7 +588,7 @@ def test_all_shards_together_tell_what_the_whole_tells(tmp_path):
     a_file(tmp_path / "stray")
     (tmp_path / "beside").symlink_to(tmp_path / "nowhere")
     whole, *parts = [
-        scanned(tmp_path, Layout.EXPERIMENT_DATASET, part=Part(shard=shard))
+        scanned(tmp_path, Layout.EXPERIMENT_DATASET, part=ScanScope(shard=shard))
         for shard in (WHOLE, Shard(1, 3), Shard(2, 3), Shard(3, 3))
     ]
 

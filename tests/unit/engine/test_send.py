@@ -25,9 +25,8 @@ from mydata_like.core.events import (
 )
 from mydata_like.core.model import EntryState, Payload, Registered, Staged
 from mydata_like.core.ports import SentFile, UnsentFile
-from mydata_like.engine.attempts import BLAMELESS, GAIN
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.send import Send
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.send import BLAMELESS, GAIN, Send
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context
 from tests.fakes.ledger import MemoryLedger

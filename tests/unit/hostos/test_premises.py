@@ -11,7 +11,7 @@ import pytest
 from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import Cancelled, FileChangedError
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.safe_delete import SafeDirectory
 from mydata_like.state.state_files import DeletionLogFile
@@ -133,7 +133,7 @@ def test_somebody_who_opens_the_file_to_write_is_not_in_the_way_of_the_program(p
 DELETE_AS_NOBODY = """
 import os, sys
 from mydata_like.core.errors import FileChangedError
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.safe_delete import SafeDirectory
 from tests.unit.hostos.test_premises import entry
 

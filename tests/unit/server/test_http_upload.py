@@ -13,7 +13,7 @@ import pytest
 from mydata_like.core.errors import TransientError
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload
 from mydata_like.core.ports import SentFile
-from mydata_like.engine.writes import Writes
+from mydata_like.engine.dataset_writers import WriteTracker
 from mydata_like.server.client import ApiClient
 from mydata_like.server.get_or_create import number_of
 from mydata_like.server.http_upload import HttpTransport
@@ -301,8 +301,8 @@ def test_a_file_whose_answer_was_lost_may_be_sent_again_only_when_that_must_be_o
 def test_a_file_that_a_killed_run_was_sending_is_looked_for_first(web, shelf, transport, make):
     ledger, clock = keep_notes(transport)
     wanted = make()
-    Writes(ledger, clock, 300.0).begin(number_of(("datafile", DATASET.id, "sub", "a b.txt")))
-    transport.client.writes = Writes(ledger, clock, 300.0)
+    WriteTracker(ledger, clock, 300.0).begin(number_of(("datafile", DATASET.id, "sub", "a b.txt")))
+    transport.client.writes = WriteTracker(ledger, clock, 300.0)
     row = {"dataset": "/api/v1/dataset/21/", "directory": "sub", "filename": "a b.txt"}
 
     def finish(asked):
@@ -320,5 +320,5 @@ def test_a_file_that_a_killed_run_was_sending_is_looked_for_first(web, shelf, tr
 def keep_notes(transport):
     """Let a transport note what it writes in a ledger; return this and its clock."""
     ledger, clock = MemoryLedger(), transport.client._clock
-    transport.client.writes = Writes(ledger, clock, 300.0)
+    transport.client.writes = WriteTracker(ledger, clock, 300.0)
     return ledger, clock

@@ -6,7 +6,7 @@ import pytest
 
 from mydata_like.core.errors import Cancelled, TransientError
 from mydata_like.core.ports import SentFile
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.speedtest.end_to_end import EndToEndTest, carry
 from mydata_like.speedtest.prediction import TINY

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from mydata_like.core.errors import RejectedError
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.values import CIPHERS
 from mydata_like.speedtest.end_to_end import EndToEndTest
 from mydata_like.speedtest.flood_worker import FloodProgress, count_there

@@ -12,7 +12,7 @@ from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings import find_places, ledger_file, load_settings
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RejectedError, RunError
 from mydata_like.demo.approval import ScpAddress
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.hostos.lock import lock_data_directory
 from mydata_like.ledger.sqlite_ledger import PastRunRow, SqliteLedger

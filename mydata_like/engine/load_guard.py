@@ -7,8 +7,9 @@ from typing import Final
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import Notice
-from mydata_like.core.ports import Emit, SystemLoad
-from mydata_like.engine.retry import Gate
+from mydata_like.core.ports import Clock, Emit, SystemLoad, Wakefulness
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.progress import RunProgress
 from mydata_like.settings.schedule_section import WEEKDAYS, Period, find_end, parse_period
 from mydata_like.settings.transfer_sections import Limits
 
@@ -27,7 +28,7 @@ UNKNOWN: Final = Problem(
 )
 
 
-class Restraint:
+class LoadGuard:
     """Looks again and again whether anything of what the settings name is the case.
 
     Each reason is a hold of its own at the gate, so that they come and go by themselves.
@@ -37,7 +38,7 @@ class Restraint:
         self._hours = tuple(map(parse_period, limits.quiet_hours))
         self._programs = limits.pause_while_running
         self._limit = limits.pause_under_pressure
-        self._strain = Strain(self._limit)
+        self._strain = PressureFilter(self._limit)
         self._load = load
         self._gate = gate
         self._emit = emit
@@ -72,7 +73,7 @@ class Restraint:
         )
 
 
-class Strain:
+class PressureFilter:
     """Whether a computer is under pressure: decided with patience, so that it does not flap."""
 
     def __init__(self, limit: float) -> None:
@@ -117,3 +118,27 @@ def judge_program(running: str | None) -> Problem | None:
         f"{running} is running: nothing new is sent.",
         "It goes on by itself when the program has ended.",
     )
+
+
+RENEW_INTERVAL: Final = 1.0  # seconds between two looks
+DROWSY: Final = 30.0  # seconds without a byte after which the computer may sleep
+
+
+class SleepGuard:
+    """Looks again and again whether bytes have moved; a held or waiting run keeps nobody awake."""
+
+    def __init__(self, wakefulness: Wakefulness, progress: RunProgress, clock: Clock) -> None:
+        self._wakefulness = wakefulness
+        self._progress = progress
+        self._clock = clock
+        self._moved_at: float | None = None
+
+    def __call__(self) -> None:
+        """Look once."""
+        now = self._clock.monotonic()
+        if self._progress.totals.byte_rate:
+            self._moved_at = now
+            self._wakefulness.keep()
+        elif self._moved_at is not None and now - self._moved_at >= DROWSY:
+            self._moved_at = None
+            self._wakefulness.end()

@@ -1,16 +1,18 @@
 """What waits to be registered, by dataset: one worker at a time has a dataset."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
+from datetime import timedelta
 from math import inf
 
-from mydata_like.core.model import DatasetId, Staged
-from mydata_like.engine.workers import Lock
+from mydata_like.core.model import DatasetId, EarlierWrite, Staged
+from mydata_like.core.ports import Clock, Ledger
+from mydata_like.engine.pipeline import Lock
 
 CROWD = 4000  # files that may wait here
 
 
-class Partitions:
+class DatasetQueues:
     """Staged files by dataset, and which datasets are free; all methods from any thread.
 
     A dataset that was taken is nobody else's until it is released. One may be put off: it is
@@ -81,3 +83,55 @@ class Partitions:
         with self._lock:
             waiting = (due for dataset, due in self._due.items() if dataset not in self._taken)
             return min(waiting, default=inf)
+
+
+class WriteTracker:
+    """Notes in the ledger which datasets are being written to, and until when at most.
+
+    `limit` is how many seconds a request that writes may last, heard of or not. What earlier
+    runs had noted is read once, before anything of this run is noted.
+    """
+
+    def __init__(self, ledger: Ledger, clock: Clock, limit: float) -> None:
+        self.limit = limit
+        self._ledger = ledger
+        self._clock = clock
+        self._lock = Lock()
+        self._running: Counter[DatasetId] = Counter()
+        self._earlier = dict(ledger.find_writes())
+        for dataset in list(self._earlier):
+            self.find_rest(dataset)  # which forgets what must be over
+
+    def begin(self, dataset: DatasetId) -> None:
+        """Note that a request is about to write to a dataset."""
+        with self._lock:
+            self._running[dataset] += 1
+            until = self._clock.now() + timedelta(seconds=self.limit)
+            self._ledger.note_write(dataset, until)
+
+    def end(self, dataset: DatasetId) -> None:
+        """Note that its answer was heard, or that it must be over."""
+        with self._lock:
+            self._running[dataset] -= 1
+            if self._running[dataset] <= 0 and dataset not in self._earlier:
+                self._ledger.forget_write(dataset)
+
+    def find_rest(self, dataset: DatasetId) -> float:
+        """Return for how many seconds a request of an earlier run may still be writing there."""
+        earlier = self.find_earlier(dataset)
+        if earlier is None:
+            return 0.0
+        rest = (earlier.until - self._clock.now()).total_seconds()
+        if rest <= 0:
+            self.end_earlier(dataset)
+        return min(max(rest, 0.0), self.limit)  # the clock may have been set
+
+    def find_earlier(self, dataset: DatasetId) -> EarlierWrite | None:
+        """Return a request of an earlier run which may still be writing to a dataset."""
+        return self._earlier.get(dataset)
+
+    def end_earlier(self, dataset: DatasetId) -> None:
+        """Note that the request of an earlier run is over."""
+        with self._lock:
+            if self._earlier.pop(dataset, None) and self._running[dataset] <= 0:
+                self._ledger.forget_write(dataset)

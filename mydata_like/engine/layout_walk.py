@@ -13,10 +13,9 @@ from mydata_like.core.formatting import format_path
 from mydata_like.core.model import DatasetFolder, FileGroup
 from mydata_like.core.openat import join
 from mydata_like.core.ports import Emit
-from mydata_like.engine.filters import FolderFilter
+from mydata_like.engine.data_root import is_junction, reason, status_of
 from mydata_like.engine.layout import Level, dataset_folder, levels_of
-from mydata_like.engine.root import is_junction, reason, status_of
-from mydata_like.engine.walk import GROUP_LIMIT, Batch, Walk
+from mydata_like.engine.walk import GROUP_LIMIT, Batch, FolderFilter, Walk
 from mydata_like.settings.schema import Settings
 
 Opening = Callable[[DatasetFolder, bytes], Iterator[FileGroup]]
@@ -47,7 +46,7 @@ _EMPTY_ROOT = Problem(
 )
 
 
-class _Place(NamedTuple):
+class _LevelFolder(NamedTuple):
     """A folder of one of the layout's levels; `key` is its path below the data directory."""
 
     path: bytes
@@ -58,7 +57,7 @@ class _Place(NamedTuple):
         return self.key + b"/" + name if self.key else name
 
 
-class Part(NamedTuple):
+class ScanScope(NamedTuple):
     """What of a data directory is read.
 
     `only` is the path of one folder, as events print it, beside which nothing is read.
@@ -68,13 +67,15 @@ class Part(NamedTuple):
     shard: Shard = WHOLE
 
 
-ALL = Part()
+ALL = ScanScope()
 
 
 class LevelScan:
     """One pass over the levels of the layout."""
 
-    def __init__(self, walk: Walk, settings: Settings, open_dataset: Opening, part: Part) -> None:
+    def __init__(
+        self, walk: Walk, settings: Settings, open_dataset: Opening, part: ScanScope
+    ) -> None:
         self._walk = walk
         self._only = part.only
         self._shard = part.shard
@@ -86,9 +87,9 @@ class LevelScan:
 
     def groups(self) -> Iterator[FileGroup]:
         """Yield the groups of all dataset folders."""
-        return self._visit(_Place(self._walk.root.path, b"", ()))
+        return self._visit(_LevelFolder(self._walk.root.path, b"", ()))
 
-    def _visit(self, place: _Place) -> Iterator[FileGroup]:
+    def _visit(self, place: _LevelFolder) -> Iterator[FileGroup]:
         """Yield the groups of all dataset folders in or below a folder."""
         if len(place.names) == len(self._levels):
             yield from self._read_dataset(place)
@@ -107,7 +108,7 @@ class LevelScan:
         for child in self._choose(place, children):
             yield from self._visit(child)
 
-    def _list(self, place: _Place) -> tuple[dict[bytes, bytes], bool]:
+    def _list(self, place: _LevelFolder) -> tuple[dict[bytes, bytes], bool]:
         """Return a folder's sub-folders (name -> path, sorted) and whether it has files to read.
 
         Only the files of an experiment's folder are read, as a dataset of their own; those of
@@ -136,17 +137,17 @@ class LevelScan:
         self._report(place, batch)
         return dict(sorted(children.items())), has_files
 
-    def _level_of(self, place: _Place) -> Level | None:
+    def _level_of(self, place: _LevelFolder) -> Level | None:
         return self._levels[len(place.names) - 1] if place.names else None
 
-    def _follow(self, place: _Place, name: bytes, children: dict[bytes, bytes]) -> None:
+    def _follow(self, place: _LevelFolder, name: bytes, children: dict[bytes, bytes]) -> None:
         target = self._walk.links.resolve(join(place.path, name))
         if isinstance(target, Problem):
             self._pass_over(place.below(name), target)
         else:
             children[name] = target.path
 
-    def _choose(self, place: _Place, children: dict[bytes, bytes]) -> Iterator[_Place]:
+    def _choose(self, place: _LevelFolder, children: dict[bytes, bytes]) -> Iterator[_LevelFolder]:
         level = self._levels[len(place.names)]
         chosen = {name for name in children if self._is_part(level, name)}
         missing = {Level.MYTARDIS: _NO_MYTARDIS, Level.INSTRUMENT: _NO_INSTRUMENT}.get(level)
@@ -161,7 +162,7 @@ class LevelScan:
             if problem:
                 self._pass_over(key, problem)
             else:
-                yield _Place(path, key, (*place.names, name.decode()))
+                yield _LevelFolder(path, key, (*place.names, name.decode()))
 
     def _is_wanted(self, key: bytes) -> bool:
         """Return whether a folder is the only one that is read, or lies in it."""
@@ -178,7 +179,7 @@ class LevelScan:
             return name == self._instrument.encode()
         return True
 
-    def _read_dataset(self, place: _Place) -> Iterator[FileGroup]:
+    def _read_dataset(self, place: _LevelFolder) -> Iterator[FileGroup]:
         folder = self._folder(place)
         if not self._shard.has(folder):
             return
@@ -195,7 +196,7 @@ class LevelScan:
             tell_found(self._walk.emit, folder)
             yield from numbered(groups)
 
-    def _read_loose_files(self, place: _Place) -> Iterator[FileGroup]:
+    def _read_loose_files(self, place: _LevelFolder) -> Iterator[FileGroup]:
         """Yield the groups of an experiment's own folder, unless no file of it is taken."""
         folder = self._folder(place)
         if not self._shard.has(folder):
@@ -210,15 +211,15 @@ class LevelScan:
                 tell_found(self._walk.emit, folder)
             yield group
 
-    def _folder(self, place: _Place) -> DatasetFolder:
+    def _folder(self, place: _LevelFolder) -> DatasetFolder:
         return dataset_folder(self._layout, place.names, self._instrument, place.key)
 
-    def _refuse_age(self, place: _Place) -> Problem | None:
+    def _refuse_age(self, place: _LevelFolder) -> Problem | None:
         if not self._filter.wants_age:
             return None
         return self._filter.refuse_age(status_of(place.path), self._walk.now())
 
-    def _report(self, place: _Place, batch: Batch) -> None:
+    def _report(self, place: _LevelFolder, batch: Batch) -> None:
         """Tell of files outside of all dataset folders, in one of the shards."""
         if self._shard.leads:
             self._walk.report(place.key, batch)

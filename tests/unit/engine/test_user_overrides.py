@@ -5,7 +5,7 @@ import pytest
 from mydata_like.core.errors import TransientError
 from mydata_like.core.events import FileRetried
 from mydata_like.core.model import ArchiveMember, Payload
-from mydata_like.engine.choices import CANCELLED, STOPPING, Choices, CutOffError
+from mydata_like.engine.user_overrides import CANCELLED, STOPPING, CutOffError, UserOverrides
 from tests.unit.engine.files import a_wanted
 
 
@@ -20,7 +20,7 @@ class Line:
 class Bench:
     def __init__(self):
         self.events = []
-        self.choices = Choices(self.events.append)
+        self.choices = UserOverrides(self.events.append)
 
     def objections(self, *keys):
         return [self.choices.find_objection(file(key)) for key in keys]

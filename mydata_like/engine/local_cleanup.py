@@ -1,14 +1,29 @@
-"""Asks the server whether it has local files, now: every byte of them, verified."""
+"""Frees space: deletes local files of which the server proves, now, that it has every byte.
+
+What the ledger says is where the questions begin, never the answer. A local file goes only when
+its record was fetched a moment ago and has its size, its checksum and a replica that the server
+has verified again since it was asked to, and when its own bytes, read again from the first to the
+last, have that checksum as well.
+"""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple, Self
 
 from mydata_like.core.archives import ArchiveFormat, Indexed, archive_path
-from mydata_like.core.errors import ArchiveError, ItemError, Problem
+from mydata_like.core.deletion import (
+    CleanupCandidate,
+    DeletedFile,
+    DeletionLog,
+    FileSystem,
+    KeptFile,
+    OpenFile,
+)
+from mydata_like.core.errors import ArchiveError, Cancelled, ItemError, Problem, RunError
 from mydata_like.core.model import Datafile, DatafileId, DatasetId, Entry, EntryState
-from mydata_like.core.ports import CancelSignal, Clock, ServerAPI
-from mydata_like.engine.reverify import Reverify, Wanted, judge_copies
+from mydata_like.core.ports import CancelSignal, Clock, Ledger, ServerAPI
+from mydata_like.engine.reverify import NOT_AGAIN, FileToVerify, Reverify, judge_copies
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +92,7 @@ class Records(NamedTuple):
         return [record for record in found if _path_of(record) in set(_list_places(entry))]
 
 
-class Proof:
+class ServerCheck:
     """Asks the server, and reads the local files: what may be deleted now, and what may not.
 
     `settle` is for how many seconds a file must not have changed. Without `reverify` the server
@@ -115,7 +130,7 @@ class Proof:
         if self._reverify is None:
             return records
         asked = self._reverify(
-            Wanted(record, entry.remote)
+            FileToVerify(record, entry.remote)
             for entry in entries
             if large or entry.size < LARGE
             for record in records.find(entry)
@@ -281,3 +296,126 @@ def _list_endings(path: bytes) -> Iterator[bytes]:
     while path:
         yield path
         path = path.partition(b"/")[2]
+
+
+AT_ONCE: Final = 300  # files whose records are fetched, and verified again, together
+BYTES_AT_ONCE: Final = 4 * 1024**3  # of these files: that they take no longer to be read
+
+UNKNOWN = Problem(
+    "free.unknown",
+    "No run has sent this file, or found it on the server.",
+    "The next run takes it, unless the filters or the layout leave it out.",
+)
+OTHER_BYTES = Problem(
+    "free.other-bytes",
+    "The file's bytes are no longer those that were sent, although size and time are.",
+    "Compare it with the server's copy: the disk, or a program, has changed it.",
+)
+
+
+class LocalCleanup:
+    """Goes through local files and tells of each what became of it.
+
+    Without `deeds` nothing is deleted: `DeletedFile` is then what would have been.
+    """
+
+    def __init__(
+        self, proof: ServerCheck, ledger: Ledger, disk: FileSystem, deeds: DeletionLog | None
+    ) -> None:
+        self._proof = proof
+        self._ledger = ledger
+        self._disk = disk
+        self._deeds = deeds
+        self._hopeless: Problem | None = None  # why it makes no sense to ask any more
+
+    def __call__(self, found: Iterable[CleanupCandidate]) -> Iterator[DeletedFile | KeptFile]:
+        """Yield the fate of each file, in their order; ends early where somebody asks to stop.
+
+        What makes it senseless to go on (the server is away, or refuses the account) keeps all
+        that follow.
+        """
+        with suppress(Cancelled):
+            yield from self._go_through(found)
+
+    def _go_through(self, found: Iterable[CleanupCandidate]) -> Iterator[DeletedFile | KeptFile]:
+        for part in _parts(found):
+            if self._proof.cancel.is_set():
+                return
+            yield from self._decide_all(part)
+
+    def _decide_all(self, part: Sequence[CleanupCandidate]) -> Iterator[DeletedFile | KeptFile]:
+        entries = self._ledger.find_entries([file.key for file in part])
+        records = self._ask(entries.values())
+        for number, file in enumerate(part):
+            if self._proof.cancel.is_set():
+                return
+            entry = entries.get(file.key)
+            refused = file.problem or (UNKNOWN if entry is None else judge_entry(entry))
+            if refused is None and isinstance(records, Records) and self._proof.is_stale(records):
+                records = self._ask(entries[one.key] for one in part[number:] if one.key in entries)
+            if refused is None and isinstance(records, Problem):
+                refused = records
+            if refused is not None or entry is None or isinstance(records, Problem):
+                yield KeptFile(file.key, file.size, refused or UNKNOWN)
+            else:
+                yield self._decide(entry, records)
+
+    def _ask(self, entries: Iterable[Entry]) -> Records | Problem:
+        """Return what the server has of these now, or why nobody can say."""
+        if self._hopeless is not None:
+            return self._hopeless
+        try:
+            return self._proof.fetch([entry for entry in entries if judge_entry(entry) is None])
+        except RunError as error:
+            self._hopeless = error.problem
+            return error.problem
+        except ItemError as error:
+            return error.problem
+
+    def _decide(self, entry: Entry, records: Records) -> DeletedFile | KeptFile:
+        """Delete a file, if it may be; whatever is not as it should be keeps it."""
+        try:
+            return self._prove(entry, records)
+        except (ItemError, RunError) as error:
+            return KeptFile(entry.key, entry.size, error.problem)
+
+    def _prove(self, entry: Entry, records: Records) -> DeletedFile | KeptFile:
+        verdict = self._proof.judge(entry, records)
+        if isinstance(verdict, Problem):
+            return KeptFile(entry.key, entry.size, verdict)
+        with self._disk.hold(entry) as held:
+            if held.measure(self._proof.cancel) != entry.checksum:
+                return KeptFile(entry.key, entry.size, OTHER_BYTES)
+            # A large file takes its time to be read; of the largest the server is asked then.
+            if self._proof.is_stale(records) or not self._proof.was_verified_again(verdict):
+                verdict = self._proof.judge(entry, self._proof.fetch([entry], large=True))
+            if isinstance(verdict, Problem):
+                return KeptFile(entry.key, entry.size, verdict)
+            if not self._proof.was_verified_again(verdict):
+                return KeptFile(entry.key, entry.size, NOT_AGAIN)
+            freed = DeletedFile(entry.key, entry.size, entry, verdict.id)
+            self._delete(held, freed)
+        return freed
+
+    def _delete(self, held: OpenFile, freed: DeletedFile) -> None:
+        if self._deeds is None:
+            return
+        self._deeds.note(freed)
+        try:
+            held.delete()
+        except ItemError as error:
+            self._deeds.take_back(freed, error.problem)
+            raise
+
+
+def _parts(found: Iterable[CleanupCandidate]) -> Iterator[list[CleanupCandidate]]:
+    part: list[CleanupCandidate] = []
+    size = 0
+    for file in found:
+        if part and (len(part) >= AT_ONCE or size + file.size > BYTES_AT_ONCE):
+            yield part
+            part, size = [], 0
+        part.append(file)
+        size += file.size
+    if part:
+        yield part

@@ -16,7 +16,7 @@ _NOTICED: Final = "noticed"
 _TROUBLE: Final = "trouble"
 
 
-class Memory(Protocol):
+class ReportedTimes(Protocol):
     """Moments that outlive the program."""
 
     def find(self, name: str) -> datetime | None: ...
@@ -57,13 +57,13 @@ class Week(NamedTuple):
         )
 
 
-class Monitor:
+class HealthReporter:
     """Decides what is told, and when; `look_back` returns what came since a moment."""
 
     def __init__(
         self,
         settings: MonitorSettings,
-        memory: Memory,
+        memory: ReportedTimes,
         look_back: Callable[[datetime], Week],
         zone: tzinfo | None = None,
     ) -> None:

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from mydata_like.core.events import LimitsChanged
 from mydata_like.core.ports import Clock, Emit
-from mydata_like.engine.channels import Channels
-from mydata_like.engine.climb import Climb
-from mydata_like.engine.workers import Lock
+from mydata_like.engine.channel_tuner import ChannelTuner
+from mydata_like.engine.channels import ChannelPool
+from mydata_like.engine.pipeline import Lock
 from mydata_like.settings.schedule_section import parse_speed
 from mydata_like.settings.transfer_sections import Limits as Settings
 
@@ -30,7 +30,7 @@ def find_planned(settings: Settings, moment: datetime) -> Planned:
     return Planned(settings.bandwidth * 1e6, "limits.bandwidth")
 
 
-class Limits:
+class RunLimits:
     """Changes the limits of a run, by the settings or as the user asks; every change is reported.
 
     `channels` and their bandwidth own the limits. A bandwidth that the user set holds until the
@@ -40,7 +40,7 @@ class Limits:
     def __init__(
         self,
         settings: Settings,
-        channels: Channels,
+        channels: ChannelPool,
         clock: Clock,
         emit: Emit,
     ) -> None:
@@ -74,7 +74,7 @@ class Limits:
         With 0 a good number is found by itself again, from the present one on.
         """
         with self._lock:
-            self.channels.change_limit(count or Climb(self.channels.limit))
+            self.channels.change_limit(count or ChannelTuner(self.channels.limit))
         allowed = self.channels.limit
         few = f"; of {count}, this computer and the staging host bear {allowed}"
         self._tell(BY_HAND + (few if allowed < count else ""))

@@ -15,8 +15,8 @@ from mydata_like.core.model import (
     Registered,
     Staged,
 )
-from mydata_like.engine import bundle as module
-from mydata_like.engine.bundle import Bundle
+from mydata_like.engine import archive_stage as module
+from mydata_like.engine.archive_stage import Bundle
 from mydata_like.engine.run import count_files
 from mydata_like.settings.transfer_sections import Archive as Settings
 from mydata_like.transfer.archive_reader import TarArchives

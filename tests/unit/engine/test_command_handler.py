@@ -10,11 +10,11 @@ import pytest
 
 from mydata_like.core.errors import ServerUnavailableError
 from mydata_like.core.events import CommandDone, CommandRefused, Notice, RunPaused, RunResumed
-from mydata_like.engine.controller import Controller
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.sources import Sources
-from mydata_like.engine.wishes import Wishes
-from mydata_like.engine.workers import CancelFlag
+from mydata_like.engine.command_handler import CommandHandler
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import CancelFlag
+from mydata_like.engine.scheduler import RunRequests
+from mydata_like.engine.source_store import ExtraSources
 from mydata_like.settings.schema import Settings
 from tests.fakes.clock import FakeClock
 from tests.fakes.context import make_context
@@ -29,7 +29,7 @@ class Bench:
         gate = Gate(clock, self.cancel, emit, Random(1))
         self.context = make_context(gate, emit, cancel=self.cancel.part())
         self.sources = self.context.sources
-        self.controller = Controller(self.cancel, emit)
+        self.controller = CommandHandler(self.cancel, emit)
 
     def ask(self, *texts):
         for text in texts:
@@ -94,7 +94,7 @@ def test_what_comes_before_a_run_is_answered_at_once_and_done_when_it_begins(ben
 
 
 def test_between_the_runs_of_a_watch_commands_are_for_the_next_one(bench):
-    controller = Controller(bench.cancel, bench.events.append, Wishes(bench.cancel))
+    controller = CommandHandler(bench.cancel, bench.events.append, RunRequests(bench.cancel))
     with controller.over(bench.context):
         pass
     controller.obey(b'{"command": "pause"}')
@@ -158,8 +158,8 @@ def test_a_run_can_be_ended_after_what_is_under_way(bench):
 
 
 def a_watch(bench):
-    wishes = Wishes(bench.cancel)
-    return Controller(bench.cancel, bench.events.append, wishes), wishes
+    wishes = RunRequests(bench.cancel)
+    return CommandHandler(bench.cancel, bench.events.append, wishes), wishes
 
 
 def test_no_run_cannot_be_stopped(bench):
@@ -239,8 +239,8 @@ def test_while_one_run_waits_to_begin_another_is_not_started(bench):
 
 
 def test_only_a_watch_starts_runs_and_only_where_none_is_under_way(bench):
-    wishes = Wishes(bench.cancel)
-    watch = Controller(bench.cancel, bench.events.append, wishes)
+    wishes = RunRequests(bench.cancel)
+    watch = CommandHandler(bench.cancel, bench.events.append, wishes)
     bench.ask('"start"')
     with watch.over(bench.context):
         watch.obey(b'{"command": "start"}')
@@ -271,15 +271,15 @@ def test_a_source_is_taken_in_by_the_run_under_way(bench, tmp_path):
 
 
 def test_a_watch_carries_what_comes_between_or_too_late_in_a_run_of_its_own(bench, tmp_path):
-    wishes = Wishes(bench.cancel)
-    controller = Controller(bench.cancel, bench.events.append, wishes)
+    wishes = RunRequests(bench.cancel)
+    controller = CommandHandler(bench.cancel, bench.events.append, wishes)
     with controller.over(bench.context):
         assert bench.sources.end()
         add(controller, tmp_path)
     assert bench.answers == [("add_source", "done")]
     assert wishes.take() == "source"
 
-    sources = Sources(Settings(), MemoryRoll())
+    sources = ExtraSources(Settings(), MemoryRoll())
     with controller.over(replace(bench.context, sources=sources)):
         assert len(list(sources.take())) == 1
 
@@ -325,7 +325,7 @@ def test_a_source_is_remembered_as_soon_as_a_run_that_opens_can(bench, tmp_path)
         folder.mkdir()
     add(bench.controller, sooner)
     with bench.controller.opening(bench.context.gate, bench.context.cancel):
-        bench.controller.accept(Sources(Settings(), roll).remember)
+        bench.controller.accept(ExtraSources(Settings(), roll).remember)
         before = list(roll.destinations)
         add(bench.controller, later)
         add(bench.controller, tmp_path / "nowhere")
@@ -336,7 +336,7 @@ def test_a_source_is_remembered_as_soon_as_a_run_that_opens_can(bench, tmp_path)
 
 def test_a_source_that_comes_while_a_run_is_stopped_is_remembered(bench, tmp_path):
     roll = MemoryRoll()
-    context = replace(bench.context, sources=Sources(Settings(), roll))
+    context = replace(bench.context, sources=ExtraSources(Settings(), roll))
     bench.controller, _ = a_watch(bench)
     with bench.controller.over(context):
         bench.ask('"stop_run"')

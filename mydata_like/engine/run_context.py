@@ -7,13 +7,13 @@ from typing import Protocol
 
 from mydata_like.core.events import RunFinished
 from mydata_like.core.ports import Clock, Emit, Ledger, ServerAPI, Transport
-from mydata_like.engine.choices import Choices
-from mydata_like.engine.limits import Limits
+from mydata_like.engine.bottleneck import BottleneckMonitor
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import Stoppable
 from mydata_like.engine.progress import RunProgress
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.shares import Shares
-from mydata_like.engine.sources import Sources
-from mydata_like.engine.workers import Stoppable
+from mydata_like.engine.run_limits import RunLimits
+from mydata_like.engine.source_store import ExtraSources
+from mydata_like.engine.user_overrides import UserOverrides
 
 
 class RunRecorder(Protocol):
@@ -46,10 +46,10 @@ class RunContext:
     clock: Clock
     cancel: Stoppable  # ends this run alone
     gate: Gate
-    limits: Limits
-    choices: Choices
-    sources: Sources
-    shares: Shares
+    limits: RunLimits
+    choices: UserOverrides
+    sources: ExtraSources
+    shares: BottleneckMonitor
     registrations: int = 3  # requests in flight
     take_commands: Callable[["RunContext"], AbstractContextManager[None]]
     in_background: Callable[[], AbstractContextManager[None]] = nullcontext  # while files are sent

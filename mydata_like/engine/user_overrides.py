@@ -9,7 +9,7 @@ from mydata_like.core.events import FileRetried
 from mydata_like.core.formatting import format_path
 from mydata_like.core.model import FileToSend, LocalFile, Payload
 from mydata_like.core.ports import Channel, Emit
-from mydata_like.engine.workers import Lock
+from mydata_like.engine.pipeline import Lock
 
 CANCELLED = Problem(
     "file.cancelled", "A person cancelled this file.", "It is left for the next run."
@@ -37,12 +37,12 @@ class CutOffError(TransientError):
         super().__init__(CANCELLED.message, hint=CANCELLED.hint)
 
 
-class _Left(NamedTuple):
+class _SkippedFile(NamedTuple):
     wanted: FileToSend
     outcome: str  # "failed" or "waiting"
 
 
-class Choices:
+class UserOverrides:
     """The choices made in one run; safe to use from any thread.
 
     A path is a text as events print it, below the data directory; that of a folder stands for
@@ -57,7 +57,7 @@ class Choices:
         self._transfers: set[int] = set()  # which have not ended
         self._given_up: set[int] = set()  # among these, and among those that have
         self._under_way: dict[int, tuple[Payload, Channel]] = {}
-        self._left: dict[bytes, _Left] = {}
+        self._left: dict[bytes, _SkippedFile] = {}
         self._again: list[FileToSend] = []
         self._over = False  # nothing is sent again any more
         self.finishing = False
@@ -151,7 +151,7 @@ class Choices:
         """Keep what a person may want to be sent again; `outcome` is what was told of it."""
         with self._lock:
             if len(self._left) < KEPT:
-                self._left[wanted.files[0].key] = _Left(wanted, outcome)
+                self._left[wanted.files[0].key] = _SkippedFile(wanted, outcome)
 
     def take_again(self) -> list[FileToSend]:
         """Return what is to be sent again by now."""

@@ -8,11 +8,10 @@ import pytest
 
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import LimitsChanged
-from mydata_like.engine.bandwidth import Bandwidth
-from mydata_like.engine.channels import Channels
-from mydata_like.engine.climb import Climb
-from mydata_like.engine.limits import Limits, find_planned
-from mydata_like.engine.retry import Gate
+from mydata_like.engine.channel_tuner import ChannelTuner
+from mydata_like.engine.channels import Bandwidth, ChannelPool
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.run_limits import RunLimits, find_planned
 from mydata_like.settings.transfer_sections import Limits as Settings
 from tests.fakes.clock import FakeClock
 
@@ -48,8 +47,8 @@ class Bench:
         emit = self.events.append
         self.gate = Gate(self.clock, self.clock.cancel(), emit, Random(1))
         self.transport = FixedTransport()
-        channels = Channels(self.transport, self.gate, emit, Bandwidth(self.clock))
-        self.limits = Limits(Settings(**settings), channels, self.clock, emit)
+        channels = ChannelPool(self.transport, self.gate, emit, Bandwidth(self.clock))
+        self.limits = RunLimits(Settings(**settings), channels, self.clock, emit)
 
     @property
     def told(self):
@@ -113,7 +112,7 @@ class Climbing(Bench):
 
     def __init__(self):
         super().__init__()
-        self.limits.channels.change_limit(Climb())
+        self.limits.channels.change_limit(ChannelTuner())
 
     @property
     def count(self):

@@ -1,10 +1,92 @@
 """Finds how many channels carry most: climbs while more of them carry more, and stays there."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Final, NamedTuple
 
 from mydata_like.core.formatting import format_size
-from mydata_like.engine.gauge import Sight
+from mydata_like.core.model import Payload
+from mydata_like.core.ports import Clock
+from mydata_like.engine.pipeline import Lock
+
+
+class ThroughputSample(NamedTuple):
+    """What has been carried until a moment, in all; `busy` sums the seconds of each channel.
+
+    `idle` are the seconds for which this computer's processors had nothing to do, each by itself;
+    None where nobody counts them.
+    """
+
+    moment: float
+    bytes: float
+    files: float
+    busy: float
+    idle: float | None = None
+
+
+class ThroughputMeter:
+    """Counts as the channels carry; safe to use from any thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._sight = ThroughputSample(clock.monotonic(), 0.0, 0.0, 0.0)
+        self._at_work = 0
+        self._measure_idle: Callable[[], float | None] = lambda: None
+
+    def count_idle(self, measure: Callable[[], float | None]) -> None:
+        """Tell of the processors' idle time, too, as this measures it."""
+        self._measure_idle = measure
+
+    def read(self) -> ThroughputSample:
+        """Return the sums of now."""
+        idle = self._measure_idle()
+        with self._lock:
+            return self._bring_up()._replace(idle=idle)
+
+    @contextmanager
+    def one_at_work(self) -> Iterator[None]:
+        """Count a channel as busy while this lasts."""
+        self._change(+1)
+        try:
+            yield
+        finally:
+            self._change(-1)
+
+    def add(self, size: float, files: float) -> None:
+        """Count bytes and files that have gone."""
+        with self._lock:
+            sight = self._sight
+            self._sight = sight._replace(bytes=sight.bytes + size, files=sight.files + files)
+
+    def _change(self, step: int) -> None:
+        with self._lock:
+            self._bring_up()
+            self._at_work += step
+
+    def _bring_up(self) -> ThroughputSample:
+        moment = self._clock.monotonic()
+        busy = self._sight.busy + self._at_work * (moment - self._sight.moment)
+        self._sight = self._sight._replace(moment=moment, busy=busy)
+        return self._sight
+
+
+class TransferProgress:
+    """Counts one payload as it travels; of its files, as many as of its bytes have gone."""
+
+    def __init__(self, gauge: ThroughputMeter, payload: Payload) -> None:
+        self._gauge = gauge
+        self._size = payload.size
+        self._files = sum(len(member.files) for member in payload.members)
+        self._share = 0.0
+
+    def reach(self, size: int) -> None:
+        """Note that so many bytes of the payload have gone, in all."""
+        share = size / self._size if self._size else 1.0
+        step, self._share = share - self._share, share
+        self._gauge.add(step * self._size, step * self._files)
+
 
 START: Final = 2
 FAR: Final = ((0.02, 8), (0.005, 4))  # from so long a round trip on, so many to begin with
@@ -34,7 +116,7 @@ REST: Final = 30.0  # seconds without a look at other numbers, twice as many aft
 PROBE_AFTER: Final = 300.0  # seconds after which they are looked at in any case
 
 
-class Speed(NamedTuple):
+class ChannelSpeed(NamedTuple):
     """What goes in a second."""
 
     bytes: float
@@ -50,12 +132,12 @@ class Speed(NamedTuple):
         """The part of the work that is due to the number of files."""
         return FILE_WORTH * self.files / self.work if self.work else 0.0
 
-    def is_like(self, other: "Speed") -> bool:
+    def is_like(self, other: "ChannelSpeed") -> bool:
         """Whether both are of the same kind of work, so that they can be compared."""
         return abs(self.part_of_files - other.part_of_files) <= ALIKE
 
 
-class Climb:
+class ChannelTuner:
     """The search for the number of channels; it is told what goes and decides.
 
     `channels` is how many there should be now. A number is judged by windows in which all of
@@ -67,9 +149,9 @@ class Climb:
     def __init__(self, channels: int = 0) -> None:
         self.channels = channels or START
         self._begun = bool(channels)
-        self._window = _Window()
+        self._window = _SpeedSample()
         self._seconds = WINDOW
-        self._speeds: dict[int, Speed] = {}  # by number of channels, as far as comparable
+        self._speeds: dict[int, ChannelSpeed] = {}  # by number of channels, as far as comparable
         self._looks = 0  # windows that the speed of the present number is known from
         self._settled = -inf
         self._searching = True
@@ -83,7 +165,7 @@ class Climb:
 
     def interrupt(self) -> None:
         """Count nothing of the window under way: the run waits."""
-        self._window = _Window()
+        self._window = _SpeedSample()
 
     def begin(self, round_trip: float, ceiling: int) -> str:
         """Begin with more channels where the way is long, since waiting costs them nothing.
@@ -100,7 +182,7 @@ class Climb:
         self._origin = self._usual = wanted
         return f"a round trip takes {round_trip * 1e3:.0f} ms: beginning with {wanted}"
 
-    def look(self, sight: Sight, ceiling: int, bandwidth: float = 0.0) -> str:
+    def look(self, sight: ThroughputSample, ceiling: int, bandwidth: float = 0.0) -> str:
         """Take note of what has gone; return why `channels` changed, empty where it did not.
 
         There may be `ceiling` channels, and `bandwidth` bytes a second, 0 for any number.
@@ -124,7 +206,7 @@ class Climb:
         self._origin = min(self._origin, ceiling)
         self._speeds = {number: s for number, s in self._speeds.items() if number <= ceiling}
 
-    def _search(self, speed: Speed, ceiling: int, moment: float) -> str:
+    def _search(self, speed: ChannelSpeed, ceiling: int, moment: float) -> str:
         if not all(speed.is_like(known) for known in self._speeds.values()):
             return self._start_over(moment)
         self._learn(speed)
@@ -146,7 +228,7 @@ class Climb:
             self._settle(moment)
         return f"other files than before: back to {self.channels}" if here != self.channels else ""
 
-    def _watch(self, speed: Speed, ceiling: int, moment: float) -> str:
+    def _watch(self, speed: ChannelSpeed, ceiling: int, moment: float) -> str:
         """Search again where it is time."""
         known = self._speeds.get(self.channels, speed)
         least, most = (share * known.work for share in STRANGE)
@@ -162,7 +244,7 @@ class Climb:
             return self._choose(ceiling, moment)
         return ""
 
-    def _search_again(self, speed: Speed) -> None:
+    def _search_again(self, speed: ChannelSpeed) -> None:
         self._searching = True
         self._origin = self.channels
         self._forget()
@@ -173,12 +255,12 @@ class Climb:
         self._looks = 0
         self._returns = 0
 
-    def _learn(self, speed: Speed) -> None:
+    def _learn(self, speed: ChannelSpeed) -> None:
         """Let a window count in the speed of the present number; the last few make it up."""
         weight = 1 / min(self._looks + 1, LOOKS)
         known = self._speeds.get(self.channels, speed)
         self._looks += 1
-        self._speeds[self.channels] = Speed(
+        self._speeds[self.channels] = ChannelSpeed(
             *(old + weight * (new - old) for old, new in zip(known, speed, strict=True))
         )
 
@@ -273,7 +355,7 @@ class Climb:
         self._strange = 0
 
 
-class _Window:
+class _SpeedSample:
     """A stretch of time in which all channels had work.
 
     `spare` is how many of this computer's processors were idle in the last one, if that is told.
@@ -281,11 +363,11 @@ class _Window:
 
     def __init__(self) -> None:
         self.spare: float | None = None
-        self._last: Sight | None = None
+        self._last: ThroughputSample | None = None
         self._busy_since: float | None = None
-        self._begin: Sight | None = None
+        self._begin: ThroughputSample | None = None
 
-    def add(self, sight: Sight, channels: int, length: float) -> Speed | None:
+    def add(self, sight: ThroughputSample, channels: int, length: float) -> ChannelSpeed | None:
         """Return how fast it went, once that is known of a time of this length."""
         last, self._last = self._last, sight
         if last is None or not _all_busy(last, sight, channels):
@@ -303,10 +385,12 @@ class _Window:
         begin, self._begin = self._begin, sight
         if begin.idle is not None and sight.idle is not None:
             self.spare = (sight.idle - begin.idle) / seconds
-        return Speed((sight.bytes - begin.bytes) / seconds, (sight.files - begin.files) / seconds)
+        return ChannelSpeed(
+            (sight.bytes - begin.bytes) / seconds, (sight.files - begin.files) / seconds
+        )
 
 
-def _all_busy(before: Sight, after: Sight, channels: int) -> bool:
+def _all_busy(before: ThroughputSample, after: ThroughputSample, channels: int) -> bool:
     """Whether there was work for all channels, and no more at work than there should be."""
     seconds = after.moment - before.moment
     least, most = (share * channels * seconds for share in BUSY)

@@ -18,7 +18,7 @@ from mydata_like.core.errors import (
 )
 from mydata_like.core.events import RunPaused, RunResumed
 from mydata_like.core.ports import CancelSignal, Clock, Emit
-from mydata_like.engine.workers import Lock
+from mydata_like.engine.pipeline import Lock
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from mydata_like.core.extra_sources import (
 )
 from mydata_like.core.model import Layout, OwnerKind
 from mydata_like.engine.layout import source_folder
-from mydata_like.engine.sources import Sources, check_source
+from mydata_like.engine.source_store import ExtraSources, check_source
 from mydata_like.settings.schema import Data, Settings
 from tests.fakes.roll import MemoryRoll
 
@@ -121,8 +121,8 @@ def test_the_owner_is_looked_up_as_the_layouts_are(layout, kind, owner, group):
 
 def test_without_a_word_a_source_becomes_what_it_was(settings, tmp_path):
     roll = MemoryRoll()
-    Sources(settings, roll).add(offer(tmp_path / "usb" / "day 1"))
-    again = Sources(settings, roll)
+    ExtraSources(settings, roll).add(offer(tmp_path / "usb" / "day 1"))
+    again = ExtraSources(settings, roll)
     again.add(offer(tmp_path / "usb" / "day 1", None))
 
     assert [source.destination for source in again.take()] == [PLACE]
@@ -130,13 +130,13 @@ def test_without_a_word_a_source_becomes_what_it_was(settings, tmp_path):
 
 def test_a_dry_run_remembers_nothing(settings, tmp_path):
     roll = MemoryRoll()
-    Sources(settings, roll, dry_run=True).add(offer(tmp_path / "usb"))
+    ExtraSources(settings, roll, dry_run=True).add(offer(tmp_path / "usb"))
 
     assert roll.destinations == {}
 
 
 def test_of_a_source_that_still_waits_the_last_word_counts(settings, tmp_path):
-    sources = Sources(settings, MemoryRoll())
+    sources = ExtraSources(settings, MemoryRoll())
     other = PLACE._replace(dataset="Day 2")
 
     assert sources.add(offer(tmp_path / "usb"))
@@ -145,7 +145,7 @@ def test_of_a_source_that_still_waits_the_last_word_counts(settings, tmp_path):
 
 
 def test_what_was_read_or_comes_at_the_end_is_for_the_next_run(settings, tmp_path):
-    sources = Sources(settings, MemoryRoll())
+    sources = ExtraSources(settings, MemoryRoll())
     sources.add(offer(tmp_path / "usb"))
     assert not sources.end()
     assert len(list(sources.take())) == 1
@@ -157,7 +157,7 @@ def test_what_was_read_or_comes_at_the_end_is_for_the_next_run(settings, tmp_pat
 
 
 def test_folders_in_each_other_are_refused(settings, tmp_path):
-    sources = Sources(settings, MemoryRoll())
+    sources = ExtraSources(settings, MemoryRoll())
     sources.add(offer(tmp_path / "usb" / "day 1"))
     error = refusal(lambda: sources.add(offer(tmp_path / "usb")))
 
@@ -167,7 +167,7 @@ def test_folders_in_each_other_are_refused(settings, tmp_path):
 
 def test_what_comes_too_late_is_remembered_and_stays_unfinished(settings, tmp_path):
     roll = MemoryRoll()
-    sources = Sources(settings, roll)
+    sources = ExtraSources(settings, roll)
     sources.add(offer(tmp_path / "usb"))
     list(sources.take())
     assert sources.end()
@@ -182,7 +182,7 @@ def test_what_comes_too_late_is_remembered_and_stays_unfinished(settings, tmp_pa
 
 def test_what_earlier_runs_have_not_finished_is_carried_on(settings, tmp_path):
     roll = MemoryRoll()
-    before = Sources(settings, roll)
+    before = ExtraSources(settings, roll)
     for place in ("usb/day 1", "usb/a.tif", "link"):
         roll.record_source(ExtraSource(os.fsencode(tmp_path / place), PLACE))
     roll.finish_source(os.fsencode(tmp_path / "link"))
@@ -200,7 +200,7 @@ def test_what_earlier_runs_have_not_finished_is_carried_on(settings, tmp_path):
 def test_what_is_added_now_counts_before_what_it_holds(settings, tmp_path):
     roll = MemoryRoll()
     roll.record_source(ExtraSource(os.fsencode(tmp_path / "usb" / "day 1"), PLACE))
-    sources = Sources(settings, roll)
+    sources = ExtraSources(settings, roll)
     sources.add(offer(tmp_path / "usb"))
     sources.carry_on()
 
@@ -209,7 +209,7 @@ def test_what_is_added_now_counts_before_what_it_holds(settings, tmp_path):
 
 def test_what_is_remembered_for_a_run_that_opens_is_finished_by_it(settings, tmp_path):
     roll = MemoryRoll()
-    sources = Sources(settings, roll)
+    sources = ExtraSources(settings, roll)
     sources.remember(offer(tmp_path / "usb"))
     sources.add(offer(tmp_path / "usb"))
     list(sources.take())

@@ -1,9 +1,10 @@
 """Keeps in the ledger what is not well and how each folder stands, for those who look later."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
+from mydata_like.core.archives import ArchiveRecord
 from mydata_like.core.errors import Problem
 from mydata_like.core.events import (
     Event,
@@ -18,13 +19,23 @@ from mydata_like.core.events import (
     FolderFound,
     FolderSkipped,
 )
-from mydata_like.core.model import UNSENT, FolderSums, Outcome
-from mydata_like.engine.workers import Lock
+from mydata_like.core.model import (
+    UNSENT,
+    DatafileId,
+    Entry,
+    EntryState,
+    FileToSend,
+    FolderSums,
+    Outcome,
+    Registered,
+)
+from mydata_like.core.ports import Ledger
+from mydata_like.engine.pipeline import Lock
 
 NO_FOLDER = FolderSums(b"", "", None, "", "")
 
 
-class Shelf(Protocol):
+class OutcomeStore(Protocol):
     """Where the chronicle is kept: the ledger."""
 
     def record_outcomes(self, outcomes: Sequence[Outcome], well: Sequence[bytes] = ()) -> None: ...
@@ -32,10 +43,10 @@ class Shelf(Protocol):
     def record_folders(self, folders: Sequence[FolderSums]) -> None: ...
 
 
-class Chronicle:
+class OutcomeRecorder:
     """Collects from events, any thread's; `write` keeps what has come since the last time."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: OutcomeStore) -> None:
         self._shelf = shelf
         self._lock = Lock()
         self._folders: dict[bytes, FolderSums] = {}
@@ -163,3 +174,46 @@ class Chronicle:
         if sums.path:
             self._folders[sums.path] = sums
             self._changed.add(sums.path)
+
+
+class LedgerStep(NamedTuple):
+    """How far a wanted file or archive has come."""
+
+    wanted: FileToSend
+    state: EntryState
+    checksum: str
+    datafile: DatafileId | None = None
+
+
+class Verified(NamedTuple):
+    """What the server was seen to have verified, with the ids of its records."""
+
+    items: Sequence[Registered]
+
+
+def record_staged(ledger: Ledger, steps: Iterable[LedgerStep]) -> None:
+    """Keep what has just been sent; an archive holds what was sent in it, and nothing else."""
+    for archive, step in _record(ledger, steps):
+        members = step.wanted.members
+        ledger.record_archive(
+            archive, [archive.entry(member.file, member.checksum) for member in members]
+        )
+
+
+def record_steps(ledger: Ledger, steps: Iterable[LedgerStep]) -> None:
+    """Keep how far what was sent has come since."""
+    for archive, _ in _record(ledger, steps):
+        ledger.record_archive(archive)
+
+
+def _record(ledger: Ledger, steps: Iterable[LedgerStep]) -> list[tuple[ArchiveRecord, LedgerStep]]:
+    """Keep what has a record of its own; return the archives."""
+    entries, archives = [], []
+    for step in steps:
+        if step.wanted.members:
+            archives.append((ArchiveRecord.of(*step), step))
+        else:
+            entries.append(Entry.of(*step))
+    if entries:
+        ledger.record(entries)
+    return archives

@@ -24,12 +24,12 @@ from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.events import CommandDone, CommandRefused, Notice
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.core.ports import Emit
-from mydata_like.engine.choices import NO_TRANSFER, NOTHING_LEFT, Choices
-from mydata_like.engine.context import RunContext
-from mydata_like.engine.limits import Limits
-from mydata_like.engine.retry import Gate
-from mydata_like.engine.wishes import Wishes
-from mydata_like.engine.workers import Lock, Stoppable
+from mydata_like.engine.gate import Gate
+from mydata_like.engine.pipeline import Lock, Stoppable
+from mydata_like.engine.run_context import RunContext
+from mydata_like.engine.run_limits import RunLimits
+from mydata_like.engine.scheduler import RunRequests
+from mydata_like.engine.user_overrides import NO_TRANSFER, NOTHING_LEFT, UserOverrides
 
 PERSON = "person"  # whose hold a pause is
 PAUSED = Problem("run.paused", "A person paused the run.", "It goes on when it is resumed.")
@@ -60,14 +60,14 @@ Acting = (
 )
 
 
-class Opening(NamedTuple):
+class PendingRun(NamedTuple):
     """What of a run can be acted upon before it goes, while it may wait for the server."""
 
     gate: Gate
     cancel: Stoppable
 
 
-class Controller:
+class CommandHandler:
     """Obeys commands, from any thread, and answers each at once.
 
     What comes before a run is kept for it, and done when it begins; one that is not wanted any
@@ -75,12 +75,12 @@ class Controller:
     after the other.
     """
 
-    def __init__(self, cancel: Stoppable, emit: Emit, wishes: Wishes | None = None) -> None:
+    def __init__(self, cancel: Stoppable, emit: Emit, wishes: RunRequests | None = None) -> None:
         self._cancel = cancel
         self._emit = emit
         self._wishes = wishes
         self._lock = Lock()
-        self._opening: Opening | None = None
+        self._opening: PendingRun | None = None
         self._context: RunContext | None = None
         self._kept: list[Command] = []
         self._remember: Callable[[SourceRequest], None] | None = None
@@ -99,7 +99,7 @@ class Controller:
         """Let commands act on a run that is put together while this lasts, and then `over` it."""
         with self._lock:
             self._coming = False
-            self._opening = Opening(gate, cancel)
+            self._opening = PendingRun(gate, cancel)
             if any(isinstance(command, StopRun) for command in self._kept):
                 self._give_up(self._opening)
         try:
@@ -164,7 +164,7 @@ class Controller:
         except Cancelled:
             return ENDING
 
-    def _act_early(self, command: Command, opening: Opening) -> Problem | None:
+    def _act_early(self, command: Command, opening: PendingRun) -> Problem | None:
         """Act on a run that is put together, or keep the command until it goes."""
         match command:
             case AddSource():
@@ -182,7 +182,7 @@ class Controller:
                 return self._keep(command)
         return None
 
-    def _give_up(self, opening: Opening) -> None:
+    def _give_up(self, opening: PendingRun) -> None:
         """Stop a run that does not go yet; of what was kept for it only the sources stay."""
         self._kept = [command for command in self._kept if isinstance(command, AddSource)]
         opening.cancel.set("asked to stop")
@@ -266,7 +266,7 @@ def _act(command: Acting, context: RunContext) -> Problem | None:
     return None
 
 
-def _choose(command: Cancel | CancelTransfer | Retry, choices: Choices) -> Problem | None:
+def _choose(command: Cancel | CancelTransfer | Retry, choices: UserOverrides) -> Problem | None:
     match command:
         case Cancel(path=path):
             choices.cancel(path)
@@ -285,7 +285,7 @@ def _end(command: Stop | StopRun, context: RunContext) -> None:
         context.gate.lift_holds()
 
 
-def _limit(command: SetChannels | SetBandwidth, limits: Limits) -> None:
+def _limit(command: SetChannels | SetBandwidth, limits: RunLimits) -> None:
     if isinstance(command, SetChannels):
         limits.set_channels(command.channels)
     else:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from mydata_like.core.events import RunScheduled
 from mydata_like.core.ports import CancelSignal, Clock, Emit
+from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.engine.schedule import Rule, find_due, is_believable, is_open
 
 TICK: Final = 5.0  # seconds after which clock, settings and signs of change are looked at again
@@ -17,7 +18,7 @@ FOLDER: Final = "folder"  # ... that looks at one folder only, as a person wants
 PATIENCE: Final = 10  # times the settling time that files which never rest are waited for
 
 
-class Ended(NamedTuple):
+class RunResult(NamedTuple):
     """How a run ended, as far as the next one is concerned.
 
     `complete` is false where it has to be tried again; `waiting` are files it left for later.
@@ -27,14 +28,14 @@ class Ended(NamedTuple):
     waiting: int = 0
 
 
-class Hints(Protocol):
+class ChangeWatcher(Protocol):
     """Signs that something changed in the data directory; they may be missing or too many."""
 
     def take(self) -> bool:
         """Return whether there was a sign since this was asked last."""
 
 
-class Plan(NamedTuple):
+class ScheduleSnapshot(NamedTuple):
     """What the settings say: when to run, and how long files settle, in seconds.
 
     `settings` are all of them, so that a change of any is seen.
@@ -45,7 +46,7 @@ class Plan(NamedTuple):
     settings: object = None
 
 
-class Memory(Protocol):
+class TimestampMemory(Protocol):
     """Moments that outlive the program."""
 
     def find(self, name: str) -> datetime | None: ...
@@ -55,18 +56,18 @@ class Memory(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Duties:
+class SchedulerDeps:
     """What the watch is given to do its work with."""
 
-    look: Callable[[], Plan]  # returns what the settings say now
-    run: Callable[[str], Ended]  # carries out a run, told why it starts
-    memory: Memory
-    hints: Hints
+    look: Callable[[], ScheduleSnapshot]  # returns what the settings say now
+    run: Callable[[str], RunResult]  # carries out a run, told why it starts
+    memory: TimestampMemory
+    hints: ChangeWatcher
     wished: Callable[[], str] = str  # why a person wants a run now; empty where nobody does
     pace: float = TICK  # seconds between two looks
 
 
-class Watch:
+class Scheduler:
     """Waits for the next start, makes it, and so on; never ends by itself.
 
     Starts that come while a run is at work, or while the computer sleeps, are made up for by
@@ -75,7 +76,7 @@ class Watch:
 
     def __init__(
         self,
-        duties: Duties,
+        duties: SchedulerDeps,
         clock: Clock,
         cancel: CancelSignal,
         emit: Emit,
@@ -223,3 +224,52 @@ class _Restless:
             return False
         now = self._clock.monotonic()
         return now - self._last > settle or now - self._first > settle * PATIENCE
+
+
+class RunRequests:
+    """Wakes a watch that rests; stands in for its request to stop, from any thread."""
+
+    def __init__(self, cancel: CancelFlag) -> None:
+        self._cancel = cancel
+        self._bell = cancel.part()
+        self._start = ""
+        self._only = ""  # the one folder that a run is wished for
+        self._leaving = False
+
+    def start(self, *, alone: bool = False) -> None:
+        """Wish for a run, now; with `alone` for one that carries nothing but added sources."""
+        self._start = self._start or SOURCE if alone else "person"
+        self._bell.set("a run is wanted")
+
+    def start_only(self, folder: str) -> None:
+        """Wish for a run over one folder, now; of two such wishes comes one over everything."""
+        another = self._start == FOLDER and self._only != folder
+        self._start = "person" if another or self._start == "person" else FOLDER
+        self._only = folder
+        self._bell.set("a run is wanted")
+
+    @property
+    def only(self) -> str:
+        """The folder that was wished for last."""
+        return self._only
+
+    def leave(self) -> None:
+        """Wish that the watch ends, after the run that is under way."""
+        self._leaving = True
+        self._bell.set("the watch is to end")
+
+    def take(self) -> str:
+        """Return which run was wished for since this was asked last; empty for none."""
+        if self._bell.is_set() and not self._leaving:
+            self._bell = self._cancel.part()  # before the wish is read, so that none is lost
+        wished, self._start = self._start, ""
+        return wished
+
+    def is_set(self) -> bool:
+        """Return whether the watch is to end."""
+        return self._leaving or self._cancel.is_set()
+
+    def wait(self, timeout: float) -> bool:
+        """Rest for so many seconds at most; a wish ends it."""
+        self._bell.wait(timeout)
+        return self.is_set()

@@ -18,13 +18,13 @@ from mydata_like.core.extra_sources import (
 )
 from mydata_like.core.formatting import format_path
 from mydata_like.core.openat import is_link
+from mydata_like.engine.data_root import reason
 from mydata_like.engine.layout import dataset_folder, levels_of
-from mydata_like.engine.root import reason
-from mydata_like.engine.workers import Lock
+from mydata_like.engine.pipeline import Lock
 from mydata_like.settings.schema import Settings
 
 
-class Roll(Protocol):
+class SourceStore(Protocol):
     """Where sources are remembered: the ledger."""
 
     def find_destination(self, path: bytes) -> Destination | None: ...
@@ -37,14 +37,14 @@ class Roll(Protocol):
         """Remember that all of a source is safe, unless something of it is known not to be."""
 
 
-class Sources:
+class ExtraSources:
     """The sources of one run; they may be added from any thread while it goes.
 
     With `alone` nothing but them is carried. A dry run remembers none.
     """
 
     def __init__(
-        self, settings: Settings, roll: Roll, *, alone: bool = False, dry_run: bool = False
+        self, settings: Settings, roll: SourceStore, *, alone: bool = False, dry_run: bool = False
     ) -> None:
         self.alone = alone
         self._settings = settings

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from mydata_like.core.deletion import Safety
-from mydata_like.engine.monitor import Monitor, Week, describe_week
+from mydata_like.engine.health_reports import HealthReporter, Week, describe_week
 from mydata_like.settings.sections import Monitor as MonitorSettings
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -34,7 +34,7 @@ def build_monitor(memory=None, week=GOOD, **settings):
         asked.append(since)
         return week
 
-    monitor = Monitor(MonitorSettings(**settings), memory or Memory(), look_back, BERLIN)
+    monitor = HealthReporter(MonitorSettings(**settings), memory or Memory(), look_back, BERLIN)
     monitor.asked = asked
     return monitor
 

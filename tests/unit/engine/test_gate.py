@@ -17,8 +17,8 @@ from mydata_like.core.errors import (
     TransientError,
 )
 from mydata_like.core.events import Event, RunPaused, RunResumed
-from mydata_like.engine.retry import FIRST_PROBE, LONGEST_PROBE, Gate
-from mydata_like.engine.workers import CancelFlag, WorkerGroup, stage
+from mydata_like.engine.gate import FIRST_PROBE, LONGEST_PROBE, Gate
+from mydata_like.engine.pipeline import CancelFlag, WorkerGroup, stage
 from tests.fakes.clock import FakeCancel, FakeClock
 
 AWAY = ServerUnavailableError("The server is away.")
