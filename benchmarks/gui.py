@@ -25,7 +25,7 @@ os.environ["QT_QPA_PLATFORM"] = "offscreen"
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.model import DatasetId, Entry, EntryState
 from mydata_like.gui.app import SWITCH_INTERVAL
 from mydata_like.gui.controller import Controller

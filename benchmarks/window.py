@@ -29,7 +29,7 @@ from benchmarks.ground import open_sshd
 from benchmarks.gui import Probe, fill, judge, tell, timed, wait
 from benchmarks.reserve import Reserve
 from benchmarks.whole import Installation
-from mydata_like.app.settings import find_places, ledger_file, load_settings, save_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings, save_settings
 from mydata_like.gui.app import SWITCH_INTERVAL, Program
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.look import palette

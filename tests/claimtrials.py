@@ -31,7 +31,7 @@ from typing import Any
 
 import psutil
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.demo.faults import Fault, Hang, Reply
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.ssh.keys import PublicKey

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import tomlkit
 
+from mydata_like.app.cleanup_service import open_freeing
 from mydata_like.app.connection import Connection, open_connection
-from mydata_like.app.freeing import open_freeing
 from mydata_like.app.run_request import RunObserver
-from mydata_like.app.settings import (
+from mydata_like.app.settings_service import (
     find_api_key,
     find_places,
     ledger_file,
@@ -23,7 +23,7 @@ from mydata_like.app.settings import (
     open_secrets,
     prepare_places,
 )
-from mydata_like.app.staging import open_petition
+from mydata_like.app.staging_service import open_petition
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.core.ports import ExperimentDraft

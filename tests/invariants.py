@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import EntryState

@@ -21,7 +21,7 @@ from PySide6.QtCore import QEventLoop, QSize, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.demo.samples import make_samples
 from mydata_like.gui.app import Program
 from mydata_like.gui.launch_options import LaunchOptions

@@ -18,7 +18,7 @@ import psutil
 
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run
-from mydata_like.app.settings import load_settings
+from mydata_like.app.settings_service import load_settings
 from mydata_like.core.events import Event, RunFinished
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.demo.place import DemoPlace, furnish

@@ -40,7 +40,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from mydata_like.app.settings import find_places, find_state, load_settings
+from mydata_like.app.settings_service import find_places, find_state, load_settings
 from mydata_like.gui.app import Program
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.look.appearance import dress

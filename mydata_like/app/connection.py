@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mydata_like.app.settings import find_state, offer_takeover
+from mydata_like.app.settings_service import find_state, offer_takeover
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.model import Facility, InstrumentRecord, User
 from mydata_like.core.ports import CancelSignal, Clock

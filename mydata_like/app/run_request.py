@@ -10,9 +10,15 @@ from pathlib import Path
 from random import SystemRandom
 
 from mydata_like.app.connection import Connection, open_connection
-from mydata_like.app.patience import choose_patience
-from mydata_like.app.server_settings import refresh_settings, tell_change
-from mydata_like.app.settings import find_api_key, find_places, open_secrets
+from mydata_like.app.server_settings_cache import refresh_settings, tell_change
+from mydata_like.app.settings_service import find_api_key, find_places, open_secrets
+from mydata_like.core.errors import (
+    AccessDeniedError,
+    HostKeyError,
+    NotApprovedError,
+    RunError,
+    ServerUnavailableError,
+)
 from mydata_like.core.extra_sources import SourceRequest
 from mydata_like.core.ports import Clock, Emit
 from mydata_like.engine.command_handler import CommandHandler
@@ -24,6 +30,31 @@ from mydata_like.hostos.clock import SystemClock
 from mydata_like.settings.layers import Loaded
 from mydata_like.settings.schema import Settings
 from mydata_like.state.secrets import Secret
+
+# Conditions of the staging area that may pass by themselves while a run waits.
+PASSING = frozenset({"staging.full"})
+
+
+def choose_patience(settings: Settings, unattended: float | None) -> Callable[[RunError], float]:
+    """Return the seconds for which each condition is waited out.
+
+    Where a person started the run (`unattended` is None), what only a person can mend ends it.
+    An unattended run waits for that as well; but a key or a host that is not accepted may have
+    been replaced in the settings meanwhile, which only the next run reads.
+    """
+    usual = settings.advanced.pause_patience
+
+    def attended(error: RunError) -> float:
+        passes = isinstance(error, ServerUnavailableError | NotApprovedError)
+        return usual if passes or error.problem_code in PASSING else 0.0
+
+    def alone(error: RunError) -> float:
+        assert unattended is not None
+        if isinstance(error, AccessDeniedError | HostKeyError):
+            return min(usual, unattended)
+        return unattended
+
+    return attended if unattended is None else alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,3 +129,13 @@ def connect(
         request = replace(request, settings=loaded.settings)
         connection = stack.enter_context(connected(request, observer, gate))
     return request, connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRequest:
+    """What a watch is asked to do, beside what the settings say."""
+
+    config: Path | None = None
+    assignments: tuple[str, ...] = ()
+    host_keys: tuple[str, ...] = ()
+    attended: bool = False  # by a program that shows what it does

@@ -14,11 +14,11 @@ from mydata_like.app.connection import (
     ensure_uuid,
     require_complete,
 )
-from mydata_like.app.marking import marked
-from mydata_like.app.occupying import occupied
+from mydata_like.app.directory_lock import check_shards, occupied, telling_of_copies
+from mydata_like.app.host_impact import spared
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connect, ignore
-from mydata_like.app.server_settings import telling_of_server_filters
-from mydata_like.app.settings import (
+from mydata_like.app.server_settings_cache import telling_of_server_filters
+from mydata_like.app.settings_service import (
     correct_places,
     find_places,
     find_state,
@@ -26,9 +26,8 @@ from mydata_like.app.settings import (
     prepare_places,
     report_former_values,
 )
-from mydata_like.app.shards import check_shards, telling_of_copies
-from mydata_like.app.sparing import spared
-from mydata_like.app.staging import Staging, find_staging, open_staging
+from mydata_like.app.staging_service import OpenStaging, find_staging, open_staging
+from mydata_like.app.uploader_marks import marked
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunProgressed, event_record
@@ -270,7 +269,7 @@ class _Builder:
         return untold
 
     @contextmanager
-    def _staging(self, connection: Connection) -> Iterator[Staging]:
+    def _staging(self, connection: Connection) -> Iterator[OpenStaging]:
         request = self._request
         find = find_staging if request.dry_run else open_staging
         emit = telling_of_copies(self._observer.emit, request.part.shard)
@@ -287,7 +286,7 @@ class _Builder:
         return Datasets(connection.server, identity, settings.data, emit, dry_run=request.dry_run)
 
     def _build_context(
-        self, connection: Connection, staging: Staging, sources: ExtraSources
+        self, connection: Connection, staging: OpenStaging, sources: ExtraSources
     ) -> RunContext:
         request, observer, gate = self._request, self._observer, self._gate
         run, emit, progress = str(uuid.uuid4()), observer.emit, observer.progress

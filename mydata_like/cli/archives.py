@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.archives import ArchiveFile, extract_member, verify_member
+from mydata_like.app.archive_service import ArchiveFile, extract_member, verify_member
 from mydata_like.cli.options import JsonOption
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines

@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like.app.demonstration import DemoPlace, open_place
-from mydata_like.app.settings import HOME
+from mydata_like.app.demo_service import DemoPlace, open_place
+from mydata_like.app.settings_service import HOME
 from mydata_like.cli.commands import stopped_by_signals
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_lines

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
-from mydata_like.app.examining import SpeedOrder, SpeedTest, open_speed_test
+from mydata_like.app.logging_setup import open_log
 from mydata_like.app.registration import load_trusting
 from mydata_like.app.run_request import RunObserver
-from mydata_like.app.surroundings import open_log
+from mydata_like.app.speedtest_service import SpeedTest, SpeedTestRequest, open_speed_test
 from mydata_like.cli.commands import follow_standard_input, stopped_by_signals
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, choose_shape, log_event, tell_failure
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     gives the orders.
     """
 
-    order: SpeedOrder
+    order: SpeedTestRequest
     assignments: tuple[str, ...]
     host_keys: tuple[str, ...]
     shape: Shape
@@ -96,7 +96,7 @@ def examine(  # noqa: PLR0913, PLR0917 - the options of a command
     if latest and not apply:
         raise typer.BadParameter("--latest goes with --apply.")
     asked = Asked(
-        order=SpeedOrder(config=config, effort=QUICK if quick else FULL, anyway=anyway),
+        order=SpeedTestRequest(config=config, effort=QUICK if quick else FULL, anyway=anyway),
         assignments=tuple(assignments or ()),
         host_keys=tuple(accept or ()),
         shape=choose_shape(events=events, brief=False, as_json=as_json),

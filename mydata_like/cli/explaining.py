@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.explaining import find_advice
+from mydata_like.app.support_bundle import find_advice
 from mydata_like.cli.report import print_lines
 from mydata_like.core.problems import PROBLEMS
 

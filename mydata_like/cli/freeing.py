@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from mydata_like.app.freeing import open_freeing
+from mydata_like.app.cleanup_service import open_freeing
+from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
-from mydata_like.app.settings import load_settings
-from mydata_like.app.surroundings import open_log
+from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.commands import stopped_by_signals
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, tell_failure

@@ -6,8 +6,13 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.importing import ApiKeyFate, Takeover, carry_over, plan_takeover
-from mydata_like.app.takeover_report import describe_takeover
+from mydata_like.app.mydata_import import (
+    ApiKeyFate,
+    MyDataImport,
+    carry_over,
+    describe_takeover,
+    plan_takeover,
+)
 from mydata_like.cli.options import ConfigOption, JsonOption
 from mydata_like.cli.report import print_json, print_lines
 from mydata_like.cli.settings import Store, problems_told
@@ -67,7 +72,7 @@ def import_settings(  # noqa: PLR0913 - each is an option of its own
     print_lines([*lines, "", *_next_steps(takeover, preview=preview)])
 
 
-def _report(takeover: Takeover) -> Iterator[str]:
+def _report(takeover: MyDataImport) -> Iterator[str]:
     yield f"From {takeover.file.path}, read as {takeover.file.encoding}:"
     for paragraph in describe_takeover(takeover):
         yield ""
@@ -75,7 +80,7 @@ def _report(takeover: Takeover) -> Iterator[str]:
         yield from (f"  {line}" for line in paragraph.lines)
 
 
-def _key_lines(takeover: Takeover, fate: ApiKeyFate | None, store: Store) -> Iterator[str]:
+def _key_lines(takeover: MyDataImport, fate: ApiKeyFate | None, store: Store) -> Iterator[str]:
     yield ""
     key = takeover.ssh_key
     if key is None:
@@ -98,7 +103,7 @@ def _key_lines(takeover: Takeover, fate: ApiKeyFate | None, store: Store) -> Ite
             yield takeover.secret_problem
 
 
-def _next_steps(takeover: Takeover, *, preview: bool) -> Iterator[str]:
+def _next_steps(takeover: MyDataImport, *, preview: bool) -> Iterator[str]:
     for key in takeover.missing:
         yield f"{key} is still missing: mydata-like settings set {key} VALUE"
     if any(not kept.locked_by for kept in takeover.kept):
@@ -110,7 +115,7 @@ def _next_steps(takeover: Takeover, *, preview: bool) -> Iterator[str]:
         yield "What a run would send tells: mydata-like scan"
 
 
-def _as_record(takeover: Takeover, fate: ApiKeyFate | None) -> dict[str, object]:
+def _as_record(takeover: MyDataImport, fate: ApiKeyFate | None) -> dict[str, object]:
     key = takeover.ssh_key
     return {
         "file": str(takeover.file.path),

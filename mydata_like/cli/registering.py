@@ -12,12 +12,12 @@ from typing import Annotated
 import typer
 
 from mydata_like.app import registration
-from mydata_like.app.identity import renew_identity
+from mydata_like.app.approval import renew_identity
+from mydata_like.app.connection_test import StepResult, TestStep, try_out
+from mydata_like.app.logging_setup import open_log
 from mydata_like.app.registration import HostKey, load_trusting, trust_host
 from mydata_like.app.run_request import RunObserver, RunRequest, ignore
-from mydata_like.app.settings import load_settings
-from mydata_like.app.surroundings import open_log
-from mydata_like.app.trial import Result, Step, try_out
+from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.commands import stopped_by_signals
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, tell_failure
@@ -29,9 +29,9 @@ from mydata_like.engine.run import INTERRUPTED_EXIT
 from mydata_like.settings.schema import Settings
 
 _CONCLUSIONS = {
-    Result.OK: "The way is open; the first run proves registering and verifying.",
-    Result.UNPROVEN: "Nothing failed, but not all could be proved.",
-    Result.FAILED: "Something is wrong.",
+    StepResult.OK: "The way is open; the first run proves registering and verifying.",
+    StepResult.UNPROVEN: "Nothing failed, but not all could be proved.",
+    StepResult.FAILED: "Something is wrong.",
 }
 
 
@@ -136,7 +136,7 @@ def _check(asked: Asked, shape: Shape) -> int:
             steps.append(step)
             if shape is Shape.TEXT:
                 print_lines([_describe_step(step)])
-    worst = max((step.result for step in steps), key=list(Result).index)
+    worst = max((step.result for step in steps), key=list(StepResult).index)
     if shape is Shape.JSON:
         print_json({"result": worst, "steps": [step.as_record() for step in steps]})
     else:
@@ -144,7 +144,7 @@ def _check(asked: Asked, shape: Shape) -> int:
     return next((step.exit_code for step in steps if step.exit_code), 0)
 
 
-def _describe_step(step: Step) -> str:
+def _describe_step(step: TestStep) -> str:
     told = " ".join(filter(None, (step.message, step.hint)))
     return f"{step.result.value:9} {step.name}: {told}"
 

@@ -47,7 +47,7 @@ from mydata_like.core.formatting import (
 from mydata_like.engine.progress import Totals
 
 if TYPE_CHECKING:
-    from mydata_like.app.state import State
+    from mydata_like.app.status_report import StatusReport
     from mydata_like.settings.layers import ServerDecision
 
 logger = logging.getLogger(__name__)
@@ -221,7 +221,7 @@ def _tell_safe(finished: RunFinished, *, partial: bool) -> Iterator[str]:
         yield f"All {finished.verified:,} files{where} are safe on the server."
 
 
-def describe_safety(found: "State") -> Iterator[str]:
+def describe_safety(found: "StatusReport") -> Iterator[str]:
     """Yield how safe the data is, and what is missing."""
     if found.data_problem:
         yield _sentence(found.data_problem)

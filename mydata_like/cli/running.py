@@ -11,13 +11,13 @@ from pathlib import Path
 
 from typer import BadParameter
 
-from mydata_like.app.monitoring import send_signals
+from mydata_like.app.daemon import send_signals
+from mydata_like.app.host_impact import go_second
+from mydata_like.app.logging_setup import open_log
 from mydata_like.app.registration import load_trusting
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run
-from mydata_like.app.sparing import go_second
-from mydata_like.app.state import look_at_state
-from mydata_like.app.surroundings import open_log
+from mydata_like.app.status_report import look_at_state
 from mydata_like.cli.commands import follow_commands, stopped_by_signals
 from mydata_like.cli.output import Shape, end_of_nothing, log_event, tell_failure
 from mydata_like.cli.report import (

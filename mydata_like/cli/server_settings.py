@@ -4,10 +4,10 @@ from pathlib import Path
 
 import typer
 
+from mydata_like.app.logging_setup import open_log
 from mydata_like.app.registration import fetch_server_settings
 from mydata_like.app.run_request import RunObserver, RunRequest
-from mydata_like.app.settings import load_settings
-from mydata_like.app.surroundings import open_log
+from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.commands import stopped_by_signals
 from mydata_like.cli.options import ConfigOption, SetOption
 from mydata_like.cli.report import print_line

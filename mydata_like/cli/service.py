@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from subprocess import list2cmdline
 
-from mydata_like.app.service import Service
+from mydata_like.app.service_setup import Service
 from mydata_like.cli.report import print_lines
 
 FAILED_EXIT = 1

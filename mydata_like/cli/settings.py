@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like.app.service import apply_autostart
-from mydata_like.app.settings import (
+from mydata_like.app.service_setup import apply_autostart
+from mydata_like.app.settings_service import (
     load_settings,
     offer_takeover,
     open_secrets,

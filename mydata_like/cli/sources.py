@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.settings import load_settings
-from mydata_like.app.sources import find_unfinished_sources, remove_source
+from mydata_like.app.settings_service import load_settings
+from mydata_like.app.source_service import find_unfinished_sources, remove_source
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines

@@ -5,8 +5,14 @@ from datetime import datetime
 
 import typer
 
-from mydata_like.app.settings import load_settings, offer_takeover
-from mydata_like.app.state import RUNS_SHOWN, Heartbeat, PastRunRow, State, look_at_state
+from mydata_like.app.settings_service import load_settings, offer_takeover
+from mydata_like.app.status_report import (
+    RUNS_SHOWN,
+    Heartbeat,
+    PastRunRow,
+    StatusReport,
+    look_at_state,
+)
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import describe_decision, describe_safety, print_json, print_lines
@@ -69,7 +75,7 @@ def _local(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
-def _describe_runs(found: State) -> Iterator[str]:
+def _describe_runs(found: StatusReport) -> Iterator[str]:
     for past in found.runs[:RUNS_SHOWN]:
         at_work = found.running and past is found.runs[0] and past.finished is None
         yield f"{_local(past.started)}  is at work" if at_work else _describe_run(past)

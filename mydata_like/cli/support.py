@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.support import collect_documents, write_bundle
+from mydata_like.app.support_bundle import collect_documents, write_bundle
 from mydata_like.cli.options import ConfigOption
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_lines

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.run_request import RunObserver
-from mydata_like.app.service import Service, ServiceOrder
-from mydata_like.app.settings import load_settings
-from mydata_like.app.sparing import go_second
-from mydata_like.app.surroundings import open_log
-from mydata_like.app.watch_request import WatchRequest
-from mydata_like.app.watching import keep_watch
+from mydata_like.app.daemon import keep_watch
+from mydata_like.app.host_impact import go_second
+from mydata_like.app.logging_setup import open_log
+from mydata_like.app.run_request import RunObserver, WatchRequest
+from mydata_like.app.service_setup import Service, ServiceRequest
+from mydata_like.app.settings_service import load_settings
 from mydata_like.cli import service as services
 from mydata_like.cli.commands import follow_commands, stopped_by_signals
 from mydata_like.cli.options import (
@@ -110,7 +109,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         raise typer.BadParameter("--user and --as-root go with --system.")
     try:
         if chosen:
-            wanted = ServiceOrder(everyone, user, as_root=as_root or uninstall)
+            wanted = ServiceRequest(everyone, user, as_root=as_root or uninstall)
             raise typer.Exit(chosen[0](Service(order, wanted)))
         _watch(order, shape)
     except UploaderError as error:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mydata_like.app.file_status import find_files, find_status
-from mydata_like.app.settings import load_settings
+from mydata_like.app.file_status_service import find_files, find_status
+from mydata_like.app.settings_service import load_settings
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
 from mydata_like.cli.output import Shape, tell_failure
 from mydata_like.cli.report import print_json, print_lines

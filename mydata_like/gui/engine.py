@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Qt, Signal, Slot
 
-from mydata_like.app.settings import hand_over
+from mydata_like.app.settings_service import hand_over
 from mydata_like.core.events import parse_event
 from mydata_like.core.parsing import parse_json
 from mydata_like.gui.look import words

@@ -41,7 +41,7 @@ class Standing:
 
 def load(config: Path | None) -> Loaded:
     """Read the settings; raises as `load_settings`."""
-    from mydata_like.app.settings import load_settings
+    from mydata_like.app.settings_service import load_settings
 
     return load_settings(config, must_exist=False)
 
@@ -61,21 +61,21 @@ def program_words(command: str, config: Path | None, *options: str) -> tuple[str
 
 def find_source_of(settings: Settings, config: Path | None, path: bytes) -> bytes | None:
     """Return the added folder in which something lies."""
-    from mydata_like.app import sources
+    from mydata_like.app import source_service
 
-    return sources.find_source_of(settings, config, path)
+    return source_service.find_source_of(settings, config, path)
 
 
 def remove_source(settings: Settings, config: Path | None, path: bytes) -> None:
     """Forget an added folder; raises `UploaderError` where that cannot be."""
-    from mydata_like.app import sources
+    from mydata_like.app import source_service
 
-    sources.remove_source(settings, config, path)
+    source_service.remove_source(settings, config, path)
 
 
 def look(settings: Settings, config: Path | None) -> Standing:
     """Return how things stand; raises `UploaderError` where the ledger cannot be read."""
-    from mydata_like.app.state import look_at_state
+    from mydata_like.app.status_report import look_at_state
 
     state = look_at_state(settings, config)
     at_work = next(iter(state.runs), None) if state.running else None

@@ -40,7 +40,7 @@ def _start(wanted: LaunchOptions) -> int:
     from mydata_like.hostos.process import imported_for_good
 
     with imported_for_good():
-        from mydata_like.app.surroundings import warn_of_ignored
+        from mydata_like.app.logging_setup import warn_of_ignored
         from mydata_like.gui.app import run_window
         from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
 

@@ -8,9 +8,9 @@ from time import time
 
 import pytest
 
-from mydata_like.app.freeing import open_freeing
+from mydata_like.app.cleanup_service import open_freeing
 from mydata_like.app.run_request import RunObserver
-from mydata_like.app.settings import load_settings
+from mydata_like.app.settings_service import load_settings
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import AccessDeniedError, AlreadyRunningError, RunError
 from mydata_like.core.extra_sources import SourceRequest

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
-from mydata_like.app.state import look_at_state
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
+from mydata_like.app.status_report import look_at_state
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.events import FolderFailed
 from mydata_like.core.extra_sources import Destination, SourceRequest

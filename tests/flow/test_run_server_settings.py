@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mydata_like.app.settings import load_settings
+from mydata_like.app.settings_service import load_settings
 from mydata_like.settings.layers import Layer
 from tests.site import make_data, open_site
 from tests.sshd_fixture import needs_sshd

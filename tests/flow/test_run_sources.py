@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from mydata_like.app.settings import load_settings
-from mydata_like.app.sources import find_unfinished_sources, remove_source
+from mydata_like.app.settings_service import load_settings
+from mydata_like.app.source_service import find_unfinished_sources, remove_source
 from mydata_like.core.errors import SourceError
 from mydata_like.core.extra_sources import Destination, SourceRequest
 from tests.invariants import check_carried, check_law, check_untouched, find_falsehoods

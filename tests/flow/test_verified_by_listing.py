@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.events import FileFailed, FileVerified
 from mydata_like.demo.faults import Cached, Fault, Reply, StoreHalf, StoreOtherChecksum
 from mydata_like.hostos.clock import SystemClock

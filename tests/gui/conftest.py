@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTranslator
 from pytestqt.qtbot import QtBot
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.look.language import speak
 from mydata_like.gui.memory import Memory

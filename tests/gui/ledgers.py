@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from mydata_like.app.settings import find_places, ledger_file
+from mydata_like.app.settings_service import find_places, ledger_file
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome
 from mydata_like.core.queries import View

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from mydata_like.app.settings import find_places, find_state
+from mydata_like.app.settings_service import find_places, find_state
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.speedtest.recommendations import judge
 from mydata_like.speedtest.results import (

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QLocale, QTranslator
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.look import palette
 from mydata_like.gui.look.appearance import Appearance, dress
 from mydata_like.gui.look.shades import DARK, LIGHT

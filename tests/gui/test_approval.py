@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import NotApprovedError
 from mydata_like.gui import approval
 from mydata_like.gui.approval import Approval

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.engine import Engine
 from mydata_like.gui.look.sentences import overview_sentence
 from mydata_like.gui.standing import Standing

@@ -9,7 +9,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QTreeView
 
-from mydata_like.app.settings import find_places, ledger_file, save_settings
+from mydata_like.app.settings_service import find_places, ledger_file, save_settings
 from mydata_like.core.extra_sources import Destination
 from mydata_like.gui.drop.arrival import accept_drops
 from mydata_like.gui.drop.model import Column

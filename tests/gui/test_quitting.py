@@ -2,8 +2,8 @@
 
 import pytest
 
-from mydata_like.app.settings import load_settings, save_settings
-from mydata_like.app.state import look_at_state
+from mydata_like.app.settings_service import load_settings, save_settings
+from mydata_like.app.status_report import look_at_state
 from mydata_like.gui.memory import Memory
 from mydata_like.gui.tray.leaving import IN_TRAY
 from tests.gui.conftest import QUICK

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 
 from mydata_like.app.registration import register
 from mydata_like.app.run_request import RunObserver, RunRequest
-from mydata_like.app.settings import load_settings
+from mydata_like.app.settings_service import load_settings
 from mydata_like.gui.app import Program
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.settings.connection_test import ConnectionTestDialog

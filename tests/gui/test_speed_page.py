@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtGui import QGuiApplication
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.engine import Engine
 from mydata_like.gui.pages.speed import COMING, EMPTY, RESULT, SpeedPage
 from mydata_like.gui.speed_test import interpreting, sentences, terms

@@ -5,8 +5,8 @@ import os
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton
 
-from mydata_like.app.settings import find_places, ledger_file
-from mydata_like.app.sources import find_unfinished_sources
+from mydata_like.app.settings_service import find_places, ledger_file
+from mydata_like.app.source_service import find_unfinished_sources
 from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
 from mydata_like.gui.overview.page import OverviewPage
 from mydata_like.gui.overview.unfinished import MOST, RemoveQuestion, UnfinishedList

@@ -8,7 +8,7 @@ from PySide6.QtGui import QDropEvent, QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QListView, QPushButton, QTabWidget
 
-from mydata_like.app.settings import load_settings, save_settings
+from mydata_like.app.settings_service import load_settings, save_settings
 from mydata_like.demo.faults import EMPTY_LIST, Fault
 from mydata_like.gui.controller import Controller
 from mydata_like.gui.memory import Memory

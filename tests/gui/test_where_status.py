@@ -5,7 +5,7 @@ import os
 import pytest
 from PySide6.QtWidgets import QLabel, QLineEdit
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Problem
 from mydata_like.core.model import DatasetId, Entry, EntryState, Outcome

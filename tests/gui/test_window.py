@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QToolBar
 
-from mydata_like.app.settings import save_settings
+from mydata_like.app.settings_service import save_settings
 from mydata_like.core.errors import Problem
 from mydata_like.engine.progress import NO_PROGRESS
 from mydata_like.gui.contact import Contact, ContactSign, follow

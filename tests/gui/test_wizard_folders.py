@@ -7,7 +7,12 @@ import pytest
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QFileDialog, QPushButton
 
-from mydata_like.app.settings import load_settings, open_secrets, save_settings, store_api_key
+from mydata_like.app.settings_service import (
+    load_settings,
+    open_secrets,
+    save_settings,
+    store_api_key,
+)
 from mydata_like.core.model import Layout
 from mydata_like.demo.server import EmbeddedServer
 from mydata_like.gui.wizard import SetupWizard

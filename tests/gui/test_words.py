@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextDocumentFragment
 
-from mydata_like.app.preview import Sample
+from mydata_like.app.onboarding import LayoutSample
 from mydata_like.core.deletion import DeletedFile
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.file_status import Suggestion
@@ -38,7 +38,7 @@ def test_tool_tips_of_models_show_names_as_they_are(qapp, text):
     suggestions, fates, samples = SuggestionsModel(), FatesModel(reasons=False), SampleModel()
     suggestions.show([Suggestion(key, 1, "verified")])
     fates.show([DeletedFile(key, 1, None, 1)])
-    samples.append(Sample(key, "ada", "x", "y", 1, 1, False))
+    samples.append(LayoutSample(key, "ada", "x", "y", 1, 1, False))
 
     assert seen(suggestions.index(0, 0).data(TIP)).startswith(f"{text}, 1 byte")
     assert seen(fates.index(0, 0).data(TIP)) == text

@@ -48,7 +48,7 @@ def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
 
     assert "mydata_like.app.run_service" in modules
     assert not modules & (HEAVY - {"typer"})
-    assert not modules & {"mydata_like.cli.watching", "mydata_like.app.setup"}
+    assert not modules & {"mydata_like.cli.watching", "mydata_like.app.onboarding"}
 
 
 @pytest.mark.process
@@ -61,7 +61,10 @@ def test_a_channel_worker_imports_no_library_before_its_plan():
 @pytest.mark.process
 @pytest.mark.parametrize(
     "code",
-    ["import mydata_like.gui.app", "import mydata_like.app.state, mydata_like.app.reading"],
+    [
+        "import mydata_like.gui.app",
+        "import mydata_like.app.status_report, mydata_like.app.row_queries",
+    ],
     ids=["what the window shows", "what it is filled with"],
 )
 def test_the_window_opens_without_engine_and_ssh(code):

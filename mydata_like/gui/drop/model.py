@@ -21,7 +21,7 @@ from mydata_like.gui.look import palette, words
 from mydata_like.gui.look.icons import icon
 
 if TYPE_CHECKING:
-    from mydata_like.app.sources import Part, SourcePreview
+    from mydata_like.app.source_service import SourcePart, SourcePreview
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()
@@ -50,7 +50,7 @@ class Row:
     def __init__(self, path: bytes) -> None:
         self.path = path
         self.preview: SourcePreview | None = None
-        self.parts: list[Part] = []
+        self.parts: list[SourcePart] = []
         self.edited: dict[Column, str] = {}
         self.chosen = True
 
@@ -203,7 +203,7 @@ class SourcesModel(QAbstractItemModel):
         found = row.preview.found, row.preview.found_bytes
         return _tell_number(column, *found)
 
-    def _show_part(self, part: Part, column: Column, role: int) -> Any:
+    def _show_part(self, part: SourcePart, column: Column, role: int) -> Any:
         if role == Role.DecorationRole and column is Column.NAME:
             return icon("folder" if part.name else "file")
         if role != Role.DisplayRole or column in NAMES:
@@ -223,7 +223,7 @@ class SourcesModel(QAbstractItemModel):
             parts.sort(key=lambda part: (not part.name, part.name))
         self._set_parts(number, parts)
 
-    def _set_parts(self, number: int, parts: list[Part]) -> None:
+    def _set_parts(self, number: int, parts: list[SourcePart]) -> None:
         """Show these parts; while a folder is looked at new ones only come at the end."""
         parent, row = self.index(number, Column.NAME), self.rows[number]
         before, after = len(row.parts), len(parts)

@@ -15,7 +15,7 @@ from mydata_like.gui.look.icons import icon
 from mydata_like.gui.look.palette import Status
 
 if TYPE_CHECKING:
-    from mydata_like.app.sources import Conflict, Left
+    from mydata_like.app.source_service import Conflict, SkippedSource
 
 translate = QCoreApplication.translate
 NOWHERE = QModelIndex()
@@ -131,7 +131,7 @@ def _tell_contents(row: Row) -> Iterator[Note]:
         yield _tell_left(code, left)
 
 
-def _tell_left(code: str, left: Left) -> Note:
+def _tell_left(code: str, left: SkippedSource) -> Note:
     first = words.plain(left.example.rpartition(b"/")[2])
     if code.startswith("waiting."):
         text = translate("drop", "%Ln file(s) wait, such as %1: %2", None, left.number)

@@ -19,7 +19,7 @@ from mydata_like.settings.fields import format_value
 from mydata_like.settings.schema import settings_by_key
 
 if TYPE_CHECKING:
-    from mydata_like.app.copying import Copying
+    from mydata_like.app.mydata_import import SettingsImport
 
 
 class SettingsSheet(QDialog):
@@ -32,7 +32,7 @@ class SettingsSheet(QDialog):
         self.setWindowTitle(self.tr("Import settings"))
         self._desk = desk
         self._source = source
-        self._copying: Copying | None = None
+        self._copying: SettingsImport | None = None
         self._title = PlainLabel(self.tr("Import settings"), self)
         self._said = PlainLabel(self.tr("Reading %1…").replace("%1", self._name()), self)
         self.notes = NotesModel(self)
@@ -72,7 +72,7 @@ class SettingsSheet(QDialog):
         return words.plain(str(self._source))
 
     @Slot(object)
-    def _show_plan(self, copying: Copying) -> None:
+    def _show_plan(self, copying: SettingsImport) -> None:
         self._copying = copying
         changes, kept = copying.changes, copying.kept
         text = self.tr("%Ln setting(s) would change. From %1:", "", len(changes))
@@ -115,20 +115,20 @@ class SettingsSheet(QDialog):
 
 def find_kind(path: Path) -> str:
     """Return "mydata" or "ours" for a settings file, empty for anything else."""
-    from mydata_like.app.copying import find_settings_kind
+    from mydata_like.app.mydata_import import find_settings_kind
 
     return find_settings_kind(path)
 
 
-def plan(source: Path, config: Path | None) -> Copying:
+def plan(source: Path, config: Path | None) -> SettingsImport:
     """Return what a settings file would change here; raises `SettingsError`."""
-    from mydata_like.app.copying import plan_copying
+    from mydata_like.app.mydata_import import plan_copying
 
     return plan_copying(source, config)
 
 
-def save(config: Path | None, copying: Copying) -> None:
+def save(config: Path | None, copying: SettingsImport) -> None:
     """Write the changes; raises `SettingsError`."""
-    from mydata_like.app.settings import save_settings
+    from mydata_like.app.settings_service import save_settings
 
     save_settings(config, copying.changes)

@@ -33,7 +33,7 @@ from mydata_like.gui.pages.page import Desk
 from mydata_like.gui.state import Phase
 
 if TYPE_CHECKING:
-    from mydata_like.app.sources import Conflict, SourcePreview
+    from mydata_like.app.source_service import Conflict, SourcePreview
 
 SHOW_AFTER = 200  # milliseconds after which it is shown how far the look is
 WIDTHS = {  # in characters; the name has the rest

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from mydata_like.app.sources import Conflict, SourcePreview
+    from mydata_like.app.source_service import Conflict, SourcePreview
     from mydata_like.core.extra_sources import ExtraSource
     from mydata_like.core.ports import CancelSignal
     from mydata_like.settings.schema import Settings
@@ -22,7 +22,7 @@ def scan_sources(
     cancel: CancelSignal,
 ) -> None:
     """Report what is known of each path, by its place in `paths`; raises `UploaderError`."""
-    from mydata_like.app.sources import preview_sources
+    from mydata_like.app.source_service import preview_sources
 
     row = 0
     for preview in preview_sources(settings, config, paths, cancel):
@@ -32,7 +32,7 @@ def scan_sources(
 
 def find_speed(settings: Settings, config: Path | None) -> float:
     """Return the speed of the last run, in bytes a second; 0 if there is none."""
-    from mydata_like.app.sources import find_speed as find
+    from mydata_like.app.source_service import find_speed as find
 
     return find(settings, config)
 
@@ -41,6 +41,6 @@ def find_conflicts(
     settings: Settings, config: Path | None, sources: Sequence[ExtraSource]
 ) -> list[Conflict]:
     """Return what the user should know before these are uploaded."""
-    from mydata_like.app.sources import find_conflicts as find
+    from mydata_like.app.source_service import find_conflicts as find
 
     return find(settings, config, sources)

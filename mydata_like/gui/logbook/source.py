@@ -53,9 +53,9 @@ class Sifted(NamedTuple):
 
 def read(config: Path | None, name: str, most: int, follower: Follower | None) -> Come:
     """Return what has come of a log: all of it where nothing follows it yet."""
-    from mydata_like.app import logbook
+    from mydata_like.app import logging_setup
 
-    follower = follower or logbook.follow_log(config, name, most)
+    follower = follower or logging_setup.follow_log(config, name, most)
     return Come(name, follower, follower.read())
 
 
@@ -71,20 +71,24 @@ def join(lines: Sequence[LogLine]) -> str:
 
 def find_folder(config: Path | None) -> Path:
     """Return the folder of the logs."""
-    from mydata_like.app import logbook
+    from mydata_like.app import logging_setup
 
-    return logbook.find_logs(config)
+    return logging_setup.find_logs(config)
 
 
 def collect(config: Path | None, *, names: bool) -> list[Document]:
     """Return all that goes into the support bundle."""
-    from mydata_like.app import support
+    from mydata_like.app import support_bundle
 
-    return [Document(*document) for document in support.collect_documents(config, names=names)]
+    return [
+        Document(*document) for document in support_bundle.collect_documents(config, names=names)
+    ]
 
 
 def write(file: Path, documents: Sequence[Document]) -> None:
     """Write the support bundle; raises `UploaderError`."""
-    from mydata_like.app import support
+    from mydata_like.app import support_bundle
 
-    support.write_bundle(file, [support.Document(*document) for document in documents])
+    support_bundle.write_bundle(
+        file, [support_bundle.BundleDocument(*document) for document in documents]
+    )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from mydata_like.app.trial import Step
+    from mydata_like.app.connection_test import TestStep
     from mydata_like.engine.pipeline import CancelFlag
 
 WIDE, HIGH = 80, 24  # characters and lines
@@ -96,7 +96,7 @@ class ConnectionTest(QListWidget):
         self.scrollToBottom()
 
     @Slot(object)
-    def _show_step(self, step: Step) -> None:
+    def _show_step(self, step: TestStep) -> None:
         self._results.append(step.result.value)
         self.add(step.result.value, " ".join(filter(None, (step.message, step.hint))))
 
@@ -192,12 +192,12 @@ def _test(
     config: Path | None,
     settings: Settings,
     api_key: str,
-    report: Callable[[Step], None],
+    report: Callable[[TestStep], None],
     cancel: CancelFlag,
 ) -> None:
+    from mydata_like.app.connection_test import try_out
     from mydata_like.app.run_request import RunObserver, RunRequest
-    from mydata_like.app.settings import Secret
-    from mydata_like.app.trial import try_out
+    from mydata_like.app.settings_service import Secret
 
     secret = Secret(api_key) if api_key else None
     request = RunRequest(settings=settings, config=config, dry_run=True, api_key=secret)

@@ -32,7 +32,7 @@ from mydata_like.settings.pending_changes import PendingChanges
 from mydata_like.settings.schema import settings_by_key
 
 if TYPE_CHECKING:
-    from mydata_like.app.editing import Proposal
+    from mydata_like.app.settings_edit import SettingsProposal
 
 WIDE, HIGH = 120, 42  # characters and lines
 REMARKS = 4  # that are shown of a file of settings
@@ -269,7 +269,7 @@ class SettingsDialog(QDialog):
         self._desk.tasks.run(read, self._take_proposal, self._fail)
 
     @Slot(object)
-    def _take_proposal(self, proposal: "Proposal") -> None:
+    def _take_proposal(self, proposal: "SettingsProposal") -> None:
         refused = self._take_changes(proposal.changes)
         if proposal.secret is not None:
             self.key_row.propose(proposal.secret.reveal())

@@ -11,7 +11,7 @@ from mydata_like.settings.pending_changes import ApiKeyChange, PendingChanges
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.editing import Proposal
+    from mydata_like.app.settings_edit import SettingsProposal
 
 CHANGED_ELSEWHERE = "settings.changed-elsewhere"
 NO_KEYRING = "settings.no-keyring"
@@ -28,16 +28,16 @@ class KeyPlace(NamedTuple):
 
 def open_draft(config: Path | None) -> PendingChanges:
     """Read the settings for editing."""
-    from mydata_like.app import editing
+    from mydata_like.app import settings_edit
 
-    return editing.open_draft(config)
+    return settings_edit.open_draft(config)
 
 
 def save(config: Path | None, draft: PendingChanges, key: ApiKeyChange | None) -> None:
     """Write what was changed, and store or delete the API key; raises SettingsError."""
-    from mydata_like.app.editing import Edition, save_edition
+    from mydata_like.app.settings_edit import SettingsEdit, save_edition
 
-    edition = Edition(
+    edition = SettingsEdit(
         changes=draft.changes, seen=draft.seen, settings=draft.part("server"), key=key
     )
     save_edition(config, edition)
@@ -45,7 +45,7 @@ def save(config: Path | None, draft: PendingChanges, key: ApiKeyChange | None) -
 
 def locate_key(settings: Settings, config: Path | None) -> KeyPlace:
     """Ask where the API key is; a keyring that does not answer is part of the answer."""
-    from mydata_like.app.editing import locate_api_key
+    from mydata_like.app.settings_edit import locate_api_key
 
     owner = settings.server.url, settings.server.username
     try:
@@ -54,15 +54,15 @@ def locate_key(settings: Settings, config: Path | None) -> KeyPlace:
         return KeyPlace(*owner, problem=f"{error.message} {error.hint}".strip())
 
 
-def read_proposal(source: Path, config: Path | None) -> Proposal:
+def read_proposal(source: Path, config: Path | None) -> SettingsProposal:
     """Read what a file would set here; raises SettingsError."""
-    from mydata_like.app import editing
+    from mydata_like.app import settings_edit
 
-    return editing.read_proposal(source, config)
+    return settings_edit.read_proposal(source, config)
 
 
 def export(values: Mapping[str, object], target: Path) -> None:
     """Write settings to a file for another computer; raises SettingsError."""
-    from mydata_like.app.editing import export_settings
+    from mydata_like.app.settings_edit import export_settings
 
     export_settings(values, target)

@@ -12,7 +12,7 @@ from mydata_like.gui.tables.tree import Parents
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.reading import LedgerSummary
+    from mydata_like.app.row_queries import LedgerSummary
 
 
 def opener(controller: Controller) -> Open:
@@ -22,16 +22,16 @@ def opener(controller: Controller) -> Open:
 
 def open_listing(settings: Settings, config: Path | None, view: View) -> Listing | None:
     """Open the rows of a view; raises as `app.reading.open_listing`."""
-    from mydata_like.app import reading
+    from mydata_like.app import row_queries
 
-    return reading.open_listing(settings, config, view)
+    return row_queries.open_listing(settings, config, view)
 
 
 def group_problems(settings: Settings, config: Path | None) -> list[ProblemGroup]:
     """Return what is not well, by kind and code; raises `UploaderError`."""
-    from mydata_like.app import reading
+    from mydata_like.app import row_queries
 
-    survey = reading.open_survey(settings, config)
+    survey = row_queries.open_survey(settings, config)
     return survey.group_problems() if survey else []
 
 
@@ -39,9 +39,9 @@ def list_levels(
     settings: Settings, config: Path | None, wanted: Sequence[Parents]
 ) -> dict[Parents, list[FolderGroup]]:
     """Return what is below each of these lines of the tree; raises `UploaderError`."""
-    from mydata_like.app import reading
+    from mydata_like.app import row_queries
 
-    survey = reading.open_survey(settings, config)
+    survey = row_queries.open_survey(settings, config)
     return {parents: _list_level(survey, parents) if survey else [] for parents in wanted}
 
 
@@ -53,7 +53,7 @@ def _list_level(survey: "LedgerSummary", parents: Parents) -> list[FolderGroup]:
 
 def find_dataset(settings: Settings, config: Path | None, folder: bytes) -> int | None:
     """Return the server's number of a folder's dataset; raises `UploaderError`."""
-    from mydata_like.app import reading
+    from mydata_like.app import row_queries
 
-    survey = reading.open_survey(settings, config)
+    survey = row_queries.open_survey(settings, config)
     return survey.find_dataset(folder) if survey else None

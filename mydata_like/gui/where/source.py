@@ -13,7 +13,7 @@ from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.freeing import Freeing
+    from mydata_like.app.cleanup_service import CleanupService
 
 MOST = 200  # suggestions
 
@@ -55,7 +55,7 @@ class Pace:
 
 def find(place: Place, text: str) -> Answer:
     """Return what is known of a path or a part of one; raises `UploaderError`."""
-    from mydata_like.app.file_status import find_status, suggest
+    from mydata_like.app.file_status_service import find_status, suggest
 
     found = find_status(*place, Path(text))
     gone = isinstance(found, FileStatus) and found.local is LocalState.GONE
@@ -65,7 +65,7 @@ def find(place: Place, text: str) -> Answer:
 
 def look_at(place: Place, path: Path) -> PathStatus:
     """Return what is known of a path; raises `UploaderError`."""
-    from mydata_like.app.file_status import find_status
+    from mydata_like.app.file_status_service import find_status
 
     return find_status(*place, path)
 
@@ -83,13 +83,13 @@ def delete(place: Place, chosen: Sequence[DeletedFile], pace: Pace, cancel: Canc
 
 def _go_through(
     place: Place,
-    begin: Callable[["Freeing"], Iterable[DeletedFile | KeptFile]],
+    begin: Callable[["CleanupService"], Iterable[DeletedFile | KeptFile]],
     pace: Pace,
     cancel: CancelFlag,
     *,
     delete: bool,
 ) -> Fates:
-    from mydata_like.app.freeing import open_freeing
+    from mydata_like.app.cleanup_service import open_freeing
     from mydata_like.app.run_request import RunObserver
 
     freed: list[DeletedFile] = []

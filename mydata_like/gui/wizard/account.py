@@ -18,7 +18,7 @@ from mydata_like.gui.wizard.takeover import NO_KEYRING
 from mydata_like.settings.pending_changes import ApiKeyChange, KeyStore
 
 if TYPE_CHECKING:
-    from mydata_like.app.setup import Beginning
+    from mydata_like.app.onboarding import SetupState
 
 USERNAME = "server.username"
 
@@ -55,7 +55,7 @@ class AccountStep(Step):
             return Readiness.CHECKING
         return Readiness.READY if self._signed_in else Readiness.LACKING
 
-    def fill(self, beginning: Beginning) -> None:
+    def fill(self, beginning: SetupState) -> None:
         self._has_key = beginning.has_key
         self.username.setText(self.settings.server.username)
         self.key.clear()
@@ -87,7 +87,7 @@ class AccountStep(Step):
         self.into_file.setFocus()
         return True
 
-    def is_done(self, beginning: Beginning) -> bool:
+    def is_done(self, beginning: SetupState) -> bool:
         return beginning.has_key and bool(beginning.loaded.settings.server.username)
 
     def _connect(self) -> None:

@@ -21,7 +21,7 @@ from mydata_like.gui.wizard.step import Readiness, Step
 from mydata_like.gui.wizard.takeover import TakeoverSheet
 
 if TYPE_CHECKING:
-    from mydata_like.app.setup import Beginning, Reached
+    from mydata_like.app.onboarding import ServerCheckResult, SetupState
 
 URL = "server.url"
 
@@ -60,7 +60,7 @@ class AddressStep(Step):
             return Readiness.CHECKING
         return Readiness.READY if self._found else Readiness.LACKING
 
-    def fill(self, beginning: Beginning) -> None:
+    def fill(self, beginning: SetupState) -> None:
         self.address.setText(self.settings.server.url)
         self.guard(self.address, self.verdict)
         self._legacy = beginning.legacy
@@ -75,7 +75,7 @@ class AddressStep(Step):
     def changes(self) -> dict[str, object]:
         return {URL: self._found}
 
-    def is_done(self, beginning: Beginning) -> bool:
+    def is_done(self, beginning: SetupState) -> bool:
         return bool(beginning.loaded.settings.server.url)
 
     def open_takeover(self, source: Path | None) -> TakeoverSheet:
@@ -127,7 +127,7 @@ class AddressStep(Step):
         self.changed.emit()
 
     @Slot(object)
-    def _show_found(self, reached: Reached) -> None:
+    def _show_found(self, reached: ServerCheckResult) -> None:
         if reached.problem is not None:
             self._offer(reached)
         else:
@@ -137,7 +137,7 @@ class AddressStep(Step):
             )
         self.changed.emit()
 
-    def _offer(self, reached: Reached) -> None:
+    def _offer(self, reached: ServerCheckResult) -> None:
         assert reached.problem is not None
         self.verdict.show_wrong(reached.problem.message)
         self._better = reached.url

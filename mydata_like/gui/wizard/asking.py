@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from mydata_like.app.importing import Takeover
-    from mydata_like.app.preview import Preview, Sample
-    from mydata_like.app.registration import Admission, HostKey
-    from mydata_like.app.setup import Beginning, OwnKey, Reached
-    from mydata_like.app.takeover_report import Paragraph
+    from mydata_like.app.mydata_import import MyDataImport, Paragraph
+    from mydata_like.app.onboarding import (
+        LayoutPreview,
+        LayoutSample,
+        PublicKeyInfo,
+        ServerCheckResult,
+        SetupState,
+    )
+    from mydata_like.app.registration import HostKey, RegistrationResult
     from mydata_like.core.events import Event
     from mydata_like.core.ports import CancelSignal
     from mydata_like.engine.pipeline import CancelFlag
@@ -35,22 +39,24 @@ class Place(NamedTuple):
 class Registered(NamedTuple):
     """The approval, and the first staging host that nobody has vouched for yet."""
 
-    admission: Admission
+    admission: RegistrationResult
     host_key: HostKey | None
 
 
-def begin(config: Path | None) -> Beginning:
+def begin(config: Path | None) -> SetupState:
     """Return how far the set-up has come."""
-    from mydata_like.app.setup import find_beginning
+    from mydata_like.app.onboarding import find_beginning
 
     return find_beginning(config)
 
 
-def keep(config: Path | None, changes: Mapping[str, object], key: ApiKeyChange | None) -> Beginning:
+def keep(
+    config: Path | None, changes: Mapping[str, object], key: ApiKeyChange | None
+) -> SetupState:
     """Keep what was entered; the API key only where it can be kept safe."""
-    from mydata_like.app.editing import apply_key_change
-    from mydata_like.app.settings import save_settings
-    from mydata_like.app.setup import find_beginning
+    from mydata_like.app.onboarding import find_beginning
+    from mydata_like.app.settings_edit import apply_key_change
+    from mydata_like.app.settings_service import save_settings
 
     if changes:
         save_settings(config, changes)
@@ -61,27 +67,27 @@ def keep(config: Path | None, changes: Mapping[str, object], key: ApiKeyChange |
     return find_beginning(config)
 
 
-def check_address(server: Server, text: str, cancel: CancelSignal) -> Reached:
+def check_address(server: Server, text: str, cancel: CancelSignal) -> ServerCheckResult:
     """Look for the server."""
-    from mydata_like.app import setup
+    from mydata_like.app import onboarding
 
-    return setup.check_address(server, text, cancel)
+    return onboarding.check_address(server, text, cancel)
 
 
 def check_account(config: Path | None, server: Server, key: str, cancel: CancelSignal) -> str:
     """Return as whom the server knows us: the full name, or else the account's."""
-    from mydata_like.app import setup
-    from mydata_like.app.setup import Login
+    from mydata_like.app import onboarding
+    from mydata_like.app.onboarding import Credentials
 
-    user = setup.check_account(Login(server, config, key), cancel)
+    user = onboarding.check_account(Credentials(server, config, key), cancel)
     return user.full_name or user.username
 
 
 def find_place(config: Path | None, server: Server, chosen: str, cancel: CancelSignal) -> Place:
     """Return the facilities, and the instruments of the chosen one or else of the first."""
-    from mydata_like.app.setup import Login, list_facilities, list_instruments
+    from mydata_like.app.onboarding import Credentials, list_facilities, list_instruments
 
-    login = Login(server, config)
+    login = Credentials(server, config)
     facilities = list_facilities(login, cancel)
     facility = next((it for it in facilities if it.name == chosen), facilities[0])
     return Place(facilities, list_instruments(login, facility, cancel))
@@ -90,42 +96,42 @@ def find_place(config: Path | None, server: Server, chosen: str, cancel: CancelS
 def preview_layout(
     config: Path | None,
     settings: Settings,
-    report: Callable[[Sample], object],
+    report: Callable[[LayoutSample], object],
     cancel: CancelSignal,
-) -> Preview:
+) -> LayoutPreview:
     """Report what the folders would become."""
-    from mydata_like.app import preview
-    from mydata_like.app.setup import Login
+    from mydata_like.app import onboarding
+    from mydata_like.app.onboarding import Credentials
 
-    login = Login(settings.server, config)
-    return preview.preview_layout(settings, login, report, cancel)
+    login = Credentials(settings.server, config)
+    return onboarding.preview_layout(settings, login, report, cancel)
 
 
 def plan_takeover(
     config: Path | None, source: Path | None
-) -> tuple[Takeover, tuple[Paragraph, ...]]:
+) -> tuple[MyDataImport, tuple[Paragraph, ...]]:
     """Return what MyData's settings would change, and the same in sentences."""
-    from mydata_like.app import importing
-    from mydata_like.app.takeover_report import describe_takeover
+    from mydata_like.app import mydata_import
+    from mydata_like.app.mydata_import import describe_takeover
 
-    takeover = importing.plan_takeover(source, config)
+    takeover = mydata_import.plan_takeover(source, config)
     return takeover, tuple(describe_takeover(takeover))
 
 
-def carry_over(config: Path | None, takeover: Takeover, store: KeyStore) -> Beginning:
+def carry_over(config: Path | None, takeover: MyDataImport, store: KeyStore) -> SetupState:
     """Take over MyData's settings and its API key."""
-    from mydata_like.app import importing
-    from mydata_like.app.setup import find_beginning
+    from mydata_like.app import mydata_import
+    from mydata_like.app.onboarding import find_beginning
 
-    importing.carry_over(takeover, config, store)
+    mydata_import.carry_over(takeover, config, store)
     return find_beginning(config)
 
 
-def show_key(config: Path | None, settings: Settings) -> OwnKey:
+def show_key(config: Path | None, settings: Settings) -> PublicKeyInfo:
     """Return the uploader's key, made now where there is none."""
-    from mydata_like.app import setup
+    from mydata_like.app import onboarding
 
-    return setup.show_key(settings, config)
+    return onboarding.show_key(settings, config)
 
 
 def register(

@@ -30,8 +30,7 @@ from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.preview import Preview, Sample
-    from mydata_like.app.setup import Beginning
+    from mydata_like.app.onboarding import LayoutPreview, LayoutSample, SetupState
 
 DIRECTORY, LAYOUT = "data.directory", "data.layout"
 NAMED = 3  # folders or owners that are named; of the others only the number is told
@@ -46,7 +45,7 @@ class FoldersStep(Step):
         self.explanation = self.tr(
             "The folder below which the instrument saves. Nothing in it is ever changed."
         )
-        self._found: Preview | None = None
+        self._found: LayoutPreview | None = None
         self.directory = QLineEdit(self)
         self.browse = QPushButton(icon("folder"), self.tr("C&hoose…"), self)
         self._directory_verdict = self.add_field(
@@ -78,7 +77,7 @@ class FoldersStep(Step):
         """The layout that is selected."""
         return Layout(self.layout_box.currentData())
 
-    def fill(self, beginning: Beginning) -> None:
+    def fill(self, beginning: SetupState) -> None:
         data = self.settings.data
         self.directory.setText(str(data.directory or ""))
         self.layout_box.setCurrentIndex(self.layout_box.findData(data.layout))
@@ -93,7 +92,7 @@ class FoldersStep(Step):
     def changes(self) -> dict[str, object]:
         return {DIRECTORY: self.directory.text().strip(), LAYOUT: self.chosen.value}
 
-    def is_done(self, beginning: Beginning) -> bool:
+    def is_done(self, beginning: SetupState) -> bool:
         return beginning.loaded.settings.data.directory is not None
 
     def _make_table(self) -> QTableView:
@@ -191,11 +190,11 @@ class FoldersStep(Step):
         return self.settings.changed(data=data)
 
     @Slot(object)
-    def _add_sample(self, sample: Sample) -> None:
+    def _add_sample(self, sample: LayoutSample) -> None:
         self.model.append(sample)
 
     @Slot(object)
-    def _show_preview(self, found: Preview) -> None:
+    def _show_preview(self, found: LayoutPreview) -> None:
         self._found = found
         self._tell_folders(found)
         if found.suggestion is not None:
@@ -205,7 +204,7 @@ class FoldersStep(Step):
         self._tell_owners(found)
         self.changed.emit()
 
-    def _tell_folders(self, found: Preview) -> None:
+    def _tell_folders(self, found: LayoutPreview) -> None:
         number = self.tr("%Ln dataset(s) found.", None, found.folders)
         if not found.complete:
             number = self.tr("More than %Ln dataset(s) found.", None, found.folders)
@@ -219,7 +218,7 @@ class FoldersStep(Step):
         else:
             self.verdict.show_good(number)
 
-    def _tell_owners(self, found: Preview) -> None:
+    def _tell_owners(self, found: LayoutPreview) -> None:
         if found.strangers is None:
             text = self.tr("The server could not be asked for the owners.")
             self.owners.show_caution(text)

@@ -23,7 +23,7 @@ from mydata_like.gui.wizard.verdict import Verdict, tell
 from mydata_like.settings.schema import Settings
 
 if TYPE_CHECKING:
-    from mydata_like.app.setup import OwnKey
+    from mydata_like.app.onboarding import PublicKeyInfo
 
 ASK_AFTER = 15_000  # milliseconds after which it is asked again whether the key is approved
 
@@ -39,7 +39,7 @@ class KeyStep(Step):
             "An administrator of the server approves it once."
         )
         self.approved = False
-        self._key: OwnKey | None = None
+        self._key: PublicKeyInfo | None = None
         self.again = QTimer(self, singleShot=True, interval=ASK_AFTER)
         self.fingerprint = QLineEdit(self)
         self.fingerprint.setReadOnly(True)
@@ -110,7 +110,7 @@ class KeyStep(Step):
         self.test.ended.connect(self.changed)
 
     @Slot(object)
-    def _show_key(self, key: OwnKey) -> None:
+    def _show_key(self, key: PublicKeyInfo) -> None:
         self._key = key
         self.fingerprint.setText(key.fingerprint)
         self.fingerprint.setCursorPosition(0)

@@ -19,7 +19,7 @@ from mydata_like.gui.wizard.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mydata_like.app.setup import Beginning
+    from mydata_like.app.onboarding import SetupState
 
 FACILITY, NAME = "instrument.facility", "instrument.name"
 CONTACT, EMAIL = "instrument.contact_name", "instrument.contact_email"
@@ -61,7 +61,7 @@ class PlaceStep(Step):
         wrong = any(self.find_wrong(key, value) for key, value in self.changes().items())
         return Readiness.READY if entered and not wrong else Readiness.LACKING
 
-    def fill(self, beginning: Beginning) -> None:
+    def fill(self, beginning: SetupState) -> None:
         instrument = self.settings.instrument
         _list(self.facility, (instrument.facility,) if instrument.facility else ())
         self.instrument.setEditText(instrument.name)
@@ -82,7 +82,7 @@ class PlaceStep(Step):
             EMAIL: self.email.text().strip(),
         }
 
-    def is_done(self, beginning: Beginning) -> bool:
+    def is_done(self, beginning: SetupState) -> bool:
         settings = beginning.loaded.settings
         return all(settings.value(key) for key in (FACILITY, NAME, CONTACT, EMAIL))
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from mydata_like.gui.look import words
 
 if TYPE_CHECKING:
-    from mydata_like.app.preview import Sample
+    from mydata_like.app.onboarding import LayoutSample
 
 Index = QModelIndex | QPersistentModelIndex
 _ROOT = QModelIndex()
@@ -21,14 +21,14 @@ class SampleModel(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._samples: list[Sample] = []
+        self._samples: list[LayoutSample] = []
 
     def clear(self) -> None:
         self.beginResetModel()
         self._samples.clear()
         self.endResetModel()
 
-    def append(self, sample: Sample) -> None:
+    def append(self, sample: LayoutSample) -> None:
         row = len(self._samples)
         self.beginInsertRows(QModelIndex(), row, row)
         self._samples.append(sample)
@@ -70,7 +70,7 @@ class SampleModel(QAbstractTableModel):
             self.tr("Size"),
         )
 
-    def _texts(self, sample: Sample) -> tuple[str, ...]:
+    def _texts(self, sample: LayoutSample) -> tuple[str, ...]:
         more = "+" if sample.more else ""
         return (
             words.plain(sample.owner),

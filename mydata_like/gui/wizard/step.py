@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from mydata_like.app.setup import Beginning
+    from mydata_like.app.onboarding import SetupState
 
 
 class Readiness(Enum):
@@ -66,13 +66,13 @@ class Step(QWidget):
         """Whether the check brought no answer, so that it is worth asking again."""
         return self.check.failed
 
-    def take(self, beginning: Beginning) -> None:
+    def take(self, beginning: SetupState) -> None:
         """Show what is set already."""
         self.settings = beginning.loaded.settings
         self._locked_by = beginning.loaded.locked_by
         self.fill(beginning)
 
-    def fill(self, beginning: Beginning) -> None:
+    def fill(self, beginning: SetupState) -> None:
         """Put what is set into the fields."""
 
     def begin(self) -> None:
@@ -95,7 +95,7 @@ class Step(QWidget):
         del error
         return False
 
-    def is_done(self, beginning: Beginning) -> bool:
+    def is_done(self, beginning: SetupState) -> bool:
         """Return whether what this page asks for is there."""
         del beginning
         return False

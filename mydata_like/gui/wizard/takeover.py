@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from mydata_like.app.importing import Takeover
-    from mydata_like.app.setup import Beginning
-    from mydata_like.app.takeover_report import Paragraph
+    from mydata_like.app.mydata_import import MyDataImport, Paragraph
+    from mydata_like.app.onboarding import SetupState
 
 NO_KEYRING = "settings.no-keyring"
 
@@ -46,7 +45,7 @@ class TakeoverSheet(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Import from MyData"))
         self._config = desk.controller.config
-        self._takeover: Takeover | None = None
+        self._takeover: MyDataImport | None = None
         self._tasks = desk.tasks
         self.report = QPlainTextEdit(self)
         self.report.setReadOnly(True)
@@ -85,7 +84,7 @@ class TakeoverSheet(QDialog):
         self._buttons.rejected.connect(self.reject)
 
     @Slot(object)
-    def _show_plan(self, plan: tuple[Takeover, Iterable[Paragraph]]) -> None:
+    def _show_plan(self, plan: tuple[MyDataImport, Iterable[Paragraph]]) -> None:
         self._takeover, paragraphs = plan
         path = words.plain(str(self._takeover.file.path))
         self.verdict.show_good(self.tr("Nothing is changed yet. From %1:").replace("%1", path))
@@ -117,7 +116,7 @@ class TakeoverSheet(QDialog):
         self._task = self._tasks.run(carry, self._finish, self._show_failure, writes=True)
 
     @Slot(object)
-    def _finish(self, beginning: Beginning) -> None:
+    def _finish(self, beginning: SetupState) -> None:
         self.carried_over.emit(beginning)
         self.accept()
 

@@ -34,7 +34,7 @@ from mydata_like.gui.wizard.verdict import Verdict
 from mydata_like.settings.fields import plain_value
 
 if TYPE_CHECKING:
-    from mydata_like.app.setup import Beginning
+    from mydata_like.app.onboarding import SetupState
 
 TITLE = 1.4  # times the usual size of text
 
@@ -171,7 +171,7 @@ class SetupWizard(QDialog):
         self._reading = self._desk.tasks.run(begin, self._start_with, self._show_failure)
 
     @Slot(object)
-    def _start_with(self, beginning: Beginning) -> None:
+    def _start_with(self, beginning: SetupState) -> None:
         """Show what is set, and the first page that lacks something."""
         self.verdict.clear()
         self._take(beginning)
@@ -180,7 +180,7 @@ class SetupWizard(QDialog):
         self._show_step(found if self._first is None else self._first)
         self._first = None
 
-    def _take(self, beginning: Beginning) -> None:
+    def _take(self, beginning: SetupState) -> None:
         for step in self.steps:
             step.take(beginning)
 
@@ -248,7 +248,7 @@ class SetupWizard(QDialog):
         }
 
     @Slot(object)
-    def _take_kept(self, beginning: Beginning) -> None:
+    def _take_kept(self, beginning: SetupState) -> None:
         self._take(beginning)
         self._show_step(self._stack.currentIndex() + 1)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
-from mydata_like.app.support import collect_documents, write_bundle
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
+from mydata_like.app.support_bundle import collect_documents, write_bundle
 from mydata_like.cli.main import build_app
 from mydata_like.core.errors import Problem, RunError
 from mydata_like.core.events import FileFailed

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app.importing import Present
-from mydata_like.app.settings import HOME
+from mydata_like.app.mydata_import import CurrentSettings
+from mydata_like.app.settings_service import HOME
 from mydata_like.cli.main import build_app
 from mydata_like.settings.layers import LayerSources, load_settings
 from mydata_like.state.paths import StatePaths
@@ -137,7 +137,7 @@ def test_locked_settings_stay_even_when_forced(tmp_path):
     managed = tmp_path / "managed.toml"
     managed.write_text('[locked]\nkeys = ["transfer.*"]\nby = "IT"\n')
     sources = LayerSources(user=tmp_path / "settings.toml", managed=managed, environment={})
-    present = Present(load_settings(sources), StatePaths.below(tmp_path))
+    present = CurrentSettings(load_settings(sources), StatePaths.below(tmp_path))
 
     changes, (kept,) = present.compare({"transfer.channels": 8, "server.requests": 2}, force=True)
 

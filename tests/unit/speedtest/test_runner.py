@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from mydata_like.app.examining import SpeedOrder, load_speed_tests, open_speed_test
 from mydata_like.app.run_request import RunObserver
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
+from mydata_like.app.speedtest_service import SpeedTestRequest, load_speed_tests, open_speed_test
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, RejectedError, RunError
 from mydata_like.demo.approval import ScpAddress
 from mydata_like.engine.pipeline import CancelFlag
@@ -73,7 +73,7 @@ def site_with(folder, *options):
 def speed_test(site, *assignments, cancel=None, **asked):
     settings = load_settings(site.config, assignments).settings
     observer = RunObserver(cancel=cancel or CancelFlag())
-    order = SpeedOrder(config=site.config, effort=LEAST, **asked)
+    order = SpeedTestRequest(config=site.config, effort=LEAST, **asked)
     with open_speed_test(settings, order, observer) as test:
         yield test
 

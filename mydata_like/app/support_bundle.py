@@ -5,17 +5,19 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
 
-from mydata_like.app.settings import (
+import mydata_like
+from mydata_like.app.settings_service import (
     find_api_key,
     find_places,
     find_state,
     load_settings,
     open_secrets,
 )
-from mydata_like.app.state import look_at_state
+from mydata_like.app.status_report import look_at_state
 from mydata_like.core.errors import RunError, UploaderError
 from mydata_like.core.events import Event
 from mydata_like.core.formatting import format_size
@@ -47,14 +49,14 @@ in the program it comes from, and what kind of event or problem it tells of.
 """
 
 
-class Document(NamedTuple):
+class BundleDocument(NamedTuple):
     """One file of the bundle: its name, and all of its text."""
 
     name: str
     text: str
 
 
-def collect_documents(config: Path | None, *, names: bool) -> list[Document]:
+def collect_documents(config: Path | None, *, names: bool) -> list[BundleDocument]:
     """Return all that goes into the bundle; without `names` no names of files and folders.
 
     Nothing is asked of the server. What cannot be found out is told in its place.
@@ -64,27 +66,27 @@ def collect_documents(config: Path | None, *, names: bool) -> list[Document]:
         loaded = load_settings(config if config and config.exists() else None)
     except UploaderError as error:
         told = error.message if names else error.problem_code
-        documents = [Document("settings.txt", f"The settings cannot be read: {told}\n")]
+        documents = [BundleDocument("settings.txt", f"The settings cannot be read: {told}\n")]
         settings = Settings()
     else:
         settings = loaded.settings
         _learn_secrets(settings, config, redaction)
         documents = [
-            Document("settings.txt", "".join(_describe_settings(loaded, names=names))),
-            Document("state.json", _describe_state(settings, config, names=names)),
+            BundleDocument("settings.txt", "".join(_describe_settings(loaded, names=names))),
+            BundleDocument("state.json", _describe_state(settings, config, names=names)),
         ]
     readme = _README if names else _README + _NAMES_HIDDEN
     documents = [
-        Document("README.txt", readme),
-        Document("versions.txt", describe_versions()),
-        Document("machine.txt", "".join(_describe_machine(settings, config))),
+        BundleDocument("README.txt", readme),
+        BundleDocument("versions.txt", describe_versions()),
+        BundleDocument("machine.txt", "".join(_describe_machine(settings, config))),
         *documents,
         *_read_logs(config, names=names),
     ]
-    return [Document(name, redaction(text)) for name, text in documents]
+    return [BundleDocument(name, redaction(text)) for name, text in documents]
 
 
-def write_bundle(file: Path, documents: Iterable[Document]) -> None:
+def write_bundle(file: Path, documents: Iterable[BundleDocument]) -> None:
     """Write the bundle, readable by its owner only; raises `RunError` where that fails."""
     draft = file.with_name(f"{file.name}.new")
     try:
@@ -176,13 +178,13 @@ def _without_words(value: Any) -> Any:
     return [_without_words(member) for member in value] if isinstance(value, list) else value
 
 
-def _read_logs(config: Path | None, *, names: bool) -> Iterator[Document]:
+def _read_logs(config: Path | None, *, names: bool) -> Iterator[BundleDocument]:
     folder = find_places(config).logs
     for name in LOGS:
         text = read_end(folder / f"{name}.log", LOG_BYTES)
         if text:
             shown = text if names else "".join(map(_without_names, text.splitlines()))
-            yield Document(f"{name}.log", shown)
+            yield BundleDocument(f"{name}.log", shown)
 
 
 def _without_names(text: str) -> str:
@@ -195,3 +197,40 @@ def _without_names(text: str) -> str:
         return f"  {found[1]}, line {found[2]}, in {found[3]}\n"
     raised = _RAISED.fullmatch(text)
     return f"{raised[1]}\n" if raised else ""
+
+
+_PAGE: Final = "troubleshooting.md"
+_LINK: Final = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+
+
+def find_advice(code: str) -> tuple[str, ...]:
+    """Return what to do: the paragraphs that name the code, or else all about its family.
+
+    No paragraph contains line breaks.
+    """
+    paragraphs = _read_page().get(code.partition(".")[0], ())
+    return tuple(text for text in paragraphs if f"`{code}`" in text) or paragraphs
+
+
+@cache
+def _read_page() -> dict[str, tuple[str, ...]]:
+    return dict(_read_sections(_find_page().read_text(encoding="utf-8")))
+
+
+def _read_sections(page: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for heading, text in re.findall(r"^## (.+)\n\n((?:(?!## ).*\n?)+)", page, re.MULTILINE):
+        parts = re.split(r"\n\n|\n(?=- )", text.strip())
+        for family in heading.split(", "):
+            yield family, tuple(" ".join(_plain(part).split()) for part in parts)
+
+
+def _plain(text: str) -> str:
+    """Return the text without links: the pages that they lead to are elsewhere."""
+    return _LINK.sub(r"\1", text)
+
+
+def _find_page() -> Path:
+    """Return where the page is: with the program, or in the sources that it runs from."""
+    package = Path(mydata_like.__file__).parent
+    inside = package / "resources" / "docs" / _PAGE
+    return inside if inside.is_file() else package.parent / "docs" / _PAGE

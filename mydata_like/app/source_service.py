@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from mydata_like.app.settings import find_places, find_state, ledger_file
+from mydata_like.app.settings_service import find_places, find_state, ledger_file
 from mydata_like.core.errors import Problem, SourceError
 from mydata_like.core.events import (
     Event,
@@ -40,7 +40,7 @@ PARTS_SHOWN = 500  # sub-folders of a source that are told apart
 RUNS_ASKED = 20  # of which the latest that sent something tells how fast the next one will be
 
 
-class Part(NamedTuple):
+class SourcePart(NamedTuple):
     """A folder right in a source, with all below it; the nameless one has all others' files."""
 
     name: bytes
@@ -48,7 +48,7 @@ class Part(NamedTuple):
     bytes: int = 0
 
 
-class Left(NamedTuple):
+class SkippedSource(NamedTuple):
     """So many files or folders that stay here for one reason, and the first of them."""
 
     problem: Problem
@@ -77,8 +77,8 @@ class SourcePreview:
     waiting_bytes: int = 0
     left: int = 0
     left_bytes: int = 0
-    reasons: Mapping[str, Left] = field(default_factory=dict)
-    parts: tuple[Part, ...] = ()  # in the order in which they were found
+    reasons: Mapping[str, SkippedSource] = field(default_factory=dict)
+    parts: tuple[SourcePart, ...] = ()  # in the order in which they were found
 
     @property
     def wanted(self) -> int:
@@ -254,8 +254,8 @@ class _Look:
 
     def __init__(self, preview: SourcePreview) -> None:
         self.preview = preview
-        self._reasons: dict[str, Left] = {}
-        self._parts: dict[bytes, Part] = {}
+        self._reasons: dict[str, SkippedSource] = {}
+        self._parts: dict[bytes, SourcePart] = {}
 
     def add(self, event: Event) -> None:
         """Take an event of the scan into account."""
@@ -293,15 +293,15 @@ class _Look:
     def _note(
         self, event: FileWaiting | FileSkipped | FileFailed | FolderSkipped | FolderFailed
     ) -> None:
-        left = self._reasons.get(event.problem.code, Left(event.problem, 0, event.path))
+        left = self._reasons.get(event.problem.code, SkippedSource(event.problem, 0, event.path))
         self._reasons[event.problem.code] = left._replace(number=left.number + 1)
 
     def _count(self, file: LocalFile) -> None:
         name = file.directory.partition(b"/")[0]
         if name not in self._parts and len(self._parts) >= PARTS_SHOWN:
             name = b""
-        part = self._parts.get(name, Part(name))
-        self._parts[name] = Part(name, part.files + 1, part.bytes + file.size)
+        part = self._parts.get(name, SourcePart(name))
+        self._parts[name] = SourcePart(name, part.files + 1, part.bytes + file.size)
 
 
 def _compare(one: ExtraSource, other: ExtraSource) -> Conflict | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mydata_like.app.connection import Connection, open_connection, require_complete
-from mydata_like.app.occupying import occupied
+from mydata_like.app.directory_lock import occupied
 from mydata_like.app.run_request import RunObserver, ignore
-from mydata_like.app.settings import (
+from mydata_like.app.settings_service import (
     find_api_key,
     find_places,
     find_state,
@@ -18,7 +18,7 @@ from mydata_like.app.settings import (
     open_secrets,
     prepare_places,
 )
-from mydata_like.app.staging import open_petition
+from mydata_like.app.staging_service import open_petition
 from mydata_like.core.deletion import CleanupCandidate, DeletedFile, KeptFile
 from mydata_like.core.errors import NotApprovedError, Problem, RunError, SettingsError
 from mydata_like.engine.local_cleanup import LocalCleanup, ServerCheck
@@ -40,7 +40,7 @@ OUTSIDE = Problem(
 
 
 @dataclass(frozen=True, slots=True)
-class Freeing:
+class CleanupService:
     """Ready to go through local files."""
 
     root: Path
@@ -87,7 +87,7 @@ def find_source_key(sources: Iterable[bytes], path: Path) -> bytes | None:
 @contextmanager
 def open_freeing(
     settings: Settings, config: Path | None, observer: RunObserver, *, delete: bool
-) -> Iterator[Freeing]:
+) -> Iterator[CleanupService]:
     """Prove the server, and yield what asks it about files; with `delete` they go where they may.
 
     Raises a `RunError` where nothing can be proven, or a run is at work (deleting only).
@@ -129,7 +129,7 @@ def open_freeing(
         deeds = stack.enter_context(DeletionLogFile(file, clock)) if delete else None
         sources = [source.path for source in ledger.find_sources()]
         grounds = _open_grounds(os.fsencode(root), sources, stack)
-        yield Freeing(root, sources, grounds, LocalCleanup(proof, ledger, grounds, deeds))
+        yield CleanupService(root, sources, grounds, LocalCleanup(proof, ledger, grounds, deeds))
 
 
 def _open_grounds(root: bytes, sources: Iterable[bytes], stack: ExitStack) -> SafeDirectories:

@@ -9,12 +9,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from mydata_like.app.admission import Petition
+from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, require_complete
-from mydata_like.app.occupying import occupied
-from mydata_like.app.quiet import require_quiet
+from mydata_like.app.directory_lock import occupied
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
-from mydata_like.app.settings import (
+from mydata_like.app.settings_service import (
     find_places,
     find_state,
     ledger_file,
@@ -22,15 +21,20 @@ from mydata_like.app.settings import (
     prepare_places,
     save_settings,
 )
-from mydata_like.app.staging import list_endpoints, open_petition, open_transport
-from mydata_like.core.errors import NotApprovedError, RunError
-from mydata_like.core.ports import CancelSignal
+from mydata_like.app.staging_service import list_endpoints, open_petition, open_transport
+from mydata_like.core.errors import NotApprovedError, Problem, RunError
+from mydata_like.core.formatting import format_size
+from mydata_like.core.ports import CancelSignal, Clock
+from mydata_like.engine.load_guard import judge_hours, judge_program
+from mydata_like.engine.run_limits import Planned, find_planned
 from mydata_like.hostos.clock import SystemClock
+from mydata_like.hostos.load import HostLoad
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from mydata_like.server.client import Query
 from mydata_like.settings.layers import Layer
+from mydata_like.settings.schedule_section import parse_period
 from mydata_like.settings.schema import Settings
-from mydata_like.settings.transfer_sections import Transfer
+from mydata_like.settings.transfer_sections import Limits, Transfer
 from mydata_like.speedtest.recommendations import Diagnosis, judge, reorder
 from mydata_like.speedtest.results import (
     FULL,
@@ -46,6 +50,36 @@ from mydata_like.speedtest.target import ProbeFiles, Questions, SpeedTestTarget
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import SPEED_TESTS, add_speed_test, find_file, read_speed_tests
 
+
+def require_quiet(limits: Limits, clock: Clock) -> None:
+    """Raise `RunError` where a run would hold, or send slowly, so as not to disturb others."""
+    hours, local = tuple(map(parse_period, limits.quiet_hours)), clock.now().astimezone()
+    found = judge_hours(hours, local)
+    if not found and limits.pause_while_running:
+        found = judge_program(HostLoad().find_program(limits.pause_while_running))
+    if found := found or _judge_bandwidth(find_planned(limits, local)):
+        raise _unwelcome(found)
+
+
+def _judge_bandwidth(planned: Planned) -> Problem | None:
+    """Return that less may be sent now than the line carries, which is what a test finds out."""
+    if not planned.rate:
+        return None
+    allowed = f"{format_size(planned.rate)}/s ({planned.reason})"
+    return Problem(
+        "limits.bandwidth",
+        f"All that is sent may take {allowed} now, and a test sends as fast as it can.",
+    )
+
+
+def _unwelcome(problem: Problem) -> RunError:
+    return RunError(
+        f"A speed test would disturb the instrument or its network now. {problem.message}",
+        hint="Try again later; --anyway makes the test all the same.",
+        code=problem.code,
+    )
+
+
 FOLDER: Final = ".mydata-like-doctor-"  # in the staging area, with the uploader's uuid behind it
 _PAGE: Final = 100  # rows
 _RUNS: Final = 50  # of which records are recalled
@@ -53,7 +87,7 @@ _MANY: Final = 500  # files; a run that sent fewer says little of the pace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpeedOrder:
+class SpeedTestRequest:
     """What a speed test is asked to be: short, or in spite of an acquisition that is going on."""
 
     config: Path | None = None
@@ -68,7 +102,11 @@ class SpeedTest:
     """
 
     def __init__(
-        self, settings: Settings, order: SpeedOrder, subject: SpeedTestTarget, cancel: CancelSignal
+        self,
+        settings: Settings,
+        order: SpeedTestRequest,
+        subject: SpeedTestTarget,
+        cancel: CancelSignal,
     ) -> None:
         self._settings = settings
         self._order = order
@@ -171,7 +209,7 @@ def load_speed_tests(settings: Settings, config: Path | None) -> list[Mapping[st
 
 @contextmanager
 def open_speed_test(
-    settings: Settings, order: SpeedOrder, observer: RunObserver
+    settings: Settings, order: SpeedTestRequest, observer: RunObserver
 ) -> Iterator[SpeedTest]:
     """Yield a speed test that may begin; nothing runs beside it on the same data directory.
 
@@ -209,7 +247,7 @@ def _file(settings: Settings, config: Path | None) -> Path:
 
 
 def _find_staging(
-    petition: Petition, settings: Settings, config: Path | None
+    petition: ApprovalRequest, settings: Settings, config: Path | None
 ) -> tuple[ProbeFiles | None, str]:
     """Return the way into the staging area; without one, a sentence on why there is none."""
     if settings.transfer.method == "http":

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from mydata_like.app.copying import find_settings_kind, plan_copying
-from mydata_like.app.sources import find_conflicts, preview_sources
+from mydata_like.app.mydata_import import find_settings_kind, plan_copying
+from mydata_like.app.source_service import find_conflicts, preview_sources
 from mydata_like.core.errors import Cancelled
 from mydata_like.core.extra_sources import Destination, ExtraSource
 from mydata_like.core.model import DatasetId, Entry, EntryState, FolderSums

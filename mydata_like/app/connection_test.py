@@ -7,11 +7,11 @@ from contextlib import closing, contextmanager
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from mydata_like.app.admission import Petition
+from mydata_like.app.approval import ApprovalRequest
 from mydata_like.app.connection import Connection, require_complete
 from mydata_like.app.run_request import RunObserver, RunRequest, build_gate, connected
-from mydata_like.app.settings import find_places, find_state, prepare_places
-from mydata_like.app.staging import list_endpoints, open_petition, open_transport
+from mydata_like.app.settings_service import find_places, find_state, prepare_places
+from mydata_like.app.staging_service import list_endpoints, open_petition, open_transport
 from mydata_like.core.errors import AccessDeniedError, NotApprovedError, UploaderError
 from mydata_like.core.formatting import format_size
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, StagingArea
@@ -27,7 +27,7 @@ _LONG_AGO: Final = 1_000_000_000  # seconds since 1970
 _SETTLED: Final = 0.1  # seconds after which no later change of a file can go unnoticed
 
 
-class Result(StrEnum):
+class StepResult(StrEnum):
     """What a step of a trial shows, from good to bad."""
 
     OK = "ok"
@@ -35,11 +35,11 @@ class Result(StrEnum):
     FAILED = "failed"
 
 
-class Step(NamedTuple):
+class TestStep(NamedTuple):
     """One step of a trial: what was found, and what to do where it is not well."""
 
     name: str
-    result: Result
+    result: StepResult
     message: str
     hint: str = ""
     code: str = ""
@@ -52,7 +52,7 @@ class Step(NamedTuple):
         return values
 
 
-def try_out(request: RunRequest, observer: RunObserver) -> Iterator[Step]:
+def try_out(request: RunRequest, observer: RunObserver) -> Iterator[TestStep]:
     """Yield what was tried, step by step; what rests on a step that fails is not tried.
 
     Nothing is made on the server, so its way of registering and verifying is left unproven.
@@ -73,12 +73,12 @@ def try_out(request: RunRequest, observer: RunObserver) -> Iterator[Step]:
                 return
             yield _ok(name, f"The key is approved for the storage box {area.box}.")
             name = "staging"
-            yield from StagingTrial(request, observer.cancel).steps(petition, area)
+            yield from StagingTest(request, observer.cancel).steps(petition, area)
     except UploaderError as error:
         yield _failed(name, error)
 
 
-def _tell_connection(connection: Connection) -> Iterator[Step]:
+def _tell_connection(connection: Connection) -> Iterator[TestStep]:
     account, facility, instrument = connection.account, connection.facility, connection.instrument
     yield _ok("server", f"{connection.client.wire.host} is a MyTardis server.")
     yield _ok("account", f"{account.username} is known, and manages the facility {facility.name}.")
@@ -86,19 +86,19 @@ def _tell_connection(connection: Connection) -> Iterator[Step]:
         yield _ok("instrument", f"The facility has the instrument {instrument.name}.")
     else:
         why = f"The facility has no instrument {instrument.name} yet; registering makes it."
-        yield Step("instrument", Result.UNPROVEN, why)
+        yield TestStep("instrument", StepResult.UNPROVEN, why)
     if PERMISSIONS in connection.server.fetch_groups():
         yield _ok("rights", f"The account belongs to the group {PERMISSIONS}.")
     else:
-        yield Step(
+        yield TestStep(
             "rights",
-            Result.UNPROVEN,
+            StepResult.UNPROVEN,
             f"The account is not in the group {PERMISSIONS}; it may have its rights otherwise.",
             "Where the first run is refused, ask the server's administrator to add it.",
         )
 
 
-def _find_area(petition: Petition, *, insisted: bool) -> StagingArea | None:
+def _find_area(petition: ApprovalRequest, *, insisted: bool) -> StagingArea | None:
     try:
         approved = petition.look()
     except NotApprovedError:
@@ -113,18 +113,18 @@ def _find_area(petition: Petition, *, insisted: bool) -> StagingArea | None:
     return approved and approved.area
 
 
-def _tell_http_only(petition: Petition, area: StagingArea | None) -> Step:
+def _tell_http_only(petition: ApprovalRequest, area: StagingArea | None) -> TestStep:
     key = petition.applicant.pair.public.fingerprint
     why = "as transfer.method says" if area else f"until its key {key} is approved"
-    return Step(
+    return TestStep(
         "staging",
-        Result.UNPROVEN,
+        StepResult.UNPROVEN,
         f"Files go over HTTP, {why}; the way over SSH was not tried.",
         "" if area else "Ask for the approval with: mydata-like register",
     )
 
 
-class StagingTrial:
+class StagingTest:
     """Sends a small file through the real channels, looks at it there, and removes it."""
 
     def __init__(self, request: RunRequest, cancel: CancelSignal) -> None:
@@ -132,7 +132,7 @@ class StagingTrial:
         self._places = find_places(request.config)
         self._cancel = cancel
 
-    def steps(self, petition: Petition, area: StagingArea) -> Iterator[Step]:
+    def steps(self, petition: ApprovalRequest, area: StagingArea) -> Iterator[TestStep]:
         """Yield how each host lets us in, then what became of the file."""
         endpoints = list_endpoints(petition, area, self._settings, self._places)
         location = os.fsencode(area.location)
@@ -140,7 +140,7 @@ class StagingTrial:
         for endpoint in endpoints:
             step = _try_host(endpoint, location, petition)
             yield step
-            if step.result is Result.OK:
+            if step.result is StepResult.OK:
                 usable.append(endpoint)
         if not usable:
             return
@@ -169,7 +169,7 @@ class StagingTrial:
             path.unlink(missing_ok=True)
 
 
-def _try_host(endpoint: Endpoint, location: bytes, petition: Petition) -> Step:
+def _try_host(endpoint: Endpoint, location: bytes, petition: ApprovalRequest) -> TestStep:
     name = f"host {endpoint.host}"
     try:
         with visit(endpoint, location) as there:
@@ -190,7 +190,7 @@ def _send(transport: Transport, file: LocalFile, name: str) -> str:
     return fate.checksum
 
 
-def _look_at(there: Visit, name: str, checksum: str) -> Step:
+def _look_at(there: Visit, name: str, checksum: str) -> TestStep:
     found = there.look_at(name.encode())
     sent = f"A file of {format_size(_SIZE)} was sent"
     if found.size == _SIZE and found.checksum == checksum:
@@ -198,10 +198,12 @@ def _look_at(there: Visit, name: str, checksum: str) -> Step:
     if found.size == _SIZE and not found.checksum:
         return _ok("file", f"{sent}, and has its size there; checksums cannot be asked for.")
     if found.size is None and there.rung.rung != "shell":
-        return Step("file", Result.UNPROVEN, f"{sent}; whether it is there cannot be asked.")
-    return Step(
+        return TestStep(
+            "file", StepResult.UNPROVEN, f"{sent}; whether it is there cannot be asked."
+        )
+    return TestStep(
         "file",
-        Result.FAILED,
+        StepResult.FAILED,
         f"{sent}, but what lies there is not the same.",
         "Ask the server's administrator to look at the storage of the staging area.",
         "staging.unproven",
@@ -209,21 +211,21 @@ def _look_at(there: Visit, name: str, checksum: str) -> Step:
     )
 
 
-def _clean_up(there: Visit, name: str) -> Step:
+def _clean_up(there: Visit, name: str) -> TestStep:
     if there.remove(name.encode()):
         return _ok("cleaning", "The file was removed again.")
-    return Step(
+    return TestStep(
         "cleaning",
-        Result.UNPROVEN,
+        StepResult.UNPROVEN,
         f"The file {name} stays in the staging area: this host lets us remove nothing.",
         "The next check replaces it; the server's administrator may remove it.",
     )
 
 
-def _ok(name: str, message: str) -> Step:
-    return Step(name, Result.OK, message)
+def _ok(name: str, message: str) -> TestStep:
+    return TestStep(name, StepResult.OK, message)
 
 
-def _failed(name: str, error: UploaderError) -> Step:
+def _failed(name: str, error: UploaderError) -> TestStep:
     code, message, hint = error.problem
-    return Step(name, Result.FAILED, message, hint, code, error.exit_code)
+    return TestStep(name, StepResult.FAILED, message, hint, code, error.exit_code)

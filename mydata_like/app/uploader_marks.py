@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mydata_like.app.admission import describe_applicant
+from mydata_like.app.approval import describe_applicant
 from mydata_like.app.connection import Connection
-from mydata_like.app.server_settings import Mirror, open_mirror
+from mydata_like.app.server_settings_cache import ServerSettingsCache, open_mirror
 from mydata_like.core.data_directory import Shard
 from mydata_like.core.errors import AlreadyRunningError, Cancelled, ItemError, UploaderError
 from mydata_like.core.formatting import format_path
@@ -30,7 +30,11 @@ class Marker:
     """Keeps the mark of one run with the server."""
 
     def __init__(
-        self, connection: Connection, installation: Installation, mirror: Mirror, mark: UploaderMark
+        self,
+        connection: Connection,
+        installation: Installation,
+        mirror: ServerSettingsCache,
+        mark: UploaderMark,
     ) -> None:
         self._uploaders = connection.uploaders
         self._instrument = connection.instrument

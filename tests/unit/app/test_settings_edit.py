@@ -5,16 +5,16 @@ import sys
 
 import pytest
 
-from mydata_like.app.editing import (
+from mydata_like.app.settings_edit import (
     CHANGED_ELSEWHERE,
-    Edition,
+    SettingsEdit,
     export_settings,
     locate_api_key,
     open_draft,
     read_proposal,
     save_edition,
 )
-from mydata_like.app.settings import Secret, load_settings
+from mydata_like.app.settings_service import Secret, load_settings
 from mydata_like.core.errors import SettingsError
 from mydata_like.settings.fields import InvalidSettingsError
 from mydata_like.settings.pending_changes import ApiKeyChange
@@ -40,7 +40,7 @@ def config(tmp_path):
 def edition(config, changes, key=None):
     draft = open_draft(config)
     draft.take(changes)
-    return Edition(changes=draft.changes, seen=draft.seen, settings=draft.settings, key=key)
+    return SettingsEdit(changes=draft.changes, seen=draft.seen, settings=draft.settings, key=key)
 
 
 def test_only_what_was_changed_is_written_and_comments_stay(config):
@@ -101,7 +101,7 @@ def test_a_key_without_a_server_and_an_account_is_not_kept(tmp_path):
     change = ApiKeyChange("b" * 40, "file")
 
     with pytest.raises(SettingsError, match="belongs to a server and an account"):
-        save_edition(config, Edition(changes={}, seen=b"", key=change))
+        save_edition(config, SettingsEdit(changes={}, seen=b"", key=change))
 
 
 def test_an_empty_key_is_refused_and_deletes_nothing(config):

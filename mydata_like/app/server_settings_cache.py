@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from mydata_like.app.connection import Connection, find_uuid
-from mydata_like.app.settings import server_settings_file
+from mydata_like.app.settings_service import server_settings_file
 from mydata_like.core.errors import ItemError, Problem, UploaderError
 from mydata_like.core.events import Event, FileSkipped, FolderSkipped, Notice
 from mydata_like.core.ports import Clock, Emit
@@ -26,7 +26,7 @@ FILTERS: Final = {
 }
 
 
-class Mirror:
+class ServerSettingsCache:
     """What the server sets for this uploader, kept for when it is away."""
 
     def __init__(self, file: Path, clock: Clock) -> None:
@@ -58,9 +58,9 @@ class Mirror:
         save_record(self._file, kept.learn(written.settings_updated, now))
 
 
-def open_mirror(settings: Settings, places: StatePaths, clock: Clock) -> Mirror:
+def open_mirror(settings: Settings, places: StatePaths, clock: Clock) -> ServerSettingsCache:
     """Return what is kept of the server of these settings."""
-    return Mirror(server_settings_file(settings, places), clock)
+    return ServerSettingsCache(server_settings_file(settings, places), clock)
 
 
 def refresh_settings(

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from mydata_like.app.settings import find_places, ledger_file
+from mydata_like.app.settings_service import find_places, ledger_file
 from mydata_like.core.queries import View
 from mydata_like.ledger.row_query import RowQuery
 from mydata_like.ledger.summaries import LedgerSummary

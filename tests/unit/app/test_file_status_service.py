@@ -6,7 +6,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.app.settings import find_places, ledger_file, load_settings
+from mydata_like.app.settings_service import find_places, ledger_file, load_settings
 from mydata_like.cli.main import build_app
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import Problem

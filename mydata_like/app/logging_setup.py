@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from mydata_like.app.settings import find_places
+from mydata_like.app.settings_service import find_places
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import UploaderError
-from mydata_like.hostos.logs import LogStyle, Redaction, logging_to
+from mydata_like.hostos.logs import LogFollower, LogStyle, Redaction, logging_to
 from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import API_KEY, environment, list_ignored
 
@@ -44,3 +44,16 @@ def warn_of_ignored() -> None:
             "that is sent can be read.",
             name,
         )
+
+
+__all__ = ["LogFollower", "find_logs", "follow_log"]
+
+
+def find_logs(config: Path | None) -> Path:
+    """Return the folder of the logs."""
+    return find_places(config).logs
+
+
+def follow_log(config: Path | None, name: str, most: int) -> LogFollower:
+    """Return what reads a log as it grows: the engine's, or the window's."""
+    return LogFollower(find_logs(config), name, most)

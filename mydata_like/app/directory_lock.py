@@ -1,13 +1,45 @@
-"""What is special about a run over one shard: what it needs, and how all shards stand."""
+"""The locks of a data directory, held and renewed for as long as something works on it."""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from mydata_like.app.connection import find_uuid
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.events import Event, Notice
 from mydata_like.core.model import Layout
-from mydata_like.core.ports import Emit
+from mydata_like.core.ports import Clock, Emit
+from mydata_like.engine.pipeline import repeated
+from mydata_like.hostos.lock import RENEWAL, Lease, lock_data_directory
 from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import StatePaths
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def occupied(
+    state: Path,
+    root: bytes,
+    clock: Clock,
+    stop: Callable[[str], None],
+    shard: Shard = WHOLE,
+) -> Iterator[Lease]:
+    """Hold the locks, yield the lease; `stop` is called where another computer took it over.
+
+    Raises as `lock_data_directory` does.
+    """
+    with lock_data_directory(state, root, clock, shard) as lease:
+
+        def renew() -> None:
+            if not lease.renew():
+                logger.warning("Another run has taken over the data directory")
+                stop("another run has taken over the data directory")
+
+        with repeated(renew, RENEWAL):
+            yield lease
 
 
 def check_shards(settings: Settings, places: StatePaths) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from mydata_like.app.settings import find_state, ledger_file
+from mydata_like.app.settings_service import find_state, ledger_file
 from mydata_like.core.deletion import PARTIAL_REASONS, RunSums, Safety, SafetyEvidence, judge_safety
 from mydata_like.core.errors import Problem, UploaderError
 from mydata_like.core.extra_sources import KnownSource

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from mydata_like.app.ledger_state import LedgerState, look_at_ledger, run_record
-from mydata_like.app.settings import (
+from mydata_like.app.ledger_status import LedgerState, look_at_ledger, run_record
+from mydata_like.app.settings_service import (
     find_places,
     find_state,
     heartbeat_file,
@@ -27,7 +27,7 @@ RUNS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State(LedgerState):
+class StatusReport(LedgerState):
     """How this installation stands: what is missing, whether a run is at work, what was.
 
     `watched` says whether a watch is at work. `awaited` is the approval that the last run or
@@ -62,15 +62,15 @@ class State(LedgerState):
 
 def look_at_state(
     settings: Settings, config: Path | None, assignments: Sequence[str] = ()
-) -> State:
+) -> StatusReport:
     """Return how things stand."""
     missing = tuple(setting.key for setting in find_missing(settings))
     decisions = _find_server_decisions(config, assignments)
     if settings.data.directory is None:
-        return State(missing=missing, running=False, set_by_server=decisions)
+        return StatusReport(missing=missing, running=False, set_by_server=decisions)
     places, clock = find_places(config), SystemClock()
     found = look_at_ledger(settings, places, clock)
-    return State(
+    return StatusReport(
         **{field.name: getattr(found, field.name) for field in fields(found)},
         missing=missing,
         watched=is_watched(find_state(settings, places), clock),

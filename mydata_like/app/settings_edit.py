@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mydata_like.app.importing import Takeover, plan_takeover
-from mydata_like.app.service import open_autostart
-from mydata_like.app.settings import (
+from mydata_like.app.mydata_import import MyDataImport, plan_takeover
+from mydata_like.app.service_setup import open_autostart
+from mydata_like.app.settings_service import (
     find_api_key,
     find_sources,
     load_settings,
@@ -36,7 +36,7 @@ _HEADER: Final = "# Settings of mydata-like, without secrets and what is this co
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edition:
+class SettingsEdit:
     """What a person wants to save: the changes of a draft, and what becomes of the API key.
 
     `seen` is the content of the file which the changes were made to; `settings` name server and
@@ -49,7 +49,7 @@ class Edition:
     key: ApiKeyChange | None = None
 
 
-class Proposal(NamedTuple):
+class SettingsProposal(NamedTuple):
     """What a file would set here; nothing is done yet. `remarks` are sentences for a person."""
 
     changes: Mapping[str, object]
@@ -67,7 +67,7 @@ def open_draft(config: Path | None) -> PendingChanges:
     return PendingChanges(read_layers(sources), seen)
 
 
-def save_edition(config: Path | None, edition: Edition) -> None:
+def save_edition(config: Path | None, edition: SettingsEdit) -> None:
     """Keep the API key and write the changes, in this order; the start at a login follows.
 
     Raises SettingsError, with nothing written to the file, where it was changed by somebody
@@ -98,7 +98,7 @@ def locate_api_key(settings: Settings, config: Path | None) -> str:
         raise
 
 
-def read_proposal(source: Path, config: Path | None) -> Proposal:
+def read_proposal(source: Path, config: Path | None) -> SettingsProposal:
     """Return what a MyData.cfg or a settings file would change here.
 
     Raises SettingsError where the file cannot be read, or says nothing of use.
@@ -106,7 +106,7 @@ def read_proposal(source: Path, config: Path | None) -> Proposal:
     if source.suffix.lower() == ".toml":
         return _read_own(source)
     takeover = plan_takeover(source, config)
-    return Proposal(takeover.changes, takeover.secret, tuple(_remark(takeover)))
+    return SettingsProposal(takeover.changes, takeover.secret, tuple(_remark(takeover)))
 
 
 def export_settings(values: Mapping[str, object], target: Path) -> None:
@@ -140,7 +140,7 @@ def apply_key_change(settings: Settings, change: ApiKeyChange, config: Path | No
             raise
 
 
-def _read_own(source: Path) -> Proposal:
+def _read_own(source: Path) -> SettingsProposal:
     file = read_settings_file(source)
     # A key that is unknown is left out; a file that is no TOML says nothing at all.
     if not file.values:
@@ -150,10 +150,10 @@ def _read_own(source: Path) -> Proposal:
             hint="Choose a settings file of mydata-like (.toml) or of MyData (.cfg).",
         )
     changes = {key: value for key, value in file.values.items() if key not in PERSONAL}
-    return Proposal(changes, None, tuple(map(str, file.problems)))
+    return SettingsProposal(changes, None, tuple(map(str, file.problems)))
 
 
-def _remark(takeover: Takeover) -> Iterator[str]:
+def _remark(takeover: MyDataImport) -> Iterator[str]:
     for kept in takeover.kept:
         setting = settings_by_key()[kept.key]
         now, offered = (format_value(setting, value) for value in (kept.value, kept.offered))

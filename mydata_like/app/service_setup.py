@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from mydata_like.app.settings import find_places, find_state, load_settings
-from mydata_like.app.watch_request import WatchRequest
+from mydata_like.app.run_request import WatchRequest
+from mydata_like.app.settings_service import find_places, find_state, load_settings
 from mydata_like.core.errors import SettingsError
 from mydata_like.hostos.lock import is_local
 from mydata_like.hostos.process import find_program, find_window
@@ -30,7 +30,7 @@ from mydata_like.settings.schema import Settings
 from mydata_like.state.paths import HOME, StatePaths
 
 
-class ServiceOrder(NamedTuple):
+class ServiceRequest(NamedTuple):
     """Which service is wanted: of the whole computer or not, and with whose rights."""
 
     everyone: bool = False
@@ -41,7 +41,7 @@ class ServiceOrder(NamedTuple):
 class Service:
     """The service of this installation, for one account or for the whole computer."""
 
-    def __init__(self, order: WatchRequest, wanted: ServiceOrder) -> None:
+    def __init__(self, order: WatchRequest, wanted: ServiceRequest) -> None:
         """Raises SettingsError for wrong settings, and for an account that is refused."""
         program, config = find_program(), order.config
         chosen: tuple[str, ...] = ("--config", str(config.absolute())) if config else ()
@@ -113,7 +113,7 @@ def _find_folders(state: Path) -> ServiceFolders:
     return ServiceFolders(home, configuration, state)
 
 
-def _choose_account(wanted: ServiceOrder) -> str:
+def _choose_account(wanted: ServiceRequest) -> str:
     """Return whose rights the service gets; root only where it is named, and meant."""
     account = wanted.account or _account()
     if not wanted.everyone or sys.platform == "win32":

@@ -1,4 +1,4 @@
-from mydata_like.app.settings import find_api_key, store_api_key
+from mydata_like.app.settings_service import find_api_key, store_api_key
 from mydata_like.settings.schema import Server, Settings
 from mydata_like.state.secrets import FileSecrets, KeyringSecrets, Secret, SecretSources
 

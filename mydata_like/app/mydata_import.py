@@ -1,12 +1,12 @@
 """Taking over what MyData leaves: its settings, its API key, its SSH key, its identity."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from mydata_like.app.connection import find_uuid
-from mydata_like.app.settings import (
+from mydata_like.app.settings_service import (
     find_legacy,
     find_places,
     find_sources,
@@ -14,7 +14,7 @@ from mydata_like.app.settings import (
     save_settings,
 )
 from mydata_like.core.errors import SettingsError
-from mydata_like.settings.fields import InvalidSettingsError, plain_value
+from mydata_like.settings.fields import InvalidSettingsError, format_value, plain_value
 from mydata_like.settings.layers import Layer, LayerSources, Loaded, preview_settings
 from mydata_like.settings.layers import load_settings as load_layers
 from mydata_like.settings.mydata_cfg import (
@@ -27,7 +27,8 @@ from mydata_like.settings.mydata_cfg import (
     translate,
 )
 from mydata_like.settings.pending_changes import KeyStore
-from mydata_like.settings.schema import Settings, find_missing
+from mydata_like.settings.schema import Settings, find_missing, settings_by_key
+from mydata_like.settings.settings_file import read_settings_file
 from mydata_like.settings.validate import check_values
 from mydata_like.ssh.keys import load_key
 from mydata_like.state.paths import StatePaths
@@ -39,7 +40,7 @@ _UUID, _KEY_FILE = "instrument.uuid", "transfer.key_file"
 _MENDABLE = ("key.exposed", "key.unreadable")
 
 
-class Kept(NamedTuple):
+class SavedKey(NamedTuple):
     """A setting that stays as it is although MyData has another value for it."""
 
     key: str
@@ -57,13 +58,13 @@ class OldSshKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Takeover:
+class MyDataImport:
     """What would be taken over from a MyData.cfg, and what would not; nothing is done yet."""
 
     file: LegacyFile
     keys: tuple[LegacyKey, ...]
     changes: Mapping[str, object]  # of the user's settings file, by dotted key
-    kept: tuple[Kept, ...]
+    kept: tuple[SavedKey, ...]
     ssh_key: OldSshKey | None
     secret: Secret | None
     secret_problem: str  # why there is no secret
@@ -77,7 +78,7 @@ class Takeover:
 ApiKeyFate = Literal["stored", "known", "kept", "left"]
 
 
-def plan_takeover(source: Path | None, config: Path | None, *, force: bool = False) -> Takeover:
+def plan_takeover(source: Path | None, config: Path | None, *, force: bool = False) -> MyDataImport:
     """Return what a MyData.cfg (the usual one by default) would change in the user's settings.
 
     What a person has set here already stays unless `force` is on. Raises SettingsError where
@@ -87,7 +88,7 @@ def plan_takeover(source: Path | None, config: Path | None, *, force: bool = Fal
     translation = translate(file.pairs)
     # What the environment says today is no reason to leave anything out of the file.
     sources = replace(find_sources(config), environment={})
-    present = Present(load_layers(sources), find_places(config))
+    present = CurrentSettings(load_layers(sources), find_places(config))
     ssh_key = _find_ssh_key(file.path)
     wanted = dict(_check_each(translation.values))
     if ssh_key is not None:
@@ -96,7 +97,7 @@ def plan_takeover(source: Path | None, config: Path | None, *, force: bool = Fal
     wrong = _take_wrong_out(sources, changes)
     settings = preview_settings(sources, changes).settings
     secret, secret_problem = _find_secret(file, wanted, settings)
-    return Takeover(
+    return MyDataImport(
         file=file,
         keys=tuple(_mark_wrong(translation.keys, wrong)),
         changes=changes,
@@ -109,7 +110,7 @@ def plan_takeover(source: Path | None, config: Path | None, *, force: bool = Fal
 
 
 def carry_over(
-    takeover: Takeover,
+    takeover: MyDataImport,
     config: Path | None,
     store: KeyStore,
     *,
@@ -139,7 +140,7 @@ def _require_legacy() -> Path:
     return found
 
 
-class Present:
+class CurrentSettings:
     """The settings as they are, and which of them a person has decided."""
 
     def __init__(self, loaded: Loaded, places: StatePaths) -> None:
@@ -159,7 +160,7 @@ class Present:
 
     def compare(
         self, wanted: Mapping[str, object], *, force: bool
-    ) -> tuple[dict[str, object], tuple[Kept, ...]]:
+    ) -> tuple[dict[str, object], tuple[SavedKey, ...]]:
         """Return the values that are new, and those that give way to what there is."""
         changes, kept = {}, []
         for key, value in wanted.items():
@@ -167,9 +168,9 @@ class Present:
             if value == now or (value == "" and now is None):
                 continue
             if key in self._locked_by:
-                kept.append(Kept(key, now, value, self._locked_by[key]))
+                kept.append(SavedKey(key, now, value, self._locked_by[key]))
             elif key in self._own and not force:
-                kept.append(Kept(key, now, value))
+                kept.append(SavedKey(key, now, value))
             else:
                 changes[key] = value
         return changes, tuple(kept)
@@ -237,7 +238,7 @@ def _find_secret(
 
 
 def _keep_secret(
-    takeover: Takeover, secrets: SecretSources, store: KeyStore, *, force: bool
+    takeover: MyDataImport, secrets: SecretSources, store: KeyStore, *, force: bool
 ) -> ApiKeyFate:
     if takeover.secret is None:
         return "left"
@@ -262,3 +263,104 @@ def _keep_secret(
     if store == "keyring":
         secrets.file.forget(owner)
     return "stored"
+
+
+PERSONAL = frozenset({"instrument.uuid", "transfer.key_file", "advanced.state_directory"})
+
+
+class SettingsImport(NamedTuple):
+    """What another settings file would change here; nothing is done yet."""
+
+    changes: Mapping[str, object]  # by dotted key
+    kept: tuple[SavedKey, ...]  # what is locked here
+
+
+def find_settings_kind(path: Path) -> Literal["mydata", "ours", ""]:
+    """Return whether a file has the settings of MyData, or ours; empty for anything else."""
+    if path.suffix.lower() == ".toml":
+        return "ours" if path.is_file() and read_settings_file(path).values else ""
+    try:
+        return "mydata" if path.is_file() and read_legacy_file(path).pairs else ""
+    except SettingsError:
+        return ""
+
+
+def plan_copying(source: Path, config: Path | None) -> SettingsImport:
+    """Return what taking over a settings file would change in the user's own.
+
+    What makes an installation this one, and none of another computer, is left out. Raises
+    `SettingsError` where the file, or what would become of the settings here, is wrong.
+    """
+    file = read_settings_file(source)
+    values = {key: value for key, value in file.values.items() if key not in PERSONAL}
+    _, problems = check_values(values)
+    if file.problems or problems:
+        raise InvalidSettingsError([*file.problems, *problems])
+    # What the environment says today is no reason to leave anything out of the file.
+    sources = replace(find_sources(config), environment={})
+    present = CurrentSettings(load_layers(sources), find_places(config))
+    plain = {key: plain_value(value) for key, value in values.items()}
+    changes, kept = present.compare(plain, force=True)
+    preview_settings(sources, changes)
+    return SettingsImport(changes, kept)
+
+
+_HEADINGS = {
+    Conversion.CHANGED: "Taken over with a difference:",
+    Conversion.LEFT: "Not needed any more:",
+    Conversion.UNUSABLE: "Not taken over; look at these:",
+    Conversion.UNKNOWN: "Unknown to MyData too:",
+}
+
+
+class Paragraph(NamedTuple):
+    """A heading, and what belongs to it line by line."""
+
+    heading: str
+    lines: tuple[str, ...]
+
+
+def describe_takeover(takeover: MyDataImport) -> Iterator[Paragraph]:
+    """Yield what would be set, what differs, what is left out and what stays as it is."""
+    changes = takeover.changes.items()
+    yield from _heading("Set:", (f"{key} = {_text(key, value)}" for key, value in changes))
+    for becoming, heading in _HEADINGS.items():
+        found = (old for old in takeover.keys if old.becoming is becoming and old.name != "api_key")
+        yield from _heading(heading, _sentences(found))
+    yield from _heading("Kept as it is here:", _kept_lines(takeover))
+    yield from _heading("About the file:", _file_lines(takeover))
+
+
+def _heading(heading: str, lines: Iterable[str]) -> Iterator[Paragraph]:
+    found = tuple(lines)
+    if found:
+        yield Paragraph(heading, found)
+
+
+def _sentences(keys: Iterable[LegacyKey]) -> Iterator[str]:
+    """Yield each reason once, with all keys that it is for."""
+    names_by_reason: dict[str, list[str]] = {}
+    for old in keys:
+        names_by_reason.setdefault(old.reason, []).append(old.name)
+    for reason, names in names_by_reason.items():
+        yield f"{', '.join(names)}: {reason}"
+
+
+def _kept_lines(takeover: MyDataImport) -> Iterator[str]:
+    for kept in takeover.kept:
+        now, offered = (_text(kept.key, value) for value in (kept.value, kept.offered))
+        locked = f" (locked by {kept.locked_by})" if kept.locked_by else ""
+        yield f"{kept.key} = {now}; MyData has {offered}{locked}"
+
+
+def _text(key: str, value: object) -> str:
+    return format_value(settings_by_key()[key], value) or "(empty)"
+
+
+def _file_lines(takeover: MyDataImport) -> Iterator[str]:
+    for name in takeover.file.repeated:
+        yield f"{name} is there several times; the last one counts."
+    for number in takeover.file.bad_lines:
+        yield f"Line {number} is no setting."
+    if not takeover.file.encoding.startswith("utf"):
+        yield "It is not in UTF-8: see that letters with accents are right above."

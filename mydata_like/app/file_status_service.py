@@ -15,9 +15,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from mydata_like.app.freeing import find_key
-from mydata_like.app.settings import find_places, find_state, ledger_file
-from mydata_like.app.sources import find_sources
+from mydata_like.app.cleanup_service import find_key
+from mydata_like.app.settings_service import find_places, find_state, ledger_file
+from mydata_like.app.source_service import find_sources
 from mydata_like.core.data_directory import WHOLE
 from mydata_like.core.errors import Problem, SettingsError
 from mydata_like.core.extra_sources import lies_in

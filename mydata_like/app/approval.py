@@ -1,19 +1,27 @@
 """This installation's standing with the server: its record, its key, its approval."""
 
 import logging
+import uuid
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from mydata_like.app.connection import Connection, ensure_uuid
-from mydata_like.app.server_settings import Mirror
+from mydata_like.app.connection import Connection, ensure_uuid, uuid_file
+from mydata_like.app.server_settings_cache import ServerSettingsCache
+from mydata_like.app.settings_service import (
+    find_places,
+    load_settings,
+    prepare_places,
+    save_settings,
+)
 from mydata_like.core.errors import (
     AccessDeniedError,
     ItemError,
     NotApprovedError,
     Problem,
     RunError,
+    SettingsError,
     UploaderError,
 )
 from mydata_like.core.events import ChannelChanged, Event, Notice
@@ -28,8 +36,9 @@ from mydata_like.server.uploader import (
     RegisteredKey,
     UploaderRecord,
 )
+from mydata_like.settings.atomic_write import write_private
 from mydata_like.settings.schema import Settings
-from mydata_like.ssh.keys import KeyPair, ensure_key
+from mydata_like.ssh.keys import KeyPair, create_key, ensure_key
 from mydata_like.state.paths import StatePaths
 from mydata_like.state.state_files import ApprovalState, PendingApproval, load_approval, save_record
 
@@ -40,7 +49,7 @@ WARNING = timedelta(days=14)  # before the last day of an approval
 
 
 @dataclass(frozen=True, slots=True)
-class Applicant:
+class ApprovalApplication:
     """Who asks for approval: the installation, the key to be approved, and the computer."""
 
     installation: Installation
@@ -55,7 +64,9 @@ class Applicant:
         return RegisteredKey(key.line(comment), (key.fingerprint, key.md5_fingerprint))
 
 
-def describe_applicant(connection: Connection, settings: Settings, places: StatePaths) -> Applicant:
+def describe_applicant(
+    connection: Connection, settings: Settings, places: StatePaths
+) -> ApprovalApplication:
     """Return who asks; the key is made where there is none."""
     pair = ensure_key(settings.transfer.key_file or places.key_file)
     uuid, traits = ensure_uuid(settings, places), find_traits()
@@ -69,21 +80,26 @@ def describe_applicant(connection: Connection, settings: Settings, places: State
         machine=MachineRecord(**asdict(describe_machine())),
     )
     seat = MachineIdentity.of(uuid, traits.hostname, traits.system, traits.interfaces)
-    return Applicant(installation, pair, seat)
+    return ApprovalApplication(installation, pair, seat)
 
 
-class Kept(NamedTuple):
+class StoredIdentity(NamedTuple):
     """What is kept on the disk of how we stand with a server, and of what it sets for us."""
 
     standing: Path
-    server_settings: Mirror
+    server_settings: ServerSettingsCache
 
 
-class Petition:
+class ApprovalRequest:
     """Our request to be let into the staging area: made once, then asked about."""
 
     def __init__(
-        self, connection: Connection, applicant: Applicant, kept: Kept, clock: Clock, emit: Emit
+        self,
+        connection: Connection,
+        applicant: ApprovalApplication,
+        kept: StoredIdentity,
+        clock: Clock,
+        emit: Emit,
     ) -> None:
         self.applicant = applicant
         self._connection = connection
@@ -273,4 +289,42 @@ def _describe_copy(ours: MachineIdentity, theirs: MachineIdentity) -> Problem:
         "If it is a copy, give it an identity of its own: mydata-like register --new-identity. "
         f"If it takes the place of the one on {theirs.hostname}: "
         "mydata-like register --keep-identity",
+    )
+
+
+def renew_identity(settings: Settings, config: Path | None) -> str:
+    """Give this installation a uuid and a key of its own, and return the uuid.
+
+    The old key stays beside the new one. A key that the settings name is left alone, as other
+    programs may use it; the settings name none afterwards. Raises SettingsError where the
+    settings' file does not decide on either.
+    """
+    places = find_places(config)
+    prepare_places(settings, places)
+    old, new = ensure_uuid(settings, places), str(uuid.uuid4())
+    changes = {
+        key: value
+        for key, value, was in (
+            ("instrument.uuid", new, settings.instrument.uuid),
+            ("transfer.key_file", None, settings.transfer.key_file),
+        )
+        if was
+    }
+    if changes:
+        save_settings(config, changes)
+    _require_changed(load_settings(config).settings, new)
+    if places.key_file.exists():
+        places.key_file.rename(places.key_file.with_name(f"{places.key_file.name}.of-{old}"))
+    create_key(places.key_file)
+    write_private(uuid_file(settings, places), f"{new}\n".encode())
+    return new
+
+
+def _require_changed(settings: Settings, new: str) -> None:
+    if settings.instrument.uuid in ("", new) and not settings.transfer.key_file:
+        return
+    raise SettingsError(
+        "The identity of this installation is not decided by its own settings file.",
+        hint="See where it comes from with: mydata-like settings explain instrument.uuid, "
+        "and the same for transfer.key_file. Change it there.",
     )
