@@ -50,7 +50,7 @@ def main() -> None:
 def show(words: list[str] | None = None) -> None:
     """Open the window, as `mydata-like-gui` does; the words are the command line by default."""
     _take_private()
-    from mydata_like.cli.window import app as window
+    from mydata_like.cli.window_command import app as window
 
     window(words, prog_name="mydata-like gui", obj=open_window)
 

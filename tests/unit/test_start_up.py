@@ -48,7 +48,7 @@ def test_a_run_imports_no_window_and_nothing_that_few_runs_need(tmp_path):
 
     assert "mydata_like.app.run_service" in modules
     assert not modules & (HEAVY - {"typer"})
-    assert not modules & {"mydata_like.cli.watching", "mydata_like.app.onboarding"}
+    assert not modules & {"mydata_like.cli.watch_command", "mydata_like.app.onboarding"}
 
 
 @pytest.mark.process
@@ -82,5 +82,5 @@ def test_a_command_imports_nothing_that_only_others_need(words, tmp_path):
     modules = imported(code, *words, "--config", str(tmp_path / "settings.toml"))
 
     assert "mydata_like.cli.main" in modules
-    assert "mydata_like.cli.explaining" not in modules
+    assert "mydata_like.cli.support_command" not in modules
     assert not [name for name in modules if name.startswith(CARRYING)]

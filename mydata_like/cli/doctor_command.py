@@ -12,10 +12,16 @@ from mydata_like.app.logging_setup import open_log
 from mydata_like.app.registration import load_trusting
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.speedtest_service import SpeedTest, SpeedTestRequest, open_speed_test
-from mydata_like.cli.commands import follow_standard_input, stopped_by_signals
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, choose_shape, log_event, tell_failure
-from mydata_like.cli.report import print_json, print_lines
+from mydata_like.cli.output import (
+    Shape,
+    choose_shape,
+    log_event,
+    print_json,
+    print_lines,
+    tell_failure,
+)
+from mydata_like.cli.stdin_commands import follow_standard_input, stopped_by_signals
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.formatting import format_size
 from mydata_like.engine.pipeline import CancelFlag
@@ -35,7 +41,7 @@ from mydata_like.speedtest.results import (
 _UNSURE = 0.25  # of the median: a wider spread is shown
 
 
-class Asked(NamedTuple):
+class SpeedTestArguments(NamedTuple):
     """What was asked for on the command line.
 
     `latest` takes up the latest test instead of a new one; `attended` ends with the program that
@@ -51,7 +57,7 @@ class Asked(NamedTuple):
     attended: bool
 
 
-class Told(NamedTuple):
+class SpeedTestOutput(NamedTuple):
     """What becomes known: lines for a person, and for programs an event with its fields."""
 
     lines: Sequence[str]
@@ -59,7 +65,7 @@ class Told(NamedTuple):
     fields: Mapping[str, object] = {}
 
 
-Tell = Callable[[Told], None]
+Tell = Callable[[SpeedTestOutput], None]
 
 
 def examine(  # noqa: PLR0913, PLR0917 - the options of a command
@@ -95,7 +101,7 @@ def examine(  # noqa: PLR0913, PLR0917 - the options of a command
     """
     if latest and not apply:
         raise typer.BadParameter("--latest goes with --apply.")
-    asked = Asked(
+    asked = SpeedTestArguments(
         order=SpeedTestRequest(config=config, effort=QUICK if quick else FULL, anyway=anyway),
         assignments=tuple(assignments or ()),
         host_keys=tuple(accept or ()),
@@ -113,7 +119,7 @@ def examine(  # noqa: PLR0913, PLR0917 - the options of a command
         raise typer.Exit(INTERRUPTED_EXIT) from None
 
 
-def _carry_out(asked: Asked) -> None:
+def _carry_out(asked: SpeedTestArguments) -> None:
     order = asked.order
     loaded = load_trusting(order.config, asked.assignments, asked.host_keys)
     settings, cancel = loaded.settings, CancelFlag()
@@ -131,11 +137,11 @@ def _carry_out(asked: Asked) -> None:
         print_json(event | record)
 
 
-def _examine(test: SpeedTest, asked: Asked) -> dict[str, Any]:
+def _examine(test: SpeedTest, asked: SpeedTestArguments) -> dict[str, Any]:
     """Measure or recall, and apply what is advised; return the record of it, which is kept."""
     tell = _TELLERS[asked.shape]
     if test.obstacle:
-        tell(Told([test.obstacle, ""]))
+        tell(SpeedTestOutput([test.obstacle, ""]))
     record = test.recall() if asked.latest else _measure(test, tell)
     known = len(test.findings.unknown)
     try:
@@ -145,16 +151,16 @@ def _examine(test: SpeedTest, asked: Asked) -> dict[str, Any]:
         unknown = test.findings.unknown
         record["findings"]["unknown"] = list(unknown)
         test.keep(record)
-        tell(Told(unknown[known:]))
+        tell(SpeedTestOutput(unknown[known:]))
     return record
 
 
 def _measure(test: SpeedTest, tell: Tell) -> dict[str, Any]:
     with closing(test.measure()) as parts:
         for measured in parts:
-            tell(Told([describe(measured)], "stage_measured", measured.as_record()))
+            tell(SpeedTestOutput([describe(measured)], "stage_measured", measured.as_record()))
     verdict = test.judge()
-    tell(Told(list(conclude(verdict, test.findings))))
+    tell(SpeedTestOutput(list(conclude(verdict, test.findings))))
     return test.as_record(verdict)
 
 
@@ -168,7 +174,7 @@ def _apply(test: SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool)
     changes = test.find_applicable(record)
     if not changes:
         said = "Nothing was changed: no setting is left that may be changed here and is faster."
-        tell(Told(["", said]))
+        tell(SpeedTestOutput(["", said]))
         return
     before = {one.what: one for one in (test.carry() if afresh else test.findings.measured)}
     applied = {"changes": changes, "replaced": test.find_replaced(changes)}
@@ -178,12 +184,16 @@ def _apply(test: SpeedTest, record: dict[str, Any], tell: Tell, *, afresh: bool)
     record["proof"]["measured"] = measured
     test.keep(record)
     lines = [f"Set {key} to {_tell_value(value)}." for key, value in changes.items()]
-    tell(Told(["", *lines], "settings_applied", applied))
+    tell(SpeedTestOutput(["", *lines], "settings_applied", applied))
     for after in gains:
         was = before.get(after.what)
         first = f"{format_value(was)} before, " if was else ""
         fields = {"before": was and was.as_record(), "after": after.as_record()}
-        tell(Told([f"{after.what}: {first}{format_value(after)} now"], "gain_measured", fields))
+        tell(
+            SpeedTestOutput(
+                [f"{after.what}: {first}{format_value(after)} now"], "gain_measured", fields
+            )
+        )
         measured.append(fields)
 
 
@@ -191,13 +201,13 @@ def _tell_value(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _tell_person(told: Told) -> None:
+def _tell_person(told: SpeedTestOutput) -> None:
     """Print lines at once, also to whoever reads them through a pipe."""
     print_lines(told.lines)
     sys.stdout.flush()
 
 
-def _tell_program(told: Told) -> None:
+def _tell_program(told: SpeedTestOutput) -> None:
     if told.event:
         print_json({"event": told.event, **told.fields})
 

@@ -14,10 +14,9 @@ from mydata_like.app.cleanup_service import open_freeing
 from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver
 from mydata_like.app.settings_service import load_settings
-from mydata_like.cli.commands import stopped_by_signals
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, tell_failure
-from mydata_like.cli.report import print_json, print_lines
+from mydata_like.cli.output import Shape, print_json, print_lines, tell_failure
+from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.errors import Cancelled, Problem, UploaderError
 from mydata_like.core.formatting import format_path, format_size

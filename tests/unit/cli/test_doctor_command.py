@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import replace
 
 from mydata_like.app.settings_service import load_settings
-from mydata_like.cli.doctor import conclude, describe
+from mydata_like.cli.doctor_command import conclude, describe
 from mydata_like.settings.transfer_sections import Transfer
 from mydata_like.speedtest.recommendations import judge
 from mydata_like.speedtest.results import (

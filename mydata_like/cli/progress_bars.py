@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from mydata_like.cli.report import PlainLines, Report
+from mydata_like.cli.output import PlainLines, RunOutput
 from mydata_like.core.formatting import (
     LIMITS,
     format_duration,
@@ -25,7 +25,7 @@ REFRESHES = 5  # a second
 
 
 @contextmanager
-def live_bars(progress: RunProgress, stream: TextIO) -> Iterator[Report]:
+def live_bars(progress: RunProgress, stream: TextIO) -> Iterator[RunOutput]:
     """Show live bars on a terminal: per channel, in all, and the sums."""
     console = Console(file=stream, markup=False, highlight=False)
     picture = _Picture(progress)

@@ -4,7 +4,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.cli.archives import app
+from mydata_like.cli.archives_command import app
 from tests.archives import NAME, members_of, write
 
 CONTENTS = {b"Set 1/a.txt": b"aaa", b"Set 1/raw/b.tif": b"bb", b"Set 1/raw/c.tif": b""}

@@ -11,10 +11,9 @@ from rich.table import Table
 
 from mydata_like.app.demo_service import DemoPlace, open_place
 from mydata_like.app.settings_service import HOME
-from mydata_like.cli.commands import stopped_by_signals
-from mydata_like.cli.output import Shape, tell_failure
-from mydata_like.cli.report import print_lines
-from mydata_like.cli.running import RunArguments, carry_out
+from mydata_like.cli.output import Shape, print_lines, tell_failure
+from mydata_like.cli.run_command import RunArguments, carry_out
+from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import format_size
 from mydata_like.engine.pipeline import CancelFlag

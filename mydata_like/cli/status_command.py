@@ -14,8 +14,14 @@ from mydata_like.app.status_report import (
     look_at_state,
 )
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, tell_failure
-from mydata_like.cli.report import describe_decision, describe_safety, print_json, print_lines
+from mydata_like.cli.output import (
+    Shape,
+    describe_decision,
+    describe_safety,
+    print_json,
+    print_lines,
+    tell_failure,
+)
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.formatting import LIMITS, format_duration, format_size
 from mydata_like.hostos.clock import SystemClock

@@ -8,10 +8,10 @@ from mydata_like.app.logging_setup import open_log
 from mydata_like.app.registration import fetch_server_settings
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.settings_service import load_settings
-from mydata_like.cli.commands import stopped_by_signals
 from mydata_like.cli.options import ConfigOption, SetOption
-from mydata_like.cli.report import print_line
-from mydata_like.cli.settings import problems_told, source_text, tell_warnings
+from mydata_like.cli.output import print_line
+from mydata_like.cli.settings_command import problems_told, source_text, tell_warnings
+from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import UploaderError
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.settings.fields import format_value

@@ -1,8 +1,10 @@
 """`mydata-like watch`: runs by the schedule, without a window, for as long as it is left to."""
 
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from datetime import datetime
+from subprocess import list2cmdline
 from typing import Annotated
 
 import typer
@@ -13,8 +15,7 @@ from mydata_like.app.logging_setup import open_log
 from mydata_like.app.run_request import RunObserver, WatchRequest
 from mydata_like.app.service_setup import Service, ServiceRequest
 from mydata_like.app.settings_service import load_settings
-from mydata_like.cli import service as services
-from mydata_like.cli.commands import follow_commands, stopped_by_signals
+from mydata_like.cli import watch_command as services
 from mydata_like.cli.options import (
     AcceptOption,
     BriefOption,
@@ -22,8 +23,18 @@ from mydata_like.cli.options import (
     EventsOption,
     SetOption,
 )
-from mydata_like.cli.output import Shape, choose_shape, log_event, tell_failure
-from mydata_like.cli.report import EventLines, PlainLines, Report, print_lines, summarise
+from mydata_like.cli.output import (
+    EventLines,
+    PlainLines,
+    RunOutput,
+    Shape,
+    choose_shape,
+    log_event,
+    print_lines,
+    summarise,
+    tell_failure,
+)
+from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.core.deletion import PARTIAL_REASONS
 from mydata_like.core.errors import Cancelled, UploaderError
 from mydata_like.core.events import Event, Notice, RunFinished, RunScheduled, RunStarted
@@ -123,7 +134,7 @@ def _watch(order: WatchRequest, shape: Shape) -> None:
     settings = load_settings(order.config, order.assignments).settings
     go_second(settings)
     cancel = CancelFlag()
-    report: Report = WatchLines()
+    report: RunOutput = WatchLines()
     if shape is not Shape.TEXT:
         report = EventLines(sys.stdout, brief=shape is Shape.BRIEF)
     with ExitStack() as stack:
@@ -176,3 +187,54 @@ def _local(moment: datetime) -> str:
 
 def _write(text: str) -> None:
     sys.stdout.write(text)
+
+
+FAILED_EXIT = 1
+
+
+def show(service: Service) -> int:
+    """Print the definition and where it belongs; nothing is changed."""
+    definition = service.definition
+    encoding = "utf-16" if definition.content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+    print_lines(
+        [
+            f"# {definition.file}",
+            *definition.content.decode(encoding).rstrip().splitlines(),
+            "# Then:",
+            *(f"#   {list2cmdline(command)}" for command in definition.install),
+        ]
+    )
+    return 0
+
+
+def install(service: Service) -> int:
+    """Install the service; what the system refuses is told with the command to type."""
+    print_lines([f"Warning: {service.warning}"] if service.warning else [])
+    outcomes = list(service.install())
+    print_lines([f"{service.definition.file} is written."])
+    left = service.definition.install[len(outcomes) :]
+    problem = outcomes[-1].problem
+    print_lines(_tell(problem, (outcomes[-1].command, *left)))
+    if not problem:
+        print_lines(["The service is installed and at work."])
+    print_lines(service.definition.advice)
+    return FAILED_EXIT if problem else 0
+
+
+def uninstall(service: Service) -> int:
+    """Remove the service."""
+    outcomes = list(service.uninstall())
+    if not outcomes:
+        print_lines([f"There is no service here: {service.definition.file} does not exist."])
+        return 0
+    problem = outcomes[-1].problem
+    print_lines([f"{service.definition.file} is removed."])
+    print_lines(_tell(problem, [outcome.command for outcome in outcomes if outcome.problem]))
+    return FAILED_EXIT if problem else 0
+
+
+def _tell(problem: str, commands: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    if problem:
+        yield f"The system did not do its part: {problem}."
+        yield "Type this yourself:"
+        yield from (f"  {list2cmdline(command)}" for command in commands)

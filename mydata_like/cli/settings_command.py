@@ -20,7 +20,7 @@ from mydata_like.app.settings_service import (
 )
 from mydata_like.cli.lazy_group import LazyGroup
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.report import describe_decision, print_line, print_lines
+from mydata_like.cli.output import describe_decision, print_line, print_lines
 from mydata_like.core.errors import SettingsError
 from mydata_like.core.formatting import format_json, format_text
 from mydata_like.settings.fields import format_value, parse_value, plain_value
@@ -32,8 +32,8 @@ class SettingsCommands(LazyGroup):
     """The commands of settings; those that go to a server or to another program are lazy."""
 
     lazy_commands: ClassVar = {
-        "fetch": ("server_settings", "fetch"),
-        "import": ("importing", "import_settings"),
+        "fetch": ("server_settings_command", "fetch"),
+        "import": ("import_command", "import_settings"),
     }
 
 
@@ -46,7 +46,7 @@ AUTOSTART = "window.start_at_login"  # which takes effect when it is set
 KeyArgument = Annotated[str, typer.Argument(metavar="SECTION.KEY")]
 
 
-class Store(StrEnum):
+class SettingsTarget(StrEnum):
     """Where the API key can be kept."""
 
     KEYRING = "keyring"
@@ -54,7 +54,7 @@ class Store(StrEnum):
 
 
 StoreOption = Annotated[
-    Store,
+    SettingsTarget,
     typer.Option(help="The system's keyring, or a file (not encrypted) that only you can read."),
 ]
 StdinOption = Annotated[bool, typer.Option("--stdin", help="Read the key from standard input.")]
@@ -142,7 +142,7 @@ def explain(key: KeyArgument, config: ConfigOption = None, assignments: SetOptio
 def store_key(
     config: ConfigOption = None,
     assignments: SetOption = None,
-    store: StoreOption = Store.KEYRING,
+    store: StoreOption = SettingsTarget.KEYRING,
     stdin: StdinOption = False,
 ) -> None:
     """Store the API key of the account, asking for it without showing it."""
@@ -151,7 +151,9 @@ def store_key(
         secrets = open_secrets(config)
         text = sys.stdin.readline() if stdin else typer.prompt("API key", hide_input=True)
         owner = store_api_key(settings, secrets, text, store.value)
-        where = "keyring" if store is Store.KEYRING else "secrets file, which is not encrypted"
+        where = (
+            "keyring" if store is SettingsTarget.KEYRING else "secrets file, which is not encrypted"
+        )
         print_line(f"The API key of {owner.account} on {owner.origin} is in the {where}.")
 
 

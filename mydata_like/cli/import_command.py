@@ -14,15 +14,15 @@ from mydata_like.app.mydata_import import (
     plan_takeover,
 )
 from mydata_like.cli.options import ConfigOption, JsonOption
-from mydata_like.cli.report import print_json, print_lines
-from mydata_like.cli.settings import Store, problems_told
+from mydata_like.cli.output import print_json, print_lines
+from mydata_like.cli.settings_command import SettingsTarget, problems_told
 
 FileArgument = Annotated[
     Path | None,
     typer.Argument(metavar="[MyData.cfg]", help="MyData's file; by default where MyData keeps it."),
 ]
 KeyStoreOption = Annotated[
-    Store,
+    SettingsTarget,
     typer.Option(
         "--key-store",
         help="Where the API key goes: the system's keyring, or a file (not encrypted) that only "
@@ -47,7 +47,7 @@ PreviewOption = Annotated[
 def import_settings(  # noqa: PLR0913 - each is an option of its own
     source: FileArgument = None,
     config: ConfigOption = None,
-    store: KeyStoreOption = Store.KEYRING,
+    store: KeyStoreOption = SettingsTarget.KEYRING,
     *,
     force: ForceOption = False,
     blank_old_key: BlankOption = False,
@@ -80,7 +80,9 @@ def _report(takeover: MyDataImport) -> Iterator[str]:
         yield from (f"  {line}" for line in paragraph.lines)
 
 
-def _key_lines(takeover: MyDataImport, fate: ApiKeyFate | None, store: Store) -> Iterator[str]:
+def _key_lines(
+    takeover: MyDataImport, fate: ApiKeyFate | None, store: SettingsTarget
+) -> Iterator[str]:
     yield ""
     key = takeover.ssh_key
     if key is None:
@@ -91,7 +93,7 @@ def _key_lines(takeover: MyDataImport, fate: ApiKeyFate | None, store: Store) ->
         yield f"Before MyData's SSH key can be used: {key.problem}"
     else:
         yield f"MyData's SSH key {key.path} ({key.fingerprint}) is used where it lies."
-    place = "keyring" if store is Store.KEYRING else "secrets file, which is not encrypted"
+    place = "keyring" if store is SettingsTarget.KEYRING else "secrets file, which is not encrypted"
     match fate:
         case "stored" | "known":
             yield f"The API key is in the {place}."

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mydata_like.cli.commands import split_lines
+from mydata_like.cli.stdin_commands import split_lines
 from mydata_like.core.commands import LONGEST
 
 

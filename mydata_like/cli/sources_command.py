@@ -10,8 +10,7 @@ import typer
 from mydata_like.app.settings_service import load_settings
 from mydata_like.app.source_service import find_unfinished_sources, remove_source
 from mydata_like.cli.options import ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, tell_failure
-from mydata_like.cli.report import print_json, print_lines
+from mydata_like.cli.output import Shape, print_json, print_lines, tell_failure
 from mydata_like.core.errors import UploaderError
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.formatting import format_path, format_size

@@ -18,10 +18,9 @@ from mydata_like.app.logging_setup import open_log
 from mydata_like.app.registration import HostKey, load_trusting, trust_host
 from mydata_like.app.run_request import RunObserver, RunRequest, ignore
 from mydata_like.app.settings_service import load_settings
-from mydata_like.cli.commands import stopped_by_signals
 from mydata_like.cli.options import AcceptOption, ConfigOption, JsonOption, SetOption
-from mydata_like.cli.output import Shape, tell_failure
-from mydata_like.cli.report import PlainLines, print_json, print_lines
+from mydata_like.cli.output import PlainLines, Shape, print_json, print_lines, tell_failure
+from mydata_like.cli.stdin_commands import stopped_by_signals
 from mydata_like.core.errors import Cancelled, HostKeyError, UploaderError
 from mydata_like.core.ports import Emit
 from mydata_like.engine.pipeline import CancelFlag
@@ -36,7 +35,7 @@ _CONCLUSIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RegisterArguments:
     """What was asked for on the command line."""
 
     config: Path | None
@@ -77,7 +76,7 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
         raise typer.BadParameter("--new-identity, --keep-identity and --check exclude each other.")
     shape = Shape.JSON if as_json else Shape.TEXT
     values = tuple(assignments or ())
-    asked = Asked(config, values, tuple(accept or ()), wait, keep_identity)
+    asked = RegisterArguments(config, values, tuple(accept or ()), wait, keep_identity)
     try:
         if check:
             raise typer.Exit(_check(asked, shape))
@@ -91,7 +90,7 @@ def register(  # noqa: PLR0913, PLR0917 - the options of a command
         raise typer.Exit(INTERRUPTED_EXIT) from None
 
 
-def _register(asked: Asked, shape: Shape) -> None:
+def _register(asked: RegisterArguments, shape: Shape) -> None:
     reload = partial(load_settings, asked.config, asked.assignments)
     settings, patience = reload().settings, inf if asked.wait else None
     request = RunRequest(settings=settings, config=asked.config, patience=patience, reload=reload)
@@ -126,7 +125,7 @@ def _attending(settings: Settings, config: Path | None, emit: Emit) -> Iterator[
         yield RunObserver(emit=emit, cancel=cancel, hide=redaction.add)
 
 
-def _check(asked: Asked, shape: Shape) -> int:
+def _check(asked: RegisterArguments, shape: Shape) -> int:
     """Tell of each step whether it is well; return the exit code of the first that is not."""
     settings = load_trusting(asked.config, asked.assignments, asked.accept).settings
     request = RunRequest(settings=settings, config=asked.config, dry_run=True)
@@ -149,7 +148,7 @@ def _describe_step(step: TestStep) -> str:
     return f"{step.result.value:9} {step.name}: {told}"
 
 
-def _renew_identity(asked: Asked, shape: Shape, *, sure: bool) -> None:
+def _renew_identity(asked: RegisterArguments, shape: Shape, *, sure: bool) -> None:
     """Make a new identity, if the person is sure."""
     settings = load_settings(asked.config, asked.assignments).settings
     if not sure:

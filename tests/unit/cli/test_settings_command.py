@@ -3,7 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from mydata_like.cli.settings import app
+from mydata_like.cli.settings_command import app
 
 KEY = "0123456789abcdef-canary"
 COMPLETE = """\

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import typer
 from typer import BadParameter
 
 from mydata_like.app.daemon import send_signals
@@ -18,18 +19,35 @@ from mydata_like.app.registration import load_trusting
 from mydata_like.app.run_request import RunObserver, RunRequest
 from mydata_like.app.run_service import open_run
 from mydata_like.app.status_report import look_at_state
-from mydata_like.cli.commands import follow_commands, stopped_by_signals
-from mydata_like.cli.output import Shape, end_of_nothing, log_event, tell_failure
-from mydata_like.cli.report import (
+from mydata_like.cli.options import (
+    AcceptEmptyOption,
+    AcceptOption,
+    AsOption,
+    BriefOption,
+    ConfigOption,
+    EventsOption,
+    JsonOption,
+    OnlyOption,
+    SetOption,
+    ShardOption,
+    SourceOption,
+)
+from mydata_like.cli.output import (
+    DryRunOutput,
     EventLines,
     PlainLines,
-    Preview,
-    Report,
+    RunOutput,
+    Shape,
+    choose_shape,
     describe_safety,
+    end_of_nothing,
+    log_event,
     print_json,
     print_lines,
     summarise,
+    tell_failure,
 )
+from mydata_like.cli.stdin_commands import follow_commands, stopped_by_signals
 from mydata_like.cli.terminal import drawing_stream
 from mydata_like.core.data_directory import WHOLE, Shard
 from mydata_like.core.deletion import Safety
@@ -105,7 +123,7 @@ def _carry_out(arguments: RunArguments) -> int:
     settings = reload().settings
     go_second(settings)
     request = _build_request(arguments, settings, reload)
-    cancel, preview = CancelFlag(), Preview()
+    cancel, preview = CancelFlag(), DryRunOutput()
     with ExitStack() as stack:
         redaction = stack.enter_context(open_log(settings, arguments.config, arguments.shard))
         stack.enter_context(stopped_by_signals(cancel))
@@ -172,14 +190,16 @@ def _send_signals(arguments: RunArguments, settings: Settings, finished: RunFini
 
 
 @contextmanager
-def _open_report(arguments: RunArguments, progress: RunProgress) -> Iterator[Report]:
+def _open_report(arguments: RunArguments, progress: RunProgress) -> Iterator[RunOutput]:
     shape = arguments.shape
     if shape in (Shape.EVENTS, Shape.BRIEF):
         yield EventLines(sys.stdout, brief=shape is Shape.BRIEF, dry_run=arguments.dry_run)
     elif shape is Shape.JSON:
         yield PlainLines(sys.stderr.write)
     elif sys.stdout.isatty():
-        from mydata_like.cli.bars import live_bars  # here: a run that nobody watches needs none
+        from mydata_like.cli.progress_bars import (
+            live_bars,  # here: a run that nobody watches needs none
+        )
 
         with live_bars(progress, drawing_stream(sys.stdout)) as report:
             yield report
@@ -208,3 +228,54 @@ def _summarise(arguments: RunArguments, settings: Settings, finished: RunFinishe
     partial = bool(arguments.sources or arguments.only)
     lines = summarise(finished, partial=partial or found.safety is not Safety.SAFE)
     return lines if found.safety is Safety.SAFE else [*lines, *describe_safety(found)]
+
+
+def run(  # noqa: PLR0913 - each is an option of its own
+    *,
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    accept: AcceptOption = None,
+    sources: SourceOption = None,
+    becoming: AsOption = None,
+    only: OnlyOption = "",
+    shard: ShardOption = "",
+    accept_empty: AcceptEmptyOption = False,
+    events: EventsOption = False,
+    brief: BriefOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Scan the data directory and upload what the server lacks, until all is verified."""
+    shape = choose_shape(events=events, brief=brief, as_json=as_json)
+    if sum(map(bool, (only, sources, shard))) > 1:
+        raise typer.BadParameter("--only, --source and --shard exclude each other.")
+    arguments = RunArguments(
+        config,
+        tuple(assignments or ()),
+        shape,
+        tuple(accept or ()),
+        only=only,
+        shard=read_shard(shard),
+        accept_empty=accept_empty,
+    )
+    raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))
+
+
+def scan(  # noqa: PLR0913 - each is an option of its own
+    *,
+    config: ConfigOption = None,
+    assignments: SetOption = None,
+    sources: SourceOption = None,
+    becoming: AsOption = None,
+    shard: ShardOption = "",
+    events: EventsOption = False,
+    brief: BriefOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Do a dry run: tell what would be uploaded; nothing is sent and nothing is made."""
+    shape = choose_shape(events=events, brief=brief, as_json=as_json)
+    if sources and shard:
+        raise typer.BadParameter("--source and --shard exclude each other.")
+    arguments = RunArguments(
+        config, tuple(assignments or ()), shape, dry_run=True, shard=read_shard(shard)
+    )
+    raise typer.Exit(carry_out(arguments, sources or (), becoming or ()))
