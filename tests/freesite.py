@@ -27,10 +27,10 @@ from mydata_like.app.staging_service import open_petition
 from mydata_like.core.deletion import DeletedFile, KeptFile
 from mydata_like.core.model import DatafileId, DatasetId, Entry, EntryState
 from mydata_like.core.ports import ExperimentDraft
-from mydata_like.demo.approval import STAGING_BOX, ScpAddress
-from mydata_like.demo.preset import FACILITY
-from mydata_like.demo.server import EmbeddedServer
-from mydata_like.demo.site import DEFAULT_BOX
+from mydata_like.demo.context import DEFAULT_BOX
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.fixtures import FACILITY
+from mydata_like.demo.uploaders import STAGING_BOX, ScpAddress
 from mydata_like.engine.pipeline import CancelFlag
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger

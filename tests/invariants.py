@@ -8,7 +8,7 @@ from mydata_like.app.settings_service import find_places, ledger_file, load_sett
 from mydata_like.core.events import FileFailed
 from mydata_like.core.extra_sources import KnownSource
 from mydata_like.core.model import EntryState
-from mydata_like.demo.archived import is_archive, list_archived
+from mydata_like.demo.invariants import is_archive, list_archived
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.site import Carried, Ended, Picture, Site

@@ -22,7 +22,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
 from mydata_like.app.settings_service import save_settings
-from mydata_like.demo.samples import make_samples
+from mydata_like.demo.fixtures import make_samples
 from mydata_like.gui.app import Program
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.look import palette

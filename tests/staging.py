@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mydata_like.core.events import Event
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, StagingArea
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import SshTransport

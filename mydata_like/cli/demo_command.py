@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mydata_like.app.demo_service import DemoPlace, open_place
+from mydata_like.app.demo_service import DemoSite, open_place
 from mydata_like.app.settings_service import HOME
 from mydata_like.cli.output import Shape, print_lines, tell_failure
 from mydata_like.cli.run_command import RunArguments, carry_out
@@ -68,7 +68,7 @@ def serve_forever(write_config: str) -> int:
         return error.exit_code
 
 
-def _serve(place: DemoPlace, file: Path | None) -> int:
+def _serve(place: DemoSite, file: Path | None) -> int:
     config = file or place.folder / "settings.toml"
     place.write_settings(config)
     cancel = CancelFlag()
@@ -88,7 +88,7 @@ def _serve(place: DemoPlace, file: Path | None) -> int:
     return 0
 
 
-def _demonstrate(place: DemoPlace, shape: Shape) -> int:
+def _demonstrate(place: DemoSite, shape: Shape) -> int:
     config = place.folder / "settings.toml"
     place.write_settings(config)
     # With --json the last line on standard output is the summary, so all else goes aside.
@@ -108,7 +108,7 @@ def _demonstrate(place: DemoPlace, shape: Shape) -> int:
     return code or (1 if losses else 0)
 
 
-def _build_table(place: DemoPlace) -> Table:
+def _build_table(place: DemoSite) -> Table:
     """Return what the server has, dataset by dataset."""
     files, sizes, verified = Counter[str](), Counter[str](), Counter[str]()
     for datafile in place.server.datafiles():

@@ -130,7 +130,7 @@ def _staging_host() -> "Iterator[Endpoint]":
     from mydata_like.ssh.session import Endpoint
 
     _require_demo()
-    from mydata_like.demo.place import furnish
+    from mydata_like.demo.demo_site import furnish
 
     with TemporaryDirectory(dir=os.environ[HOME]) as name, furnish(Path(name)) as place:
         yield Endpoint(

@@ -15,9 +15,9 @@ from mydata_like.core.errors import (
 from mydata_like.core.model import Dataset, DatasetId, FileToSend, LocalFile, Payload, Registration
 from mydata_like.core.ports import ExperimentDraft, SentFile
 from mydata_like.core.token_bucket import TokenBucket
-from mydata_like.demo.approval import STAGING_BOX
+from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.faults import EMPTY_LIST, Fault, Reset
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.uploaders import STAGING_BOX
 from mydata_like.server.api import HttpServer
 from mydata_like.server.chunked_upload import ChunkedUpload
 from mydata_like.server.client import ApiClient

@@ -8,7 +8,7 @@ from mydata_like.core.errors import TransientError
 from mydata_like.core.events import ChannelChanged, Notice
 from mydata_like.core.model import StagingArea
 from mydata_like.core.ports import SentFile
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.settings.schema import Transfer
 from mydata_like.ssh.keys import create_key
 from mydata_like.transfer.pool import SshTransport

@@ -6,8 +6,8 @@ import pytest
 
 from mydata_like.core.model import DatasetFolder, Layout, OwnerKind
 from mydata_like.core.ports import ExperimentDraft
-from mydata_like.demo.preset import Person, add_person
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.fixtures import Person, add_person
 from mydata_like.engine.datasets import Datasets, Identity
 from mydata_like.server.api import HttpServer
 from mydata_like.server.client import ApiClient

@@ -13,9 +13,9 @@ from mydata_like.app.settings_service import (
     save_settings,
     store_api_key,
 )
-from mydata_like.demo.approval import ScpAddress
-from mydata_like.demo.server import EmbeddedServer
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.ssh_servers import PrivateSshd
+from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step import Readiness
 from mydata_like.ssh.keys import load_key

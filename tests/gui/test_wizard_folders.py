@@ -14,7 +14,7 @@ from mydata_like.app.settings_service import (
     store_api_key,
 )
 from mydata_like.core.model import Layout
-from mydata_like.demo.server import EmbeddedServer
+from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.gui.wizard import SetupWizard
 from mydata_like.gui.wizard.step import Readiness
 from mydata_like.gui.wizard.takeover import TakeoverSheet

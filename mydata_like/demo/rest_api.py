@@ -6,15 +6,13 @@ from flask import Flask, Response, g, request
 from werkzeug.exceptions import InternalServerError, NotFound
 
 from mydata_like.demo.accounts import Accounts
-from mydata_like.demo.answers import Refusal, answer_json, answer_refusal, failed
-from mydata_like.demo.chunks import Chunks
-from mydata_like.demo.datafiles import Datafiles
-from mydata_like.demo.datasets import Datasets
-from mydata_like.demo.experiments import Experiments
-from mydata_like.demo.records import Registrar
+from mydata_like.demo.chunked_uploads import Chunks
+from mydata_like.demo.context import API, ServerContext, identify
+from mydata_like.demo.datafiles import Datafiles, Registrar
+from mydata_like.demo.experiments import DatasetResource, Experiments
+from mydata_like.demo.json_responses import Refusal, answer_json, answer_refusal, failed
 from mydata_like.demo.replicas import Replicas
-from mydata_like.demo.site import API, Site, identify
-from mydata_like.demo.uploaders import Registrations, Uploaders
+from mydata_like.demo.uploaders import Registrations, UploaderResource
 
 View = Callable[..., Response]
 
@@ -44,7 +42,7 @@ _RESOURCES = [
 ]
 
 
-def build_app(site: Site) -> Flask:
+def build_app(site: ServerContext) -> Flask:
     """Return the application for a site."""
     app = Flask("mydata_like.demo", static_folder=None)
     app.register_error_handler(Refusal, answer_refusal)
@@ -69,15 +67,15 @@ def build_app(site: Site) -> Flask:
     return app
 
 
-def _routes(site: Site) -> dict[str, dict[str, View]]:
+def _routes(site: ServerContext) -> dict[str, dict[str, View]]:
     accounts = Accounts(site)
-    datasets = Datasets(site, accounts)
+    datasets = DatasetResource(site, accounts)
     registrar = Registrar(site)
     ours = Datafiles(site, registrar, ours=True)
     plain = Datafiles(site, registrar, ours=False)
     return (
         _account_routes(accounts)
-        | _uploader_routes(Uploaders(site), Registrations(site))
+        | _uploader_routes(UploaderResource(site), Registrations(site))
         | _hierarchy_routes(Experiments(site), datasets)
         | _datafile_routes("mydata_dataset_file", ours)
         | _datafile_routes("dataset_file", plain)
@@ -106,7 +104,7 @@ def _account_routes(accounts: Accounts) -> dict[str, dict[str, View]]:
 
 
 def _uploader_routes(
-    uploaders: Uploaders, registrations: Registrations
+    uploaders: UploaderResource, registrations: Registrations
 ) -> dict[str, dict[str, View]]:
     change = uploaders.change_uploader
     return {
@@ -123,7 +121,9 @@ def _uploader_routes(
     }
 
 
-def _hierarchy_routes(experiments: Experiments, datasets: Datasets) -> dict[str, dict[str, View]]:
+def _hierarchy_routes(
+    experiments: Experiments, datasets: DatasetResource
+) -> dict[str, dict[str, View]]:
     return {
         "mydata_experiment": {
             "GET": experiments.list_experiments,

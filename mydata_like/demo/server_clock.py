@@ -5,7 +5,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 
-class Times:
+class ServerClock:
     """Times of one zone, as naive ISO texts with microseconds where there are any."""
 
     def __init__(self, zone: str) -> None:

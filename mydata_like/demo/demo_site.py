@@ -11,18 +11,16 @@ from pathlib import Path
 import tomlkit
 
 from mydata_like.core.errors import SettingsError
-from mydata_like.demo.approval import ScpAddress
-from mydata_like.demo.asyncsshd import AsyncSshd
+from mydata_like.demo.demo_server import EmbeddedServer
+from mydata_like.demo.fixtures import FACILITY, make_samples
 from mydata_like.demo.invariants import FileKey
-from mydata_like.demo.preset import FACILITY
-from mydata_like.demo.samples import make_samples
-from mydata_like.demo.server import EmbeddedServer
-from mydata_like.demo.sshd import PrivateSshd
+from mydata_like.demo.ssh_servers import AsyncSshd, PrivateSshd
+from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.ssh.keys import create_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DemoPlace:
+class DemoSite:
     """What a demonstration consists of while it lasts."""
 
     folder: Path
@@ -80,7 +78,7 @@ class DemoPlace:
 
 
 @contextmanager
-def open_place() -> Iterator[DemoPlace]:
+def open_place() -> Iterator[DemoSite]:
     """Start everything in a temporary folder that vanishes afterwards."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="mydata-like-demo-"))
@@ -96,7 +94,7 @@ def furnish(
     auto_approve: bool = True,
     options: Sequence[str] = (),
     openssh: bool = True,
-) -> Iterator[DemoPlace]:
+) -> Iterator[DemoSite]:
     """Start server and staging host in a folder whose `data` are uploaded.
 
     `options` are further lines of the staging host's configuration. Where OpenSSH's server is
@@ -109,7 +107,7 @@ def furnish(
         stack.enter_context(sshd)
         server = stack.enter_context(EmbeddedServer(folder / "server", auto_approve=auto_approve))
         server.set_address(ScpAddress(sshd.username, sshd.host, sshd.port, (sshd.fingerprint,)))
-        place = DemoPlace(folder=folder, server=server, sshd=sshd, data=folder / "data")
+        place = DemoSite(folder=folder, server=server, sshd=sshd, data=folder / "data")
         sshd.authorize(create_key(place.key_file).public)
         yield place
 

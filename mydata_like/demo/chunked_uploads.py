@@ -8,10 +8,10 @@ from pathlib import Path
 import xxhash
 from flask import Response, request
 
-from mydata_like.demo.answers import answer_json
+from mydata_like.demo.context import ServerContext, caller, can_read_dataset
+from mydata_like.demo.database import Row
+from mydata_like.demo.json_responses import answer_json
 from mydata_like.demo.replicas import FIND_REPLICA
-from mydata_like.demo.site import Site, caller, can_read_dataset
-from mydata_like.demo.store import Row
 from mydata_like.demo.verifier import replica_path
 
 _RANGE = re.compile(r"(\d+)-(\d+)/(\d+)")  # the end is exclusive and there is no unit
@@ -23,7 +23,7 @@ _MOST_CHUNKS = 100
 class Chunks:
     """Takes chunks in any order and joins them; every answer is a 200 that tells success."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: ServerContext) -> None:
         self._store = site.store
         self._verifier = site.verifier
         self._folder = site.directory / "chunks"

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from mydata_like.demo.drafts import Draft
-from mydata_like.demo.site import DEFAULT_BOX, Site
-from mydata_like.demo.store import Row
+from mydata_like.demo.context import DEFAULT_BOX, ServerContext
+from mydata_like.demo.database import Row
+from mydata_like.demo.request_parsing import ParsedRecord
 from mydata_like.demo.verifier import join_inside
 
 
-class Place(NamedTuple):
+class StoragePath(NamedTuple):
     """A box and a path below its location; `given` where the client named them itself."""
 
     box: int
@@ -31,31 +31,31 @@ class Place(NamedTuple):
 class Placer:
     """Finds places; remembers the boxes of one request."""
 
-    def __init__(self, site: Site, *, uploads: bool) -> None:
+    def __init__(self, site: ServerContext, *, uploads: bool) -> None:
         self._site = site
         self._uploads = uploads  # whether an uploader's own box counts
         self._boxes: dict[tuple[str, str], Row | None] = {}
         self._folders: dict[int, str] = {}
 
-    def place(self, data: Mapping[str, Any], draft: Draft) -> Place | None:
+    def place(self, data: Mapping[str, Any], draft: ParsedRecord) -> StoragePath | None:
         """Return where a record's replica is, or None where its uploader is not approved."""
         if replicas := data.get("replicas"):
             return self.place_replica(replicas[0])
         box = self._find_box(data)
         if box is None:
             return None
-        return Place(box["id"], box["location"], self._compute_uri(draft), given=False)
+        return StoragePath(box["id"], box["location"], self._compute_uri(draft), given=False)
 
-    def place_replica(self, replica: Mapping[str, Any]) -> Place:
+    def place_replica(self, replica: Mapping[str, Any]) -> StoragePath:
         """Return where the client says a replica is; an unknown box is the default one."""
         box = self._find("name", str(replica.get("location"))) or self.default_box()
         uri = str(replica.get("url") or replica.get("uri") or "")
-        return Place(box["id"], box["location"], uri, given=True)
+        return StoragePath(box["id"], box["location"], uri, given=True)
 
-    def place_attached(self, draft: Draft) -> Place:
+    def place_attached(self, draft: ParsedRecord) -> StoragePath:
         """Return where a file goes that came with its record."""
         box = self.default_box()
-        return Place(box["id"], box["location"], self._compute_uri(draft), given=False)
+        return StoragePath(box["id"], box["location"], self._compute_uri(draft), given=False)
 
     def default_box(self) -> Row:
         box = self._find("name", DEFAULT_BOX)
@@ -89,7 +89,7 @@ class Placer:
             self._boxes[key] = found
         return self._boxes[key]
 
-    def _compute_uri(self, draft: Draft) -> str:
+    def _compute_uri(self, draft: ParsedRecord) -> str:
         """Return the server's own path: the directory is percent-encoded, the name is not."""
         if draft.dataset not in self._folders:
             row = self._site.store.row(

@@ -1,14 +1,97 @@
-"""Sample instrument data: the same bytes and names every time, old enough to be uploaded.
-
-The folders are those of the layout `Username / Dataset`: alice/ and bob/ with their datasets.
-"""
+"""What a new embedded server knows: an account, a facility, people, storage boxes."""
 
 import os
 import random
+import secrets
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+from mydata_like.demo.context import DEFAULT_BOX
+from mydata_like.demo.database import Database
+from mydata_like.demo.server_clock import ServerClock
+from mydata_like.demo.uploaders import STAGING_BOX
+
+ACCOUNT = "demo"
+FACILITY = "Demo Facility"
+MANAGERS = "Demo Facility Managers"
+LAB = "lab-a"
+PERMITTED = "mydata-default-permissions"
+
+
+class Person(NamedTuple):
+    """A user to be; `permitted` gives the model permissions that an uploader's account needs."""
+
+    username: str
+    email: str
+    full_name: str = ""
+    groups: Iterable[str] = ()
+    permitted: bool = False
+    superuser: bool = False
+
+
+def fill(store: Database, times: ServerClock, directory: Path) -> None:
+    """Make the preset in an empty database; an old one is left as it is."""
+    if store.row("SELECT 1 FROM user"):
+        return
+    with store.transaction():
+        for name in (MANAGERS, LAB, "Other Managers", PERMITTED):
+            store.insert("group", name=name)
+        _add_boxes(store, directory)
+        now = times.now()
+        for name, group in ((FACILITY, 1), ("Other Facility", 3)):
+            store.insert("facility", name=name, manager_group=group, created=now, modified=now)
+        for person in (
+            Person(
+                ACCOUNT, "demo@example.org", "Demo Account", [MANAGERS, PERMITTED], permitted=True
+            ),
+            Person("admin", "admin@example.org", "Ada Admin", superuser=True),
+            Person("alice", "alice@example.org", "Alice Liddell", [LAB]),
+            Person("bob", "bob@example.org", "Bob Roberts", [LAB]),
+            Person("visitor", "visitor@example.org", "Vic Visitor"),
+        ):
+            add_person(store, person)
+
+
+def add_person(store: Database, person: Person) -> str:
+    """Add a user to groups that exist and return their API key."""
+    key = secrets.token_hex(20)
+    first, _, last = person.full_name.partition(" ")
+    number = store.insert(
+        "user",
+        username=person.username,
+        email=person.email,
+        first_name=first,
+        last_name=last,
+        api_key=key,
+        superuser=person.superuser,
+        permitted=person.permitted,
+    )
+    for name in person.groups:
+        store.change(
+            'INSERT INTO membership SELECT ?, id FROM "group" WHERE name = ?', number, name
+        )
+    return key
+
+
+def _add_boxes(store: Database, directory: Path) -> None:
+    boxes = {
+        DEFAULT_BOX: directory / "store",
+        STAGING_BOX: directory / "staging",
+        f"local box at {directory / 'receiving'}": directory / "receiving",
+    }
+    for name, location in boxes.items():
+        location.mkdir(parents=True, exist_ok=True)
+        store.insert("box", name=name, location=str(location))
+    for key, value in (
+        ("scp_username", "mydata"),
+        ("scp_hostname", "127.0.0.1"),
+        ("scp_port", "22"),
+    ):
+        store.insert("box_attribute", box=2, key=key, value=value)
+
 
 MEBIBYTE = 1 << 20
 _AGE = 3600 * 24  # seconds; so nothing is too new, and folders made today are not either

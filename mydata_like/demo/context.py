@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from flask import g, request
 
-from mydata_like.demo.answers import denied
-from mydata_like.demo.store import Row, Store
-from mydata_like.demo.times import Times
+from mydata_like.demo.database import Database, Row
+from mydata_like.demo.json_responses import denied
+from mydata_like.demo.server_clock import ServerClock
 from mydata_like.demo.verifier import Verifier
 
 API = "/api/v1"
@@ -26,12 +26,12 @@ READABLE_DATASETS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class ServerContext:
     """The parts every resource works with."""
 
     directory: Path
-    store: Store
-    times: Times
+    store: Database
+    times: ServerClock
     verifier: Verifier
     auto_approve: bool
 
@@ -58,7 +58,7 @@ class Caller(NamedTuple):
 ANONYMOUS = Caller(0)
 
 
-def identify(store: Store) -> Caller:
+def identify(store: Database) -> Caller:
     """Return the sender of this request; an unknown one or a wrong key is an empty 401."""
     header = request.headers.get("Authorization")
     if header is None:
@@ -91,7 +91,7 @@ def require_permission() -> Caller:
     return who
 
 
-def can_read_dataset(store: Store, who: Caller, dataset: int) -> bool:
+def can_read_dataset(store: Database, who: Caller, dataset: int) -> bool:
     """Return whether a user may see a dataset."""
     if who.superuser:
         return True
@@ -99,7 +99,7 @@ def can_read_dataset(store: Store, who: Caller, dataset: int) -> bool:
     return bool(store.number(sql, dataset, who.id, who.id))
 
 
-def can_read_experiment(store: Store, who: Caller, experiment: int) -> bool:
+def can_read_experiment(store: Database, who: Caller, experiment: int) -> bool:
     """Return whether a user may see an experiment; ours may then change it too."""
     if who.superuser:
         return True
@@ -107,7 +107,7 @@ def can_read_experiment(store: Store, who: Caller, experiment: int) -> bool:
     return bool(store.number(sql, experiment, who.id, who.id))
 
 
-def find_writable_dataset(store: Store, who: Caller, dataset: int) -> Row:
+def find_writable_dataset(store: Database, who: Caller, dataset: int) -> Row:
     """Return a dataset that a user may add datafiles to, or refuse."""
     row = store.row("SELECT * FROM dataset WHERE id = ?", dataset)
     if row is None or not (who.permitted or who.superuser):
