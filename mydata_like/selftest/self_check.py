@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from mydata_like.hostos.process import find_program
-from mydata_like.selftest.parts import PARTS, LeftOut
+from mydata_like.selftest.checks import PARTS, LeftOut
 from mydata_like.state.paths import HOME
 
 _PATIENCE: Final = 180.0  # seconds for one part
