@@ -73,8 +73,8 @@ def _carry_out(words: list[str]) -> None:
 
 def open_window(config: "Path | None", paths: "tuple[Path, ...]", *, hidden: bool) -> int:
     """Open the window of a settings file, the usual one by default; return the exit code."""
+    from mydata_like.gui.launch import start
     from mydata_like.gui.launch_options import LaunchOptions
-    from mydata_like.gui.start import start
     from mydata_like.state.paths import StatePaths
 
     places = StatePaths.chosen(os.environ, config)

@@ -50,8 +50,8 @@ def _program() -> str:
 
 
 def _resources() -> str:
-    from mydata_like.gui.look.language import LANGUAGES
-    from mydata_like.gui.look.resources import find_resources
+    from mydata_like.gui.theme.theme_settings import LANGUAGES
+    from mydata_like.gui.theme.widgets import find_resources
 
     icons = len(list((find_resources() / "icons").glob("*.svg")))
     texts = [find_resources() / "translations" / f"mydata_like_{name}.qm" for name in LANGUAGES]
@@ -66,14 +66,14 @@ def _window() -> str:
     from PySide6.QtCore import qVersion
     from PySide6.QtWidgets import QApplication
 
-    from mydata_like.gui.app import Program
+    from mydata_like.gui.application import Program
     from mydata_like.gui.launch_options import LaunchOptions
-    from mydata_like.gui.look.appearance import dress
-    from mydata_like.gui.memory import Memory
+    from mydata_like.gui.theme.theme_settings import dress
+    from mydata_like.gui.window_state import WindowState
 
     application = QApplication(sys.argv[:1])
     application.setApplicationName("mydata-like")
-    dress(application, Memory())
+    dress(application, WindowState())
     home = Path(os.environ[HOME])
     program = Program(LaunchOptions(home / "settings.toml", home / "settings.toml", home, home))
     program.window.show()

@@ -27,7 +27,7 @@ import json, os, sys
 from mydata_like.state.paths import take_private
 take_private()
 from PySide6.QtCore import QCoreApplication
-from mydata_like.gui.engine import Engine
+from mydata_like.gui.engine_process import Engine
 app = QCoreApplication([])
 engine = Engine(sys.argv[1:], parse=dict)
 engine.events_received.connect(lambda records: print(json.dumps(

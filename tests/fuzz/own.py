@@ -5,9 +5,9 @@ import pickle
 from typing import Final
 
 from mydata_like.core.errors import UploaderError
-from mydata_like.gui.engine import parse_line
-from mydata_like.gui.speed_test.report import read_reports
-from mydata_like.gui.tray.instance import parse_call
+from mydata_like.gui.engine_process import parse_line
+from mydata_like.gui.speed_test.speedtest_process import read_reports
+from mydata_like.gui.tray.single_instance import parse_call
 from mydata_like.ledger.sql import moment, parse_archive, parse_entry, parse_run
 from mydata_like.server.api import is_from_the_application
 from mydata_like.server.http import HttpResponse

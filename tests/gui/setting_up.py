@@ -17,7 +17,7 @@ from mydata_like.demo.demo_server import EmbeddedServer
 from mydata_like.demo.ssh_servers import PrivateSshd
 from mydata_like.demo.uploaders import ScpAddress
 from mydata_like.gui.wizard import SetupWizard
-from mydata_like.gui.wizard.step import Readiness
+from mydata_like.gui.wizard.step_base import Readiness
 from mydata_like.ssh.keys import load_key
 from tests.gui.conftest import DEADLINE
 from tests.site import make_data

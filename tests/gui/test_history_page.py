@@ -6,11 +6,10 @@ import json
 import pytest
 
 from mydata_like.core.queries import RunRow, View
-from mydata_like.gui.pages.history import HistoryPage
-from mydata_like.gui.state import Phase
-from mydata_like.gui.tables.export import export_rows
-from mydata_like.gui.tables.files import file_columns
-from mydata_like.gui.tables.runs import run_columns
+from mydata_like.gui.pages.history_page import HistoryPage
+from mydata_like.gui.run_state import Phase
+from mydata_like.gui.tables.columns import file_columns, run_columns
+from mydata_like.gui.tables.table_panel import export_rows
 from mydata_like.ledger.sql import PastRunRow
 from tests.gui.ledgers import an_entry
 

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from mydata_like.app.settings_service import find_places, ledger_file
 from mydata_like.app.source_service import find_unfinished_sources
 from mydata_like.core.extra_sources import Destination, ExtraSource, KnownSource
-from mydata_like.gui.overview.page import OverviewPage
-from mydata_like.gui.overview.unfinished import MOST, RemoveQuestion, UnfinishedList
-from mydata_like.gui.state import Phase, RunState
+from mydata_like.gui.overview.overview_page import OverviewPage
+from mydata_like.gui.overview.summary_cards import MOST, RemoveQuestion, UnfinishedList
+from mydata_like.gui.run_state import Phase, RunState
 from mydata_like.hostos.clock import SystemClock
 from mydata_like.ledger.sqlite_ledger import SqliteLedger
 from tests.fakes.clock import FakeClock

@@ -62,7 +62,7 @@ def test_a_channel_worker_imports_no_library_before_its_plan():
 @pytest.mark.parametrize(
     "code",
     [
-        "import mydata_like.gui.app",
+        "import mydata_like.gui.application",
         "import mydata_like.app.status_report, mydata_like.app.row_queries",
     ],
     ids=["what the window shows", "what it is filled with"],
