@@ -26,7 +26,7 @@ from mydata_like.demo.fixtures import make_samples
 from mydata_like.gui.application import Program
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.theme import colours
-from mydata_like.gui.theme.theme_settings import speak
+from mydata_like.gui.theme_settings import speak
 from tests.gui.scenes import Moment, Scene, Stage, list_scenes
 from tests.site import Site, open_site
 

@@ -45,8 +45,8 @@ from mydata_like.gui.application import Program
 from mydata_like.gui.base import NavigationRequest, Page
 from mydata_like.gui.launch_options import LaunchOptions
 from mydata_like.gui.theme.colours import status_colour
-from mydata_like.gui.theme.theme_settings import dress
 from mydata_like.gui.theme.widgets import IconLabel
+from mydata_like.gui.theme_settings import dress
 from mydata_like.gui.tray.tray_icon import COLOURS
 from mydata_like.gui.window_state import WindowState
 from mydata_like.hostos.clock import SystemClock

@@ -25,7 +25,7 @@ from mydata_like.gui.run_state import RunState
 from mydata_like.gui.settings_editor.dialog_opener import SettingsDialogOpener
 from mydata_like.gui.tasks import BackgroundTask, Tasks
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.theme_settings import ThemeSettings, dress
+from mydata_like.gui.theme_settings import ThemeSettings, dress
 from mydata_like.gui.tray.app_shell import SETTINGS, AppShell
 from mydata_like.gui.tray.crash_handler import CrashHandler, UiHangDetector
 from mydata_like.gui.tray.notifications import Notification

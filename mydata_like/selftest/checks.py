@@ -50,8 +50,8 @@ def _program() -> str:
 
 
 def _resources() -> str:
-    from mydata_like.gui.theme.theme_settings import LANGUAGES
     from mydata_like.gui.theme.widgets import find_resources
+    from mydata_like.gui.theme_settings import LANGUAGES
 
     icons = len(list((find_resources() / "icons").glob("*.svg")))
     texts = [find_resources() / "translations" / f"mydata_like_{name}.qm" for name in LANGUAGES]
@@ -68,7 +68,7 @@ def _window() -> str:
 
     from mydata_like.gui.application import Program
     from mydata_like.gui.launch_options import LaunchOptions
-    from mydata_like.gui.theme.theme_settings import dress
+    from mydata_like.gui.theme_settings import dress
     from mydata_like.gui.window_state import WindowState
 
     application = QApplication(sys.argv[:1])

@@ -14,7 +14,7 @@ from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.tasks import Tasks
-from mydata_like.gui.theme.theme_settings import speak
+from mydata_like.gui.theme_settings import speak
 from mydata_like.gui.window_state import WindowState
 from tests.gui.ledgers import WrittenLedger
 from tests.gui.xvfb import open_screen

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from mydata_like.gui.base import AppContext
 from mydata_like.gui.theme import colours
-from mydata_like.gui.theme.theme_settings import speak
+from mydata_like.gui.theme_settings import speak
 from mydata_like.gui.window import MainWindow
 from tests.gui import audit
 from tests.gui.poses import move, pose

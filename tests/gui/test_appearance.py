@@ -6,7 +6,7 @@ from PySide6.QtCore import QLocale, QTranslator
 from mydata_like.app.settings_service import save_settings
 from mydata_like.gui.theme import colours
 from mydata_like.gui.theme.colours import DARK, LIGHT
-from mydata_like.gui.theme.theme_settings import ThemeSettings, dress
+from mydata_like.gui.theme_settings import ThemeSettings, dress
 from mydata_like.gui.window_state import WindowState
 
 

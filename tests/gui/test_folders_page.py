@@ -14,9 +14,9 @@ from mydata_like.core.queries import FolderGroup
 from mydata_like.gui.base import NavigationRequest
 from mydata_like.gui.pages.folders_page import FoldersPage
 from mydata_like.gui.run_state import Phase
+from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.tables.columns import FRACTION
 from mydata_like.gui.tables.folder_tree import TOP, FolderPace, FolderTree, Parents, mark_of_folder
-from mydata_like.gui.theme.status_text import overview_sentence
 from tests.gui.ledgers import an_entry, an_outcome
 
 ROOT = QModelIndex()

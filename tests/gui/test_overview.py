@@ -24,8 +24,8 @@ from mydata_like.gui.overview.charts import (
 from mydata_like.gui.overview.overview_page import OverviewPage, _parts_of, _picture_of
 from mydata_like.gui.overview.summary_cards import SummaryRow
 from mydata_like.gui.run_state import Phase, RunState
+from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.theme import texts
-from mydata_like.gui.theme.status_text import overview_sentence
 from mydata_like.gui.theme.texts import limit_name, limit_word
 from mydata_like.gui.theme.widgets import PlainLabel
 from tests.gui.conftest import DEADLINE

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QVB
 from mydata_like.core.events import RunProgressed, StagesMeasured
 from mydata_like.gui.live_run import ChannelRates
 from mydata_like.gui.run_state import PastRunState
+from mydata_like.gui.status_text import limit_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, accent, quiet, status_colour
-from mydata_like.gui.theme.status_text import limit_sentence
 from mydata_like.gui.theme.widgets import LARGE, SMALL, IconLabel, PlainLabel, icon
 
 

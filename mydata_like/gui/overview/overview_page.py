@@ -32,9 +32,9 @@ from mydata_like.gui.overview.charts import (
 )
 from mydata_like.gui.overview.summary_cards import RemoveQuestion, SummaryRow, UnfinishedList
 from mydata_like.gui.run_state import PastRunState, Phase, RunState
+from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.theme import texts
 from mydata_like.gui.theme.colours import Status, quiet
-from mydata_like.gui.theme.status_text import overview_sentence
 from mydata_like.gui.theme.widgets import LARGE, IconLabel, PlainLabel, app_icon, icon
 from mydata_like.settings.layers import ServerDecision
 from mydata_like.settings.schema import CONTEXT

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
 from mydata_like.gui.controller import WindowController
 from mydata_like.gui.run_state import Phase, RunState
-from mydata_like.gui.theme.status_text import overview_sentence
+from mydata_like.gui.status_text import overview_sentence
 from mydata_like.gui.tray.notifications import Notification
 from mydata_like.gui.tray.tray_icon import TrayIcon, choose_emblem, draw_emblem
 
