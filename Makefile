@@ -102,6 +102,7 @@ pages: setup
 	$(BIN)/python -m mydata_like.settings.settings_reference > docs/settings.md
 	$(BIN)/python -m mydata_like.settings.sample_file > docs/admin/settings.toml
 	$(BIN)/python -m mydata_like.core.events_reference docs/events.md
+	$(BIN)/python -m tests.structure --list docs/architecture.md
 
 wheel: setup
 	$(BIN)/python -m hatchling build -t wheel -t sdist
